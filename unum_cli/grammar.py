@@ -179,6 +179,13 @@ def _add_cost(commands: _Commands) -> None:
         choices=("read", "commit", "lease"),
         help="guard of all functions: UnumWorkflow(guard=...) (default: read)",
     )
+    parser.add_argument(
+        "--called",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="function without the runtime, which the workflow calls; may be repeated",
+    )
     parser.add_argument("--rate", metavar="R/s", help="executions per second; adds the price of a month")
     parser.add_argument("--functions", metavar="MODULE", help="handlers that decide amounts; see unum run")
     parser.add_argument("--input", metavar="JSON", help=f"input for the handlers: {_JSON} (default: {{}})")

@@ -10,6 +10,7 @@ from unum_compiler.checks.skipped_checkpoints import check_uncommitted
 from unum_compiler.checks.variables import check_variables
 from unum_compiler.checks.warnings import Warned, warnings
 from unum_compiler.compatibility import Compatibility
+from unum_compiler.lowering.called_tasks import with_calls
 from unum_compiler.lowering.lower import lower
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json
@@ -25,6 +26,7 @@ def compile_workflow(
     name: str,
     functions: Collection[str] | None,
     options: Mapping[str, FunctionOptions] = MappingProxyType({}),
+    called: Collection[str] = (),
     compatibility: Compatibility = Compatibility.GENEROUS,
 ) -> Workflow:
     """Return the workflow that `definition` describes.
@@ -34,6 +36,7 @@ def compile_workflow(
         name: of the workflow.
         functions: keys of the workflow's functions; None accepts every name.
         options: options of functions by key; other functions have the default.
+        called: keys of functions that cannot have the runtime, so that Tasks call them.
         compatibility: mode; `STRICT` refuses what Step Functions does otherwise, and applies its quotas.
 
     Raises:
@@ -48,12 +51,12 @@ def compile_workflow(
     check_context(machine, report)
     is_strict = compatibility is Compatibility.STRICT
     if is_strict:
-        check_differences(machine, document, report)
+        check_differences(machine, document, called, report)
     # This check follows transitions, which only a machine without problems has.
     report.raise_problems(document)
     check_uncommitted(machine, options, report)
     report.raise_problems(document)
-    return lower(machine, name=name, options=options, strict=is_strict)
+    return with_calls(lower(machine, name=name, options=options, strict=is_strict), called)
 
 
 def warnings_of(definition: Json) -> tuple[Warned, ...]:

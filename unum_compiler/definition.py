@@ -16,6 +16,7 @@ from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.from_ir import read_ir
 from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.frontends.values import take_values
+from unum_compiler.lowering.called_tasks import with_calls
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json, parse
 from unum_runtime.model.ir import Json, Workflow
@@ -145,7 +146,11 @@ class Definition:
         return replace(self, text=_text(machine), values={**self.values, **values})
 
     def compile(
-        self, name: str, functions: Collection[str] | None, options: Mapping[str, FunctionOptions] = _NOTHING
+        self,
+        name: str,
+        functions: Collection[str] | None,
+        options: Mapping[str, FunctionOptions] = _NOTHING,
+        called: Collection[str] = (),
     ) -> Workflow:
         """Return the compiled workflow.
 
@@ -153,6 +158,7 @@ class Definition:
             name: name of the workflow.
             functions: keys of the workflow's functions, which Tasks may name; None accepts every name.
             options: options of functions by key; other functions have the default.
+            called: keys of functions that cannot have the runtime, so that Tasks call them.
 
         Raises:
             DefinitionError: with every problem, in the order of the definition.
@@ -160,7 +166,12 @@ class Definition:
         if self.compatibility is Compatibility.STRICT:
             refuse_extensions(self.extensions)
         workflow = compile_workflow(
-            self._json(), name=name, functions=functions, options=options, compatibility=self.compatibility
+            self._json(),
+            name=name,
+            functions=functions,
+            options=options,
+            called=called,
+            compatibility=self.compatibility,
         )
         return with_extensions(workflow, self.extensions)
 
@@ -189,11 +200,15 @@ class _Compiled(Definition):
         return self
 
     def compile(
-        self, name: str, functions: Collection[str] | None, options: Mapping[str, FunctionOptions] = _NOTHING
+        self,
+        name: str,
+        functions: Collection[str] | None,
+        options: Mapping[str, FunctionOptions] = _NOTHING,
+        called: Collection[str] = (),
     ) -> Workflow:
         if self.compatibility is Compatibility.STRICT:
             refuse_ir()
-        return replace(read_ir(self._json(), functions, options), name=name)
+        return with_calls(replace(read_ir(self._json(), functions, options), name=name), called)
 
     def warnings(self) -> tuple[Warned, ...]:
         """Return no warnings: IR means exactly its text."""

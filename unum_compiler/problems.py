@@ -25,7 +25,6 @@ class Feature(StrEnum):
     TEMPLATE = "CloudFormation's"
     SUBSTITUTION = "substitution for a number"
     SERVICE = "service integration"
-    INVOKE_OPTIONS = "lambda:invoke options"
 
 
 class Report:

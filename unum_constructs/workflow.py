@@ -81,7 +81,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         definition_substitutions: text or CDK token for every ``${Name}`` in a `DefinitionBody`. Functions of the app
             whose ARNs or names are among them need not be in `functions`.
         functions: functions by the key that Tasks name, in addition to those that the definition contains. One function
-            may have several keys, and may belong to several workflows of the stack.
+            may have several keys, and may belong to several workflows of the stack. Functions that cannot have the
+            runtime, such as aliases, imported functions and other runtimes, are called.
         function_options: options of functions by key, for plain `aws_lambda.Function` constructs, or in place of a
             `UnumFunction`'s own options.
         workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``. Default: derived from the construct's path.
@@ -167,7 +168,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         definition: "Definition | sfn.DefinitionBody | sfn.IChainable | None" = None,
         definition_body: "sfn.DefinitionBody | None" = None,
         definition_substitutions: Mapping[str, str] | None = None,
-        functions: Mapping[str, lambda_.Function] | None = None,
+        functions: Mapping[str, lambda_.IFunction] | None = None,
         function_options: Mapping[str, FunctionOptions] | None = None,
         workflow_name: str | None = None,
         exported: bool = False,
@@ -299,11 +300,11 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
     def _compile(
         self,
         definition: Definition,
-        functions: Mapping[str, lambda_.Function],
+        functions: Mapping[str, lambda_.IFunction],
         options: Mapping[str, FunctionOptions],
         guard: Guard | None,
     ) -> Program:
-        every: Mapping[str, lambda_.Function] = {**definition.functions, **functions}
+        every: Mapping[str, lambda_.IFunction] = {**definition.functions, **functions}
         every_options = options_of(self, every, options, guard)
         name = self.workflow_name
         return compile_program(self, definition, every, name=name, options=every_options, others=self._others())

@@ -7,6 +7,7 @@ from examples.iot_pipeline.stack import IotPipeline
 from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
 from tests.e2e.callbacks.stack import Callbacks
+from tests.e2e.called.stack import Called
 from tests.e2e.chaos.stack import Chaos
 from tests.e2e.control.stack import Control
 from tests.e2e.endurance.stack import Endurance
@@ -32,6 +33,7 @@ for stack in (
     Language,
     Failures,
     Callbacks,
+    Called,
     Nested,
     Control,
     Endurance,

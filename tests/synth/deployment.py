@@ -49,7 +49,7 @@ class Deployment:
     def flow(
         self,
         definition: Machine | Definition,
-        functions: Mapping[str, lambda_.Function],
+        functions: Mapping[str, lambda_.IFunction],
         construct_id: str = "Flow",
         **options: Any,
     ) -> UnumWorkflow:

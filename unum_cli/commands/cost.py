@@ -1,7 +1,7 @@
 """``unum cost``: estimate the price of executions, here and elsewhere."""
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from math import inf
@@ -22,8 +22,9 @@ from unum_compiler.cost.estimate import (
 )
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
+from unum_compiler.lowering.called_tasks import called_keys, with_calls
 from unum_compiler.payload import wants_bucket
-from unum_runtime.model.ir import Guard, Json, Task, Workflow
+from unum_runtime.model.ir import Form, Guard, Json, Task, Workflow
 from unum_runtime.protocol.fanout.packing import packed_tasks
 
 _WIDTH = 12
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _receipt(options: argparse.Namespace) -> Receipt:
-    workflow = compiled_or_failed(options.file, options.name)
+    workflow = _with_called(compiled_or_failed(options.file, options.name), options.called)
     if options.small_results:
         workflow = _with_small_results(workflow)
     if options.guard:
@@ -53,7 +54,7 @@ def _receipt(options: argparse.Namespace) -> Receipt:
     amounts = _given(options, "items", "rounds", "result_bytes")
     _check_source(options, amounts)
     # Handlers decide branch counts and sizes themselves; amounts are only for executions without code.
-    functions = options.functions and handlers(options.functions, {task.function for task in workflow.tasks})
+    functions = options.functions and handlers(options.functions, workflow.tasks)
     try:
         return estimate(
             workflow,
@@ -102,6 +103,15 @@ def _with_small_results(workflow: Workflow) -> Workflow:
             "found none, so leave it out"
         )
     return packed
+
+
+def _with_called(workflow: Workflow, called: Collection[str]) -> Workflow:
+    """Return `workflow` with calls of the functions `called`."""
+    known = {task.function for task in workflow.tasks if task.form is not Form.SERVICE} | called_keys(workflow)
+    for key in called:
+        if key not in known:
+            raise UsageError(f"--called: expected a function of the definition, one of {sorted(known)}, got {key!r}")
+    return with_calls(workflow, called)
 
 
 def _guarded(workflow: Workflow, guard: Guard) -> Workflow:

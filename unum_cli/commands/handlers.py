@@ -4,23 +4,26 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
 from unum_cli.commands.command_errors import UsageError
+from unum_runtime.model.called_functions import called_key
+from unum_runtime.model.ir import Form, Task
+from unum_runtime.simulator.called_handlers import handler_names
 from unum_runtime.simulator.local import Function
 
 TABLE = "FUNCTIONS"
 """The module's own table of handlers by function key; without it, its attributes are the table."""
 
 
-def handlers(module_name: str, keys: Collection[str]) -> Mapping[str, Function]:
-    """Return the handler of each function in `keys`.
+def handlers(module_name: str, tasks: Iterable[Task]) -> Mapping[str, Function]:
+    """Return the handlers of `tasks`, by key of the function or name of the Task.
 
     Args:
         module_name: dotted name of a module, or path of a ``.py`` file.
-        keys: keys of the functions that the workflow needs.
+        tasks: Tasks of the workflow; a Task of a service needs a handler under its own name.
 
     Raises:
         UsageError: the module fails to import or lacks functions; names all missing ones.
@@ -30,14 +33,20 @@ def handlers(module_name: str, keys: Collection[str]) -> Mapping[str, Function]:
     found = vars(module) if table is None else table
     if not isinstance(found, Mapping):
         raise UsageError(f"--functions {module_name}: expected a dict {TABLE}, got {type(found).__name__}")
-    missing = sorted(key for key in keys if not callable(found.get(key)))
+    names = [(task, [name for name in handler_names(task) if callable(found.get(name))]) for task in tasks]
+    missing = sorted({_expected(task) for task, given in names if not given})
     if missing:
         place = "the module" if table is None else TABLE
         raise UsageError(
             f"--functions {module_name}: {place} has no function {', '.join(map(repr, missing))}, which the definition "
             f"names; add handlers (event, context) of these names, or map them in a dict {TABLE}"
         )
-    return {key: found[key] for key in keys}
+    return {name: found[name] for _, given in names for name in given}
+
+
+def _expected(task: Task) -> str:
+    """Return the name under which messages ask for a handler."""
+    return task.function if task.form is not Form.SERVICE else called_key(task) or task.name
 
 
 def _imported(name: str) -> ModuleType:

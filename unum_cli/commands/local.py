@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
     """
     workflow = compiled_or_failed(options.file, options.name)
     value = _checked(execution_input(options.input))
-    local = LocalWorkflow(workflow, handlers(options.functions, {task.function for task in workflow.tasks}))
+    local = LocalWorkflow(workflow, handlers(options.functions, workflow.tasks))
     record, steps = _run(local, value)
     description = Description.of(record, _last(local, record))
     if options.steps:

@@ -12,7 +12,7 @@ from unum_cli.commands.handlers import handlers
 from unum_cli.commands.printing import print_json
 from unum_cli.commands.single_states import workflow_around
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Form, Json, Task, Workflow
+from unum_runtime.model.ir import Json, Task, Workflow
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.single import Given, Level, Mock, Validation, test_state
 
@@ -98,7 +98,7 @@ def _functions(module: str | None, workflow: Workflow, state: str) -> Mapping[st
     task = workflow.states[state]
     if module is None or not isinstance(task, Task):
         return {}
-    return handlers(module, [task.name if task.form is Form.SERVICE else task.function])
+    return handlers(module, [task])
 
 
 def _snake(name: str) -> str:

@@ -6,7 +6,7 @@ Sources: the pages of the Step Functions Developer Guide and API Reference that 
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -60,17 +60,18 @@ class Found(NamedTuple):
     reason: str
 
 
-def check_differences(machine: Machine, document: Json, report: Report) -> None:
-    """Report every part of `machine` that would behave otherwise in Step Functions."""
+def check_differences(machine: Machine, document: Json, called: Collection[str], report: Report) -> None:
+    """Report every part of `machine` that would behave otherwise in Step Functions; `called` are called functions."""
     if len(json.dumps(document, ensure_ascii=False)) > MOST_CHARACTERS:
         report.differs("$", Difference.SIZE, f"CreateStateMachine takes at most {MOST_CHARACTERS} characters")
-    for found in _differences(machine):
+    for found in _differences(machine, called):
         report.differs(*found)
 
 
-def _differences(machine: Machine) -> Iterator[Found]:
+def _differences(machine: Machine, called: Collection[str]) -> Iterator[Found]:
     states = tuple(all_states(machine))
-    invokes = any(isinstance(state, Task) and state.form is Form.INVOKE for state in states)
+    tasks = (state for state in states if isinstance(state, Task))
+    invokes = any(task.form is Form.INVOKE and task.function not in called for task in tasks)
     for state in states:
         for rule in (*_RULES, *((_metadata,) if invokes else ())):
             yield from rule(state)

@@ -13,10 +13,17 @@ from typing import TypeAlias
 
 from unum_compiler.cost.prices import Prices, list_prices
 from unum_compiler.cost.skeleton import Amounts, skeleton, stand_ins
-from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S, OWN_FUNCTION_MB, SERVICES_TIMEOUT_S
+from unum_compiler.lambda_settings import (
+    DEFAULT_MEMORY_MB,
+    FUNCTION_TIMEOUT_S,
+    OWN_FUNCTION_MB,
+    SERVICES_TIMEOUT_S,
+    service_memory_mb,
+)
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.progress import progress
+from unum_runtime.model.called_functions import calls_function
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
 from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, Map, Pattern, State, Task, Wait, Workflow
 from unum_runtime.model.naming import Frames
@@ -67,6 +74,8 @@ class Receipt:
     Attributes:
         usage: usage of store, events and functions.
         tasks: number of Tasks that ran.
+        called: number of Tasks whose Lambda function the service function called.
+        caller_mb: memory of the service function that waited for them.
         functions_called: number of Tasks that ran Lambda functions. Calls of other services wait in a function here and
             in a durable function, but not in Step Functions.
         fan_outs: number of fan-outs.
@@ -85,6 +94,8 @@ class Receipt:
     usage: Usage
     tasks: int
     functions_called: int
+    called: int
+    caller_mb: int
     fan_outs: int
     waits: int
     transitions: int
@@ -122,10 +133,11 @@ class Receipt:
         objects_s = object_lifetime_days(self.retention_s) * DAY_S
         objects_usd = usage.stored_object_bytes / GB * objects_s / MONTH_S * usd["s3_gb_month"]
         return _bill(
-            requests=(usage.invocations + usage.waits) * usd["lambda_request"],
+            requests=(usage.invocations + usage.waits + self.called) * usd["lambda_request"],
             queue=usage.waits * _QUEUE_REQUESTS * usd["sqs_request"],
             schedules=usage.schedules * usd["scheduler_invocation"],
             user_code=self._compute(self.tasks * self.task_ms),
+            calling=self._compute(self.called * self.task_ms, self.caller_mb),
             runtime=self._compute(self.runtime_ms) + self._forwarding(),
             store_writes=usage.write_units * usd["dynamodb_write_unit"],
             store_reads=usage.read_units * usd["dynamodb_read_unit"],
@@ -185,8 +197,8 @@ class Receipt:
         requests = self.functions_called * self.prices.usd["lambda_request"]
         return _bill(requests=requests, user_code=self._compute(self.functions_called * self.task_ms), **items)
 
-    def _compute(self, ms: float) -> float:
-        return ms / 1000 * self.memory_mb / 1024 * self.prices.usd["lambda_gb_s"]
+    def _compute(self, ms: float, memory_mb: int | None = None) -> float:
+        return ms / 1000 * (memory_mb or self.memory_mb) / 1024 * self.prices.usd["lambda_gb_s"]
 
     def _forwarding(self) -> float:
         """Return the price of the queue's function, which makes one request per event."""
@@ -194,7 +206,7 @@ class Receipt:
 
     def _own_compute(self, ms: float) -> float:
         """Return the price of `ms` milliseconds in a function that the workflow makes."""
-        return ms / 1000 * OWN_FUNCTION_MB / 1024 * self.prices.usd["lambda_gb_s"]
+        return self._compute(ms, OWN_FUNCTION_MB)
 
 
 def _runtime_ms(usage: Usage, tasks: int, memory_mb: int, prices: Prices) -> float:
@@ -290,6 +302,8 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
         usage=metered.usage,
         tasks=_sum(workflow, passed, Task),
         functions_called=_sum(workflow, passed, Task, _is_function),
+        called=_sum(workflow, passed, Task, _is_called),
+        caller_mb=service_memory_mb(workflow),
         fan_outs=_sum(workflow, passed, FanOut),
         waits=_sum(workflow, passed, Wait),
         transitions=_sum(workflow, passed, State, _is_visible),
@@ -359,7 +373,11 @@ def _beyond_express(workflow: Workflow) -> str | None:
 
 
 def _is_function(state: State) -> bool:
-    return isinstance(state, Task) and (state.resource is None or state.resource.startswith("arn:"))
+    return isinstance(state, Task) and (state.resource is None or calls_function(state))
+
+
+def _is_called(state: State) -> bool:
+    return isinstance(state, Task) and calls_function(state)
 
 
 def _is_visible(state: State) -> bool:

@@ -15,6 +15,7 @@ from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.parsing import tree
 from unum_compiler.parsing.credentials import FIELD, with_role
 from unum_runtime.model import ir
+from unum_runtime.model.called_functions import CALLED
 
 _Shared: TypeAlias = dict[str, Any]
 """Arguments of every class of state."""
@@ -98,9 +99,11 @@ def _state(state: tree.State, around: _Around) -> ir.State:
 def _task(state: tree.Task, shared: _Shared, around: _Around) -> ir.State:
     if state.form is ir.Form.INVOKE:
         shared["data"] = _without_function(state.data)
+    if state.called is not None:
+        shared["data"] = _with_function(state.data, CALLED + state.called)
     assumes_role = FIELD in state.data
     if assumes_role:
-        shared["data"] = with_role(state.data, state.language)
+        shared["data"] = with_role(shared["data"], state.language)
     options = around.options.get(state.function, DEFAULT)
     return ir.Task(
         **shared,
@@ -121,6 +124,12 @@ def _without_function(data: Mapping[str, Any]) -> _Shared:
     field = "Arguments" if "Arguments" in data else "Parameters"
     payload = {name: value for name, value in data[field].items() if name in ("Payload", "Payload.$")}
     return {**data, field: payload}
+
+
+def _with_function(data: Mapping[str, Any], name: str) -> _Shared:
+    """Return `data` of a lambda:invoke Task with ``FunctionName`` `name`."""
+    field = "Arguments" if "Arguments" in data else "Parameters"
+    return {**data, field: {**data[field], "FunctionName": name}}
 
 
 def _choice(state: tree.Choice, shared: _Shared, _around: _Around) -> ir.State:

@@ -12,6 +12,7 @@ from unum_compiler.parsing.jsonata_fields import is_expression
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.parsing.tokens import is_token
 from unum_compiler.problems import Feature, Report, did_you_mean, shown
+from unum_runtime.model.called_functions import CALLED, INVOKE
 from unum_runtime.model.ir import ACTIVITY, Form, Json, Language, Pattern, Workflow
 
 SERVICES = "$services"
@@ -39,16 +40,10 @@ _FORMS = (
     'allowed are a function\'s key, "${key}", the ARN of a Lambda function, "arn:aws:states:::lambda:invoke", '
     'or "arn:aws:states:::" and the action of a service, such as "dynamodb:putItem"'
 )
-_OWN_ROLE = "let the function assume the role; or name a function that is no part of the workflow, by its ARN"
-_INVOKE = "lambda:invoke"
-_REASONS = {
-    "ClientContext": "the function before invokes this one, with a context of its own",
-    "InvocationType": "the function itself continues the execution, which therefore waits for its result",
-    "LogType": "the function's log does not travel with its result",
-    "Qualifier": "an execution runs the version that was deployed with its definition",
-}
-# AWS Lambda API Reference, "Invoke": the defaults, and the version that a function of the workflow reports.
-_DEFAULTS = {"InvocationType": "RequestResponse", "LogType": "None", "Qualifier": "$LATEST"}
+# AWS Lambda API Reference, "Invoke": the options with their defaults. A function that hosts Tasks reports this version.
+_OPTIONS = {"ClientContext": None, "InvocationType": "RequestResponse", "LogType": "None", "Qualifier": "$LATEST"}
+# Names that `frontends.values` gives to values of the deployment. Other placeholders stay unknown.
+_UNKNOWN = re.compile(r"\$\{(?!Value\d+\})")
 _PAYLOAD = ("Payload", "Payload.$")
 _NAMES = ("FunctionName", "FunctionName.$")
 
@@ -65,14 +60,16 @@ class Call(NamedTuple):
     Attributes:
         function: key of the function; empty after a reported problem.
         form: kind of call.
-        resource: action of a service, or ARN of a function outside the workflow.
+        resource: action of a service, or ARN of a called function.
         pattern: event that ends the Task.
+        called: key of the function that ``lambda:invoke`` calls with options; None without options.
     """
 
     function: str
     form: Form
     resource: str | None = None
     pattern: Pattern = Pattern.RESPONSE
+    called: str | None = None
 
 
 class Resources:
@@ -99,20 +96,24 @@ class Resources:
         if call.startswith(ACTIVITY):
             refuse_credentials(task, "remove it: nothing is called")
             return Call(SERVICES, Form.SERVICE, call, Pattern.CALLBACK)
-        if call == _INVOKE and pattern is not Pattern.SYNC:
+        if call == INVOKE and pattern is not Pattern.SYNC:
             return self._invoked(task, pattern)
         return self._service(call, pattern, task)
 
     def _direct(self, resource: Json, task: Part) -> Call:
-        if task.has(FIELD) and self._is_elsewhere(resource):
-            check_credentials(task)
+        has_role = task.has(FIELD)
+        check_credentials(task)
+        if self._is_elsewhere(resource, has_options=has_role):
             return Call(SERVICES, Form.SERVICE, resource)
-        refuse_credentials(task, _OWN_ROLE)
-        return Call(self._function(resource, task.at("Resource")), Form.DIRECT)
+        key = self._function(resource, task.at("Resource"))
+        return Call(SERVICES, Form.SERVICE, CALLED + key) if has_role else Call(key, Form.DIRECT)
 
-    def _is_elsewhere(self, resource: Json) -> bool:
-        """Return True for the ARN of a function outside the workflow."""
-        if not isinstance(resource, str) or is_token(resource) or not _LAMBDA.fullmatch(resource):
+    def _is_elsewhere(self, resource: Json, *, has_options: bool) -> bool:
+        """Return True for the ARN of a function outside the workflow; with unknown functions, only with options."""
+        match = None if not isinstance(resource, str) or is_token(resource) else _LAMBDA.fullmatch(resource)
+        if match is None or not _QUALIFIER.fullmatch(match["qualifier"] or ""):
+            return False
+        if not has_options and (self._functions is None or _UNKNOWN.search(resource)):
             return False
         return {resource, _function_key(resource)}.isdisjoint(self._functions or ())
 
@@ -153,31 +154,21 @@ class Resources:
         field = _parameters_field(task)
         value = task.fields.get(field)
         if is_expression(value):
-            return self._service(_INVOKE, pattern, task)  # the expression selects the function
+            return self._service(INVOKE, pattern, task)  # the expression selects the function
         if not isinstance(value, dict) or value.keys().isdisjoint(_NAMES):
-            task.mistake(field, f'{_INVOKE} needs the field "FunctionName", which names a function')
+            task.mistake(field, f'{INVOKE} needs the field "FunctionName", which names a function')
             return unresolved
         parameters = Part(value, task.at(field), task.language, self._report)
         # A function outside the workflow, or one that the data select, is called like any other service.
         is_dynamic = "FunctionName.$" in value or is_expression(value["FunctionName"])
-        has_options = task.has(FIELD) or any(_options(value))
-        if is_dynamic or (has_options and self._is_elsewhere(value["FunctionName"])):
-            return self._service(_INVOKE, pattern, task)
-        refuse_credentials(task, _OWN_ROLE)
-        self._check_options(parameters)
-        place = parameters.at("FunctionName")
-        return unresolved._replace(function=self._function(value["FunctionName"], place, is_text=True))
-
-    def _check_options(self, parameters: Part) -> None:
-        parameters.not_both(*_PAYLOAD)
-        for name in _options(parameters.fields):
-            reason = _REASONS[name.removesuffix(".$")]
-            remedy = f"{reason}; remove it, or name a function by its ARN that is no part of the workflow"
-            parameters.unsupported(name, f"{Feature.INVOKE_OPTIONS}: {name}", remedy)
-        for name in parameters.fields.keys() - {*_NAMES, *_PAYLOAD}:
-            if name.removesuffix(".$") not in _REASONS:
-                remedy = did_you_mean(name, ("FunctionName", *_PAYLOAD))
-                parameters.mistake(name, f"{_INVOKE} has no parameter {shown(name)}; {remedy}")
+        has_options = task.has(FIELD) or _has_options(value)
+        if is_dynamic or self._is_elsewhere(value["FunctionName"], has_options=has_options):
+            return self._service(INVOKE, pattern, task)
+        key = self._function(value["FunctionName"], parameters.at("FunctionName"), is_text=True)
+        if has_options:
+            return self._service(INVOKE, pattern, task)._replace(called=key)
+        _check_names(parameters)
+        return unresolved._replace(function=key)
 
     def _service(self, resource: str, pattern: Pattern, task: Part) -> Call:
         # Loads botocore's models, which takes half a second.
@@ -201,10 +192,18 @@ class Resources:
         return Call(SERVICES, Form.SERVICE, resource, pattern)
 
 
-def _options(parameters: Mapping[str, Json]) -> list[str]:
-    """Return the names in `parameters` of ``lambda:invoke`` that change the call of a workflow's function."""
-    names = (name for name in parameters if name.removesuffix(".$") in _REASONS)
-    return [name for name in names if parameters[name] != _DEFAULTS.get(name)]
+def _has_options(parameters: Mapping[str, Json]) -> bool:
+    """Return True if `parameters` of ``lambda:invoke`` have options that only a call of the function can have."""
+    return any(
+        name.removesuffix(".$") in _OPTIONS and value != _OPTIONS.get(name, ...) for name, value in parameters.items()
+    )
+
+
+def _check_names(parameters: Part) -> None:
+    parameters.not_both(*_PAYLOAD)
+    for name in parameters.fields.keys() - {*_NAMES, *_PAYLOAD, *_OPTIONS}:
+        remedy = did_you_mean(name, ("FunctionName", *_PAYLOAD))
+        parameters.mistake(name, f"{INVOKE} has no parameter {shown(name)}; {remedy}")
 
 
 def _parameters_field(task: Part) -> str:

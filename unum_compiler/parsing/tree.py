@@ -116,12 +116,13 @@ class Machine(Scope):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Work):
-    """A call: Lambda function `function`, or service action `resource`."""
+    """A call: Lambda function `function`, or service action `resource`; `called` is the function that it calls."""
 
     function: str
     form: Form
     resource: str | None
     pattern: Pattern
+    called: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

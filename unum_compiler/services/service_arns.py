@@ -12,6 +12,8 @@ PARTITION = "${AWS::Partition}"
 _QUEUE_URL = re.compile(r"https?://(?:sqs\.(?P<region>[^./]+)\.[^/]+|[^/]+)/(?P<account>[^/]+)/(?P<name>[^/]+)")
 _ENDPOINT = re.compile(r"(?:https://)?(?P<api>[^./]+)\.execute-api\.(?P<region>(?:\$\{[^}]*\}|[^./])+)\..*")
 _SUBSTITUTION = re.compile(r"\$\{[^{}]*\}")
+_FUNCTION_COLONS = 6
+"""Colons in the ARN of a function without a qualifier."""
 _REGIONAL_MODEL = re.compile(r"(?:us|eu|apac|au|jp|ca|us-gov|global)\..*")
 
 
@@ -43,6 +45,28 @@ def resources(prefix: str, parameters: Json) -> tuple[str, ...]:
             named = {name: templates for name, templates in ARNS.get(prefix, {}).items() if name in values}
             found = [_named(name, values[name], each) for name, templates in named.items() for each in templates]
     return (ANY,) if ANY in found or not found else tuple(dict.fromkeys(found))
+
+
+def functions(name: str | None, values: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the ARNs of a Lambda function: IAM names an unqualified call by the function, others by its qualifier.
+
+    Args:
+        name: name or ARN, with or without a qualifier; None if only the run time knows it.
+        values: parameters of the call, by folded name.
+    """
+    if name is None or _SUBSTITUTION.fullmatch(name):
+        yield ANY  # a substitution may be a name or an ARN
+        return
+    # Lambda API Reference, "Invoke": a name, a partial ARN that begins with the account, or an ARN.
+    partial = f"arn:{PARTITION}:lambda:${{AWS::Region}}:{name}"
+    full = name if name.startswith("arn:") else partial if ":function:" in name else arn("lambda", f"function:{name}")
+    is_qualified = _SUBSTITUTION.sub("", full).count(":") > _FUNCTION_COLONS
+    if "qualifier" not in values or is_qualified:
+        yield full
+    elif (qualifier := values["qualifier"]) is not None:
+        yield f"{full}:{qualifier}"
+    else:
+        yield from (full, f"{full}:*")
 
 
 def route(values: Mapping[str, str | None]) -> str:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unum_compiler.services.service_actions import ACTIONS, ANYWHERE, PREFIXES, TRANSACTION, arn
-from unum_compiler.services.service_arns import ANY, PARTITION, literal, literals, resources, route
+from unum_compiler.services.service_arns import ANY, PARTITION, functions, literal, literals, resources, route
 from unum_compiler.services.service_models import operation, service_model
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.model.ir import Json, Pattern
+
+INVOKE_FUNCTION = ("lambda:InvokeFunction",)
 
 _ROLES = ("role", "servicerole", "noderole", "jobflowrole", "autoscalingrole")
 """Folded names of parameters with a role, besides those that end in ``RoleArn``."""
@@ -62,6 +64,9 @@ def _statement(action: str, *found: str) -> Statement:
 
 def _own(actions: tuple[str, ...], prefix: str, parameters: Json) -> Statement:
     found = (ANY,) if ANYWHERE.issuperset(actions) else resources(prefix, parameters)
+    if actions == INVOKE_FUNCTION:
+        values = literals(parameters)
+        found = tuple(functions(values.get("functionname"), values))
     return Statement(actions, found, is_wide=ANY in found)
 
 

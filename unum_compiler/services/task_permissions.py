@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from unum_compiler.services.dataset_permissions import dataset_statements
-from unum_compiler.services.service_arns import ANY, literals
-from unum_compiler.services.service_permissions import Statement, iam_statements
+from unum_compiler.services.service_arns import ANY, functions, literals
+from unum_compiler.services.service_permissions import INVOKE_FUNCTION, Statement, iam_statements
 from unum_compiler.services.started_workflows import started_machine, starts_itself
 from unum_runtime.aws.services.nested_executions import is_start_alias
 from unum_runtime.model.ir import ACTIVITY, DATA_SET_TASKS, Json, Task
@@ -30,8 +30,10 @@ def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) 
     elif task.assumes_role:
         role = literals(arguments["Credentials"]).get("rolearn") or ANY
         yield Statement(("sts:AssumeRole",), (role,), is_wide=role == ANY)
+    elif str(task.resource).startswith("arn:"):
+        yield Statement(INVOKE_FUNCTION, tuple(functions(task.resource, {})))
     elif alias := _start_alias(task, aliases):
-        yield Statement(("lambda:InvokeFunction",), (alias,))
+        yield Statement(INVOKE_FUNCTION, (alias,))
     else:
         yield from iam_statements(str(task.resource), task.pattern, arguments)
 

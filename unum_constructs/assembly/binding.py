@@ -13,9 +13,12 @@ from constructs import Construct
 
 from unum_compiler.analysis.edges import ENTRY
 from unum_compiler.definition import Definition
+from unum_compiler.lambda_settings import service_memory_mb
+from unum_compiler.lowering.called_tasks import called_keys, with_calls
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import started_machine
+from unum_constructs.assembly.called_functions import all_called, reasons_for_calls, report_calls
 from unum_constructs.assembly.wiring import with_one_key_each
 from unum_constructs.assembly.wrapping import hosts_of
 from unum_constructs.cdk.lookup import arn_of
@@ -40,13 +43,15 @@ class Program:
     Attributes:
         workflow: compiled definition.
         bound: definition with names in place of CDK tokens, and the values of these names.
-        hosts: functions by key.
+        hosts: functions with the runtime by key.
+        called: functions that Tasks call instead, by key.
         started: workflows that Tasks start, by the placeholder of their start alias.
     """
 
     workflow: Workflow
     bound: Definition
     hosts: dict[str, Host]
+    called: Mapping[str, lambda_.IFunction]
     started: Mapping[str, OtherWorkflow]
 
     def with_services(self, construct: Construct, workflow: Workflow, provision: Provision) -> "Program":
@@ -58,7 +63,8 @@ class Program:
         if any(task.function == SERVICES for task in workflow.tasks):
             from unum_constructs.assembly.service_grants import warn_of_wide_permissions  # noqa: PLC0415 - loads all service models
 
-            hosts = {**hosts, SERVICES: provision.new_service_function(construct, "Services")}
+            memory_mb = service_memory_mb(workflow)
+            hosts = {**hosts, SERVICES: provision.new_service_function(construct, "Services", memory_mb)}
             for other in self.started.values():
                 # Through start aliases, the service function depends on all functions of the other workflows.
                 hosts[SERVICES].references.update(other.hosts)
@@ -75,13 +81,14 @@ class Program:
         Raises:
             ConstructError: names the key.
         """
-        used, name = {self.hosts[task.function] for task in self.workflow.tasks}, self.workflow.name
+        hosts = {self.hosts[task.function] for task in self.workflow.tasks}
+        unused = [key for key, host in self.hosts.items() if host not in hosts]
+        for key in (*unused, *(self.called.keys() - called_keys(self.workflow))):
+            raise ConstructError(
+                construct, f"functions[{key!r}]: expected a Task that names it, found none; remove the key, or name it"
+            )
+        name = self.workflow.name
         for key, host in self.hosts.items():
-            if host not in used:
-                raise ConstructError(
-                    construct,
-                    f"functions[{key!r}]: expected a Task that names it, found none; remove the key, or name it",
-                )
             if host.serves(name):
                 raise ConstructError(
                     construct,
@@ -92,7 +99,7 @@ class Program:
 def compile_program(
     construct: Construct,
     definition: Definition,
-    functions: Mapping[str, lambda_.Function],
+    functions: Mapping[str, lambda_.IFunction],
     *,
     name: str,
     options: Mapping[str, FunctionOptions],
@@ -112,14 +119,14 @@ def compile_program(
         ConstructError: a function cannot be wrapped.
         DefinitionError: the definition does not compile; paths begin with the construct's path.
     """
-    hosts = hosts_of(construct, functions)
-    keys = {arn_of(hosts[key].function): key for key in functions}
+    reasons = reasons_for_calls(construct, functions)
+    keys = {arn_of(function): key for key, function in functions.items()}
     # `lambda:invoke` allows names beside ARNs. Each name costs a call of the CDK's process, so only if one may be used.
     if "FunctionName" in definition.text:
-        keys |= {hosts[key].function.function_name: key for key in functions}
+        keys |= {function.function_name: key for key, function in functions.items()}
     bound = definition.bind(keys)
     try:
-        workflow = bound.compile(name, functions.keys(), options)
+        workflow = bound.compile(name, functions.keys(), options, reasons.keys())
     except DefinitionError as error:
         path = construct.node.path
         # Problems are relative to the definition; users need the construct's path to find it in a large app.
@@ -128,7 +135,17 @@ def compile_program(
     for warned in bound.warnings():
         # The id contains the path, so that users acknowledge each warning by itself.
         Annotations.of(construct).add_warning_v2(f"unum:{warned.code}[{warned.path}]", str(warned))
-    return Program(workflow=workflow, bound=bound, hosts=hosts, started=_started_workflows(workflow, bound, others))
+    called = all_called(functions, called_keys(workflow) | reasons.keys())
+    workflow = with_calls(workflow, called)
+    hosted = {key: each for key, each in functions.items() if key not in called and isinstance(each, lambda_.Function)}
+    report_calls(construct, workflow, reasons)
+    return Program(
+        workflow=workflow,
+        bound=bound,
+        hosts=hosts_of(construct, hosted),
+        called=called,
+        started=_started_workflows(workflow, bound, others),
+    )
 
 
 def _started_workflows(

@@ -231,6 +231,7 @@ class Assembly:
                 self.wired.program.bound.values,
                 own_alias=self._own_start_alias,
                 aliases=self.wired.program.started.keys(),
+                called=self.wired.program.called,
             )
 
     def _table_statements(self, done: frozenset[Operation]) -> Statements:
@@ -316,6 +317,8 @@ class Assembly:
         }
         if key == SERVICES:
             service["routes"] |= {START + text: other.start_alias for text, other in self.wired.program.started.items()}
+            if self.wired.program.called:
+                service["called"] = {key: arn_of(each) for key, each in self.wired.program.called.items()}
         if not host.takes_layers:
             service["definition"] = self._layers_of(host).first.definition.s3_object_url
         if self.activities and key == SERVICES:

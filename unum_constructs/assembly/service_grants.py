@@ -5,11 +5,13 @@ from collections.abc import Collection, Iterator, Mapping
 
 from aws_cdk import Annotations, Aws, Fn
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from unum_compiler.services.service_permissions import Statement
 from unum_compiler.services.started_workflows import arguments_of
 from unum_compiler.services.task_permissions import OWN_ALIAS, task_statements
+from unum_constructs.assembly.called_functions import arn_in_statement
 from unum_runtime.model.ir import Form, Json, Task, Workflow
 
 _PLACEHOLDER = re.compile(r"\$\{(?P<name>[^{}#@]+)(?:(?P<kind>[#@])(?P<part>\d))?\}")
@@ -26,7 +28,12 @@ _IN_PARTS = {
 
 
 def call_statements(
-    workflow: Workflow, values: Mapping[str, str], *, own_alias: str, aliases: Collection[str]
+    workflow: Workflow,
+    values: Mapping[str, str],
+    *,
+    own_alias: str,
+    aliases: Collection[str],
+    called: Mapping[str, lambda_.IFunction],
 ) -> Iterator[iam.PolicyStatement]:
     """Yield permissions for the calls of all service Tasks.
 
@@ -35,11 +42,13 @@ def call_statements(
         values: CDK tokens by the name of their placeholder in the IR.
         own_alias: ARN of the workflow's start alias.
         aliases: placeholders of start aliases of other workflows.
+        called: called functions by key.
     """
     # Pseudo parameters resolve at deployment, so that one template fits every account and region.
     known = {**values, **_DEPLOYMENT, OWN_ALIAS: own_alias}
     for actions, resources in _merged(workflow, aliases).items():
-        arns = [_PLACEHOLDER.sub(lambda match: _value(match, known), arn) for arn in resources]
+        named = (arn_in_statement(arn, called) for arn in resources)
+        arns = [_PLACEHOLDER.sub(lambda match: _value(match, known), arn) for arn in named]
         yield iam.PolicyStatement(actions=[*actions], resources=arns)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import jsii
 from aws_cdk import Annotations, Stack
 from aws_cdk import aws_lambda as lambda_
-from constructs import IConstruct, IValidation, Node
+from constructs import IConstruct, IValidation
 
 from unum_constructs.assembly import cross_stack
 from unum_constructs.cdk.lookup import (
@@ -136,27 +136,47 @@ def _change_problems(host: Host, handler: object, found: Mapping[str, Any]) -> I
         yield f"has {len(layers)} layers, including the workflows'; Lambda allows {MAX_LAYERS}: merge some of them"
 
 
-def _problems(stack: Stack, function: object) -> Iterator[str]:
+def why_called(function: object) -> str | None:
+    """Return the reason why Tasks have to call a function, which cannot have the runtime; None for all others."""
     if not isinstance(function, lambda_.Function):
-        yield _wrong_construct(function)
-        return
+        return None if _is_workflow(function) else _kind_without_runtime(function)
+    if package_type_of(function) != IMAGE:
+        runtime = runtime_of(function)
+        return None if _RUNTIME.fullmatch(str(runtime)) else str(runtime)
+    command = _command(resource_of(function, lambda_.CfnFunction))
+    return "image without `cmd`" if any(_image_problems(command)) else None
+
+
+def _kind_without_runtime(function: object) -> str | None:
+    """Return the kind of an `aws_lambda.IFunction` that is no `Function`; None for everything else."""
+    if not hasattr(function, "function_arn"):
+        return None
+    kinds = {lambda_.Alias: "alias", lambda_.Version: "version", lambda_.SingletonFunction: "singleton"}
+    return next((kind for each, kind in kinds.items() if isinstance(function, each)), "imported")
+
+
+def _is_workflow(function: object) -> bool:
+    """Return True for a workflow, and for one of its aliases."""
+    if isinstance(function, lambda_.Alias):
+        return isinstance(function.node.scope, IUnumWorkflow)
+    return isinstance(function, IUnumWorkflow)
+
+
+def _problems(stack: Stack, function: lambda_.Function) -> Iterator[str]:
     problems = [*_stack_problems(stack, function)]
     if _host(function) is None:
         problems += _function_problems(function, resource_of(function, lambda_.CfnFunction))
     yield from (f"{path_of(function)}: {problem}" for problem in problems)
 
 
-def _wrong_construct(function: object) -> str:
-    expected = "expected an aws_lambda.Function that this app creates, got"
+def wrong_construct(function: object) -> str:
+    """Return the problem of a value that is no Lambda function."""
+    expected = "expected a function of aws_lambda, got"
     if isinstance(function, IUnumWorkflow):
         return f"{expected} the workflow {function.node.path}; {_STARTING}"
-    if isinstance(function, lambda_.Alias) and isinstance(function.node.scope, IUnumWorkflow):
-        return f"{expected} the start alias of the workflow {function.node.scope.node.path}; {_STARTING}"
-    if isinstance(function, lambda_.Version | lambda_.Alias):
-        kind = type(function).__name__.lower()
-        return f"{expected} the {kind} {function.node.path}; pass its function, the workflow makes versions by itself"
-    if isinstance(node := getattr(function, "node", None), Node):
-        return f"{expected} {node.path}, which is imported or a singleton; create it in this app, as a Function"
+    if isinstance(function, lambda_.Alias):
+        workflow, _, _ = function.node.path.rpartition("/")
+        return f"{expected} an alias of the workflow {workflow}; {_STARTING}"
     return f"{expected} {function!r}; pass the construct"
 
 

@@ -61,7 +61,13 @@ class Provision:
             raise ConstructError(workflow, "vpc: expected the VPC of `vpc_subnets` and `security_groups`, got None")
 
     def new_function(
-        self, scope: Construct, construct_id: str, *, handler: str = HANDLER, **options: Any
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        handler: str = HANDLER,
+        memory_mb: int = OWN_FUNCTION_MB,
+        **options: Any,
     ) -> UnumFunction:
         """Make a function without user code; `options` are arguments of `UnumFunction`."""
         function = UnumFunction(
@@ -71,7 +77,7 @@ class Provision:
             code=lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n'),
             handler=handler,
             runtime=python_runtime(self.python),
-            memory_size=OWN_FUNCTION_MB,
+            memory_size=memory_mb,
             architecture=self.architecture,
             log_retention=self.log_retention,
             **self._given_options(),
@@ -87,12 +93,13 @@ class Provision:
         function = self.new_function(scope, construct_id, description="Starts executions of a workflow")
         return Host(function, handler=None)
 
-    def new_service_function(self, scope: Construct, construct_id: str) -> Host:
+    def new_service_function(self, scope: Construct, construct_id: str, memory_mb: int) -> Host:
         """Make the service function."""
         function = self.new_function(
             scope,
             construct_id,
             timeout=Duration.seconds(SERVICES_TIMEOUT_S),
+            memory_mb=memory_mb,
             description="Calls services for the Tasks of a workflow",
         )
         return Host(function, handler=None)

@@ -121,7 +121,8 @@ def _parts() -> Iterator[str]:
     yield _row("results to S3", f"{_code(OUTPUT_TYPES)}, each with {_code(TRANSFORMATIONS)}")
     yield _row(
         "functions",
-        "by key, `${key}`, ARN, or `arn:aws:states:::lambda:invoke`, also with `.waitForTaskToken`; activities by ARN",
+        "by key, `${key}`, ARN, or `arn:aws:states:::lambda:invoke`, also with `.waitForTaskToken`, `Qualifier`, "
+        "`LogType`, `ClientContext`, and the `InvocationType` `Event` and `DryRun`; activities by ARN",
     )
     yield _row(
         "`${Name}`",

@@ -6,15 +6,10 @@ from tests.golden.asl_table.samples import PROCESSOR, SERVICE, definition
 from unum_runtime.model.ir import Json, Language
 
 TASK: dict[str, Any] = {"Type": "Task", "Resource": "f", "End": True}
-INVOKE: dict[str, Any] = {**TASK, "Resource": f"{SERVICE}lambda:invoke"}
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}
 SOME: dict[str, Any] = {"Type": "Map", "ItemProcessor": PROCESSOR, "End": True}
 ROLE = {"RoleArn": "arn:aws:iam::111111111111:role/r"}
 READER = {"Resource": f"{SERVICE}s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}}
-
-
-def _invoke(**option: Json) -> Json:
-    return definition({**INVOKE, "Parameters": {"FunctionName": "f", **option}})
 
 
 def _reads(path: str) -> Json:
@@ -26,13 +21,6 @@ def _queries(expression: str) -> Json:
 
 
 REFUSED: dict[str, Json] = {
-    "`InvocationType` in `lambda:invoke` for a function of the workflow, other than `RequestResponse`": _invoke(
-        InvocationType="Event"
-    ),
-    "`LogType`, other than `None`": _invoke(LogType="Tail"),
-    "`Qualifier`, other than `$LATEST`": _invoke(Qualifier="live"),
-    "`ClientContext`": _invoke(ClientContext="e30="),
-    "`Credentials` for a function of the workflow": definition({**TASK, "Credentials": ROLE}),
     "`Credentials` for an activity": definition(
         {**TASK, "Resource": "arn:aws:states:eu-west-1:111111111111:activity:a", "Credentials": ROLE}
     ),

@@ -48,6 +48,20 @@ def test_json_has_the_receipt_and_every_bill_with_its_total(unum: Any, file: Any
     assert told["usd_per_month"] is None
 
 
+def test_a_called_function_costs_a_request_and_the_waiting_for_it(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    asked = ["cost", "chain.json", "--json", "--duration-ms", "1000"]
+    hosted, called = (
+        json.loads(unum(*asked, *options).out)["usd_per_million"]["here"] for options in ([], ["--called", "two"])
+    )
+    assert called["calling"] == pytest.approx(1.67, abs=0.01)
+    assert (called["user_code"], hosted["calling"]) == (pytest.approx(hosted["user_code"]), 0)
+    # Two requests for the Task: one for the service function and one for the function that it calls.
+    assert called["requests"] == pytest.approx(hosted["requests"] + 0.2)
+    refused = unum("cost", "chain.json", "--called", "three")
+    assert (refused.code, "--called: expected a function of the definition" in refused.err) == (2, True)
+
+
 def test_handlers_take_the_place_of_amounts(unum: Any, file: Any) -> None:
     file("chain.json", CHAIN)
     file("code.py", FUNCTIONS)

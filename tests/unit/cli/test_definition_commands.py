@@ -15,11 +15,12 @@ from unum_runtime.model.ir import Workflow
 UNUM = "import sys; from unum_cli.main import main; sys.exit(main(sys.argv[1:]))"
 GOOD = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "F", "End": True}}}
 ROLE = {"RoleArn": "arn:aws:iam::1:role/r"}
+ACTIVITY = "arn:aws:states:eu-west-1:111111111111:activity:a"
 CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "W"}]
 BAD = {
     "StartAt": "A",
     "States": {
-        "A": {"Type": "Task", "Resource": "F", "Next": "B", "Catch": CATCH, "Credentials": ROLE},
+        "A": {"Type": "Task", "Resource": ACTIVITY, "Next": "B", "Catch": CATCH, "Credentials": ROLE},
         "W": {"Type": "Succeed"},
     },
 }

@@ -156,3 +156,38 @@ def test_a_handler_that_ends_the_process_fails_the_command(unum: Any, file: Call
     ran = run(unum, functions="leaving.py")
     assert (ran.code, ran.out) == (1, "")
     assert "a handler ended the process with 4; in Lambda its Task fails with Runtime.ExitError" in ran.err
+
+
+CALLS = {
+    "StartAt": "Store",
+    "States": {
+        "Store": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::sqs:sendMessage",
+            "Parameters": {"QueueUrl": "https://q", "MessageBody.$": "$"},
+            "ResultPath": "$.sent",
+            "Next": "Twice",
+        },
+        "Twice": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::lambda:invoke",
+            "Parameters": {"FunctionName": "twice", "Qualifier": "live", "Payload.$": "$.n"},
+            "ResultPath": "$.twice",
+            "End": True,
+        },
+    },
+}
+
+
+def test_handlers_stand_in_for_services_by_task_and_for_called_functions_by_key(unum: Any, file: Any) -> None:
+    file("calls.json", CALLS)
+    code = (
+        "FUNCTIONS = {'Store': lambda event, context: event['MessageBody']['n'], 'twice': lambda n, context: 2 * n}\n"
+    )
+    file("calls_code.py", code)
+    ran = unum("run", "calls.json", "--functions", "calls_code.py", "--input", '{"n": 3}')
+    twice = {"ExecutedVersion": "live", "Payload": 6, "StatusCode": 200}
+    assert json.loads(ran.out) == {"n": 3, "sent": 3, "twice": twice}
+    file("calls_code.py", "FUNCTIONS = {}\n")
+    missing = unum("run", "calls.json", "--functions", "./calls_code.py", "--input", "{}")
+    assert "no function 'Store', 'twice'" in missing.err

@@ -46,17 +46,6 @@ def test_resource_is_refused_by_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
-    [("InvocationType", "Event"), ("InvocationType.$", "$.t"), ("Qualifier", "1"), ("LogType", "Tail")],
-)
-def test_options_of_invoke_are_refused(option: str, value: str) -> None:
-    state = task(Resource=INVOKE, Parameters={"FunctionName": "f", option: value})
-    ((path, feature),) = problems(machine(state))
-    assert path in (f"$.States.A.Parameters.{option}", f"$.States.A.Parameters['{option}']")
-    assert feature == f"lambda:invoke options: {option}"
-
-
-@pytest.mark.parametrize(
     ("option", "value"), [("InvocationType", "RequestResponse"), ("LogType", "None"), ("Qualifier", "$LATEST")]
 )
 def test_options_of_invoke_with_their_default_are_accepted(option: str, value: str) -> None:

@@ -62,7 +62,7 @@ STATEMENTS = [
     (
         "lambda:invoke",
         {"FunctionName": "f"},
-        [f"lambda:InvokeFunction @ arn:lambda:{HERE}:function:f arn:lambda:{HERE}:function:f:*"],
+        [f"lambda:InvokeFunction @ arn:lambda:{HERE}:function:f"],
     ),
     ("aws-sdk:lambda:invoke", {"FunctionName": "${f}"}, ["!lambda:InvokeFunction @ *"]),
     (

@@ -30,6 +30,7 @@ class Service:
         result_retention_s: retention of an execution's result in seconds; None for `retention_s`.
         timer: URL of the timer queue; None if this function sends no delayed events.
         activities: queue URLs of activities by name.
+        called: ARNs of called functions by key, in the service function.
         values: texts that replace placeholders in the IR, by placeholder name.
         log_level: lines that the runtime logs.
         definition: location of the IR as ``s3://bucket/key``, for functions without a layer; None for the layer.
@@ -47,6 +48,7 @@ class Service:
     start_alias: str | None = None
     timer: str | None = None
     activities: Mapping[str, str] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     log_level: str = LogLevel.INFO
     definition: str | None = None

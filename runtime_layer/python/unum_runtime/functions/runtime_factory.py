@@ -73,7 +73,7 @@ def user_handler() -> UserHandler:
 
 
 @cache
-def service_handler() -> Callable[[Call, Json, Clock], Any]:
+def service_handler() -> Callable[[Call, Json, Clock, Mapping[str, str]], Any]:
     """Import the handler of service Tasks, which only the service function of a workflow needs."""
     from unum_runtime.functions.service_function import handle  # noqa: PLC0415 - only one function of a workflow calls services
 
@@ -186,7 +186,7 @@ def _run(service: Service, call: Call, value: Json, context: Any) -> Any:
         return CallbackPending() if call.pattern is Pattern.CALLBACK else returned
     if call.resource.startswith(ACTIVITY):
         return _offer(service, call, value)
-    return service_handler()(call, value, _CLOCK)
+    return service_handler()(call, value, _CLOCK, service.called)
 
 
 def _context_of(context: Any, call: Call) -> Any:

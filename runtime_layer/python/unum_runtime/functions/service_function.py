@@ -4,6 +4,7 @@ The first delivery of a ``.sync`` Task's event begins its service job; each late
 """
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from math import inf
@@ -13,19 +14,23 @@ from unum_runtime.aws import items, services
 from unum_runtime.clock import Clock
 from unum_runtime.errors import StatesError
 from unum_runtime.model import ir
+from unum_runtime.model.called_functions import INVOKE, with_arn
 from unum_runtime.model.ir import Json, Pattern
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 
-_INVOKE = "lambda:invoke"
+_NO_FUNCTIONS: Mapping[str, str] = {}
 
 
-def handle(call: Call, parameters: Json, clock: Clock) -> Json | JobPending | CallbackPending:
+def handle(
+    call: Call, parameters: Json, clock: Clock, functions: Mapping[str, str] = _NO_FUNCTIONS
+) -> Json | JobPending | CallbackPending:
     """Call the service of a Task, and return its response or the reason to wait.
 
     Args:
         call: the invocation, with its resource.
         parameters: JSON object; for a call with another role, an object of ``Credentials`` and ``Parameters``.
         clock: clock for the run time of a job.
+        functions: ARNs of called functions by key.
 
     Raises:
         StatesError: the call or the job failed or took too long.
@@ -37,7 +42,10 @@ def handle(call: Call, parameters: Json, clock: Clock) -> Json | JobPending | Ca
             return items.write(parameters, client=_clients().client("s3"), key=call.idempotency_key)
     given, clients = _parameters_and_clients(call, parameters, clock)
     if str(call.resource).startswith("arn:"):
-        return services.call(_INVOKE, {"FunctionName": call.resource, "Payload": given}, clients=clients)["Payload"]
+        invoked = with_arn({"FunctionName": call.resource, "Payload": given}, functions)
+        return services.call(INVOKE, invoked, clients=clients)["Payload"]
+    if call.resource == INVOKE:
+        given = with_arn(given, functions)
     given = services.with_start_alias(str(call.resource), given, call.start_aliases)
     if call.pattern is Pattern.SYNC:
         return _poll(call, clients, clock) if call.job else _begin(call, given, clients, clock)

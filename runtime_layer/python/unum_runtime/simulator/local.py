@@ -17,6 +17,7 @@ from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime
+from unum_runtime.simulator.called_handlers import handler_names, run_handler
 from unum_runtime.store.base import Store
 from unum_runtime.store.memory import MemoryStore
 
@@ -74,7 +75,7 @@ class LocalWorkflow:
     Attributes:
         workflow: the compiled workflow.
         functions: a handler per function key, or per Task name, which takes precedence; the context is a `Context`. A
-            service Task needs a handler under its own name, from parameters to response.
+            service Task needs a handler under its own name, from parameters to response; a called function, its key.
         store: store of all commits.
         clock: the local clock.
         collection: when to collect stored outcomes.
@@ -105,9 +106,7 @@ class LocalWorkflow:
             KeyError: `functions` lacks a required function.
         """
         known = self.functions.keys()
-        missing = sorted(
-            {task.function for task in self.workflow.tasks if known.isdisjoint((task.name, task.function))}
-        )
+        missing = sorted({task.function for task in self.workflow.tasks if known.isdisjoint(handler_names(task))})
         if missing:
             raise KeyError(f"functions: no handler for {missing}; there are handlers for {sorted(self.functions)}")
         queue = Queue(self.clock)
@@ -130,8 +129,7 @@ class LocalWorkflow:
         return ending
 
     def _call(self, call: Call, value: Json) -> Any:
-        function = self.functions.get(call.state) or self.functions[call.function]
-        return function(value, Context(call))
+        return run_handler(self.workflow.task(call.state), self.functions, value, Context(call))
 
     def _in_function(self, runtime: Runtime, state: str) -> Runtime:
         """Return `runtime` with fusion in the function of `state`, without a time limit."""

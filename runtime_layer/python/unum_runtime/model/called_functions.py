@@ -1,0 +1,42 @@
+"""Called functions: Lambda functions without the runtime, which the service function invokes for their Tasks."""
+
+from collections.abc import Mapping
+
+from unum_runtime.model.ir import Form, Json, Language, Task
+
+INVOKE = "lambda:invoke"
+
+CALLED = "arn:aws:lambda:::function:"
+"""Prefix of a called function's key, in `Task.resource` and in ``FunctionName``; each deployment has the ARN."""
+
+
+def calls_function(task: Task) -> bool:
+    """Return True if the service function invokes a Lambda function for `task`."""
+    return task.form is Form.SERVICE and (task.resource == INVOKE or str(task.resource).startswith("arn:"))
+
+
+def called_key(task: Task) -> str | None:
+    """Return the key of the function that `task` calls; None for ARNs, expressions and other Tasks."""
+    if not calls_function(task):
+        return None
+    named = task.resource if task.resource != INVOKE else _arguments(task).get("FunctionName")
+    return named.removeprefix(CALLED) if isinstance(named, str) and named.startswith(CALLED) else None
+
+
+def with_arn(parameters: Json, functions: Mapping[str, str]) -> Json:
+    """Return `parameters` of ``lambda:invoke`` with the ARN of a called function from `functions`, by key."""
+    named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
+    if not isinstance(named, str) or not named.startswith(CALLED):
+        return parameters
+    return {**parameters, "FunctionName": functions.get(named.removeprefix(CALLED), named)}
+
+
+def arguments_field(task: Task) -> str:
+    """Return the name of the field with the arguments of `task`."""
+    return "Arguments" if task.language is Language.JSONATA else "Parameters"
+
+
+def _arguments(task: Task) -> Mapping[str, Json]:
+    given = task.data.get(arguments_field(task))
+    inner = given.get("Parameters") if task.assumes_role and isinstance(given, dict) else given
+    return inner if isinstance(inner, dict) else {}

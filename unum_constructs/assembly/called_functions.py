@@ -1,0 +1,88 @@
+"""Called functions: which functions Tasks call, their ARNs, and what synth says about them."""
+
+import re
+from collections.abc import Collection, Mapping
+
+from aws_cdk import Annotations
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from unum_compiler.lambda_settings import service_memory_mb
+from unum_constructs.assembly.wrapping import why_called, wrong_construct
+from unum_constructs.cdk.lookup import arn_of, path_of
+from unum_constructs.errors import ConstructError
+from unum_runtime.model.called_functions import CALLED, called_key, calls_function
+from unum_runtime.model.ir import Workflow
+
+_USD_PER_GB_S = 0.0000133334
+"""Lambda on ARM64 in us-east-1. Source: AWS Lambda pricing."""
+
+_COLONS = 6
+"""Colons in the ARN of a function without a qualifier."""
+
+_NAMED = re.compile(rf"{re.escape(CALLED)}(?P<key>[^:]+)(?P<qualifier>:.+)?")
+
+
+def reasons_for_calls(workflow: Construct, functions: Mapping[str, lambda_.IFunction]) -> dict[str, str]:
+    """Return the reason why Tasks have to call a function, by key, for functions that cannot have the runtime.
+
+    Raises:
+        ConstructError: one of `functions` is no Lambda function.
+    """
+    reasons = {}
+    for key, function in functions.items():
+        reason = why_called(function)
+        if reason is not None:
+            reasons[key] = reason
+        elif not isinstance(function, lambda_.Function):
+            raise ConstructError(workflow, f"functions[{key!r}]: {wrong_construct(function)}")
+    return reasons
+
+
+def all_called(functions: Mapping[str, lambda_.IFunction], called: Collection[str]) -> dict[str, lambda_.IFunction]:
+    """Return the functions of the keys `called`, and those of other keys that lead to the same functions.
+
+    The service function depends on what it calls, so a function cannot be both called, also by an alias, and hosted.
+    """
+    if not called:
+        return {}
+    same = {_function_path(functions[key]) for key in called}
+    return {key: function for key, function in functions.items() if _function_path(function) in same}
+
+
+def _function_path(function: lambda_.IFunction) -> str:
+    """Return the path of the function behind `function`, which may be an alias or a version of it."""
+    if isinstance(function, lambda_.Alias | lambda_.Version):
+        return _function_path(function.lambda_)
+    return path_of(function)
+
+
+def arn_in_statement(arn: str, called: Mapping[str, lambda_.IFunction]) -> str:
+    """Return `arn`, from the compiler, with the token of a called function in place of its key."""
+    match = _NAMED.fullmatch(arn)
+    if match is None:
+        return arn
+    own = arn_of(called[match["key"]])
+    # An alias or a version has a qualifier already; the ARN of a new one is a single token.
+    is_qualified = isinstance(called[match["key"]], lambda_.Alias | lambda_.Version) or own.count(":") > _COLONS
+    return own if is_qualified else own + (match["qualifier"] or "")
+
+
+def report_calls(workflow: Construct, compiled: Workflow, reasons: Mapping[str, str]) -> None:
+    """Say once which Tasks are called instead of hosted, why, and what this costs."""
+    tasks = [task for task in compiled.tasks if calls_function(task)]
+    if not tasks:
+        return
+    memory_mb = service_memory_mb(compiled)
+    usd = memory_mb / 1024 * _USD_PER_GB_S * 1_000_000
+    named = ", ".join(f"{task.name!r}{_because(called_key(task), reasons)}" for task in tasks)
+    Annotations.of(workflow).add_info_v2(
+        "unum:calledFunctions",
+        f"the service function calls the Lambda functions of these Tasks and waits for their answers: {named}. Each "
+        f"call costs a second request, and ${usd:.2f} for a million seconds of waiting with {memory_mb} MB; a function "
+        "of this app for Python 3.11 or newer, passed without alias and version, costs neither",
+    )
+
+
+def _because(key: str | None, reasons: Mapping[str, str]) -> str:
+    return f" ({reasons[key]})" if key is not None and key in reasons else ""
