@@ -7,7 +7,8 @@ UV := $(BIN)/uv
 FLOOR := .venv-floor
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
-UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
+UV_LOCK = sed -n '/^uv==/,/[^\\]$$/p' requirements.txt
+RELEASE := .venv-release
 OWN := unum-runtime unum-compiler unum-cli
 PROJECTS := pyproject.toml runtime_layer/pyproject.toml unum_compiler/pyproject.toml unum_cli/pyproject.toml emulator/pyproject.toml
 CORE := template_structure permissions cross_stack samples
@@ -15,7 +16,7 @@ SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations 
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor packaging asl-table docs e2e endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -65,6 +66,16 @@ synth-newest: setup  ## what is synthesized, with the newest CDK there is
 dist: setup  ## all distributions, in dist/
 	for project in runtime_layer unum_compiler unum_cli .; do $(UV) build --no-build-isolation --python $(BIN)/python --out-dir dist $$project || exit; done
 
+sbom: dist $(RELEASE)/ready  ## what an installation of all distributions contains, in CycloneDX's format, as dist/unum.cdx.json
+	rm -rf $(RELEASE)/user
+	$(PYTHON) -m venv --without-pip $(RELEASE)/user
+	$(UV) pip install --quiet --python $(RELEASE)/user/bin/python --constraint requirements.txt "unum-runtime[client,jsonata]" unum-cli unum-constructs --find-links dist
+	$(RELEASE)/bin/cyclonedx-py environment $(RELEASE)/user/bin/python --pyproject pyproject.toml --output-reproducible --output-file dist/unum.cdx.json
+
+audit: setup $(RELEASE)/ready  ## known vulnerabilities of all locked dependencies; asks PyPI and npm, and fails where these do not answer
+	for lock in requirements.txt requirements-release.txt emulator/requirements.txt; do $(RELEASE)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off --requirement $$lock || exit; done
+	npm audit --audit-level=low
+
 packaging: setup  ## the distributions, installed as users install them
 	$(BIN)/python -m pytest -m packaging tests/packaging
 
@@ -110,7 +121,8 @@ setup: .venv/ready $(EMULATOR)/ready node_modules/.ready
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed, {sys.executable} is {sys.version.split()[0]}: make PYTHON=python3.11")'
 	@echo "Installing Python packages into .venv (about a minute, once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@test -x $(UV) || $(BIN)/python -m pip install --disable-pip-version-check --quiet uv==$(UV_VERSION)
+	@$(UV_LOCK) > .venv/uv.txt
+	@test -x $(UV) || $(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r .venv/uv.txt
 	$(UV) pip sync --python $(BIN)/python requirements.txt
 	$(UV) pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation -e runtime_layer -e unum_compiler -e unum_cli -e . -e emulator
 	@touch $@
@@ -119,6 +131,11 @@ $(EMULATOR)/ready: emulator/requirements.txt emulator/pyproject.toml .venv/ready
 	@echo "Installing the emulator into $(EMULATOR) ..."
 	@test -x $(EMULATOR)/bin/python || $(PYTHON) -m venv $(EMULATOR)
 	$(UV) pip sync --python $(EMULATOR)/bin/python emulator/requirements.txt
+	@touch $@
+
+$(RELEASE)/ready: requirements-release.txt .venv/ready
+	@test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	$(UV) pip sync --python $(RELEASE)/bin/python requirements-release.txt
 	@touch $@
 
 $(FLOOR)/ready: requirements.txt pyproject.toml .venv/ready
@@ -135,6 +152,7 @@ node_modules/.ready: package.json package-lock.json
 
 lock: .venv/ready  ## resolve the dependencies anew
 	$(LOCK) pyproject.toml --group dev --group docs $(OWN:%=--no-emit-package %) -o requirements.txt
+	$(LOCK) --group release -o requirements-release.txt
 	$(LOCK) emulator/requirements.in -o emulator/requirements.txt
 
 format: setup
@@ -142,4 +160,4 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .pycache .venv .venv-newest $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .pycache .venv .venv-newest $(RELEASE) $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
