@@ -327,7 +327,7 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--table", help="name or ARN of the workflow's table")
     where.add_argument("--start-alias", metavar="ARN", help="ARN of the workflow's start alias")
     where.add_argument(
-        "--control-alias", metavar="ARN", help="ARN of the workflow's control alias, for control commands"
+        "--control-alias", metavar="ARN", help="ARN of the workflow's control function, for control commands"
     )
     where.add_argument("--payload-bucket", metavar="NAME", help="name of the workflow's bucket for large values")
     _add_session(where)

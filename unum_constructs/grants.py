@@ -27,6 +27,7 @@ from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
 from unum_constructs.store import ACTIONS, has_list_index, index_arn, partition_condition
 from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
+from unum_runtime.protocol.control.doors import Door
 
 
 class IUnumWorkflow(MeteredWorkflow):
@@ -40,7 +41,7 @@ class IUnumWorkflow(MeteredWorkflow):
         workflow_name: name in events and keys.
         table: table with the state of executions.
         start_alias: alias that starts executions.
-        control_alias: alias that stops, redrives, nudges and forks executions; None if unknown.
+        control_alias: alias of release 0.1.0 for all control requests; None if unknown.
         activities: queues of the activities by activity name.
         payload_bucket: bucket for large values; None without one.
     """
@@ -95,25 +96,36 @@ class IUnumWorkflow(MeteredWorkflow):
         return self._grant_invoke(grantee)
 
     def grant_stop(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow stopping executions, and all calls of `grant_redrive`: IAM cannot tell these apart.
+        """Allow stopping executions (`stop`).
 
         Raises:
-            ConstructError: the workflow is imported without its control alias.
+            ConstructError: the workflow is imported without its control function.
         """
-        return self.grant_redrive(grantee)
+        return self._grant_door(grantee, Door.STOP)
 
     def grant_redrive(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow redriving, nudging, forking and stopping executions, and reading what they wait for.
+        """Allow redriving executions (`redrive`).
 
         Raises:
-            ConstructError: the workflow is imported without its control alias.
+            ConstructError: the workflow is imported without its control function.
         """
-        if self.control_alias is None:
-            raise ConstructError(
-                self,
-                "control_alias_arn: expected an ARN, got None; import the workflow with it",
-            )
-        return self._grant_on_alias(grantee, [INVOKE], self.control_alias)
+        return self._grant_door(grantee, Door.REDRIVE)
+
+    def grant_fork(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow forking executions (`fork`): starting others in their middle, with inputs of the grantee's choice.
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        return self._grant_door(grantee, Door.FORK)
+
+    def grant_nudge(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow nudging executions (`nudge`), asking what they wait for (`why`), and which definition is deployed.
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        return self._grant_door(grantee, Door.NUDGE)
 
     def grant_activity(self, grantee: iam.IGrantable, name: str) -> iam.Grant:
         """Allow working for the activity `name`: receive its Tasks (`get_activity_task`), and respond to them.
@@ -151,6 +163,13 @@ class IUnumWorkflow(MeteredWorkflow):
                 iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=[self.table.table_arn])
             )
         return reduce(iam.Grant.combine, given)
+
+    def _door(self, door: Door) -> lambda_.IFunction:
+        """Return the control function's alias `door`."""
+        raise NotImplementedError
+
+    def _grant_door(self, grantee: iam.IGrantable, door: Door) -> iam.Grant:
+        return self._grant_on_alias(grantee, [INVOKE], self._door(door))
 
     def _grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
         return self._grant_on_alias(grantee, [INVOKE], self.start_alias)

@@ -18,8 +18,10 @@ from unum_constructs.cdk.outputs import export_name
 from unum_constructs.cdk.resource_checks import check_is_table
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
-from unum_runtime.model.naming import control_alias, start_alias
+from unum_runtime.model.naming import control_alias, door_alias, start_alias
+from unum_runtime.protocol.control.doors import Door
 
+_FUNCTION = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+")
 _ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+:[^:]+")
 
 
@@ -35,6 +37,7 @@ class ImportedWorkflow(IUnumWorkflow):
         table: dynamodb.ITable | str,
         start_alias_arn: str,
         control_alias_arn: str | None,
+        control_function_arn: str | None,
         activities: Mapping[str, sqs.IQueue],
         payload_bucket: s3.IBucket | str | None,
         same_environment: bool | None,
@@ -51,8 +54,47 @@ class ImportedWorkflow(IUnumWorkflow):
         if control_alias_arn is not None:
             control = self._qualified("control_alias_arn", control_alias_arn, control_alias(workflow_name))
             self.control_alias = self._alias("Control", control, same_environment=same_environment)
+        self._control_function = self._function_arn(control_function_arn)
+        self._same_environment = same_environment
         # Event source mappings are added later, as children of the function that they poll for.
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
+
+    def _door(self, door: Door) -> lambda_.IFunction:
+        found = self.node.try_find_child(door.capitalize())
+        if found is not None:
+            return found  # type: ignore[return-value] # made below
+        if self._control_function is None:
+            return self._former_door()
+        arn = f"{self._control_function}:{door_alias(door, self.workflow_name)}"
+        return self._alias(door.capitalize(), arn, same_environment=self._same_environment)
+
+    def _former_door(self) -> lambda_.IFunction:
+        """Return the alias that takes all requests, of a workflow that release 0.1.0 has deployed.
+
+        Raises:
+            ConstructError: it is unknown.
+        """
+        if self.control_alias is None:
+            raise ConstructError(
+                self,
+                "control_function_arn: expected the ARN of the stack's output `ControlFunction`, got None; import the "
+                "workflow with it",
+            )
+        return self.control_alias
+
+    def _function_arn(self, arn: str | None) -> str | None:
+        """Return `arn` if it can be that of an unqualified function.
+
+        Raises:
+            ConstructError: another form.
+        """
+        if arn is None or is_token(arn) or _FUNCTION.fullmatch(arn):
+            return arn
+        raise ConstructError(
+            self,
+            "control_function_arn: expected arn:PARTITION:lambda:REGION:ACCOUNT:function:FUNCTION, without an alias, "
+            f"got {arn!r}",
+        )
 
     def _table(self, named: str) -> dynamodb.ITable:
         """Import the table with this name or ARN."""
@@ -106,7 +148,8 @@ class ImportedWorkflow(IUnumWorkflow):
             workflow_name=workflow_name,
             table=Fn.import_value(export_name(workflow_name, "Table")),
             start_alias_arn=Fn.import_value(export_name(workflow_name, "StartAlias")),
-            control_alias_arn=Fn.import_value(export_name(workflow_name, "ControlAlias")),
+            control_alias_arn=None,
+            control_function_arn=Fn.import_value(export_name(workflow_name, "ControlFunction")),
             activities={},
             payload_bucket=None,
             same_environment=True,
@@ -125,13 +168,14 @@ class Importable:
         table: dynamodb.ITable | str,
         start_alias_arn: str,
         control_alias_arn: str | None = None,
+        control_function_arn: str | None = None,
         activities: Mapping[str, sqs.IQueue] | None = None,
         payload_bucket: s3.IBucket | str | None = None,
         same_environment: bool | None = None,
     ) -> IUnumWorkflow:
         """Import a deployed workflow by its attributes, for grants, metrics and event targets.
 
-        The stack's outputs have the attributes: ``StartAlias``, ``ControlAlias``, ``Table``, ``PayloadBucket``,
+        The stack's outputs have the attributes: ``StartAlias``, ``ControlFunction``, ``Table``, ``PayloadBucket``,
         ``Activities``.
 
         Args:
@@ -141,7 +185,10 @@ class Importable:
             table: table with the state of executions, as construct, name or ARN. Import a table with a customer managed
                 key together with its `encryption_key`: grants then include the key.
             start_alias_arn: ARN of the start alias.
-            control_alias_arn: ARN of the control alias; `grant_stop` and `grant_redrive` require it.
+            control_alias_arn: ARN of the control alias of a workflow that release 0.1.0 has deployed, which takes every
+                control request: without `control_function_arn`, each grant of control includes all others.
+            control_function_arn: ARN of the control function, without an alias; `grant_stop`, `grant_redrive`,
+                `grant_fork` and `grant_nudge` require it.
             activities: queues of the activities by activity name; `grant_activity` requires them.
             payload_bucket: bucket for large values, as construct or name.
             same_environment: True if account and region are those of this stack, so that event sources may add
@@ -157,6 +204,7 @@ class Importable:
             table=table,
             start_alias_arn=start_alias_arn,
             control_alias_arn=control_alias_arn,
+            control_function_arn=control_function_arn,
             activities=activities or {},
             payload_bucket=payload_bucket,
             same_environment=same_environment,

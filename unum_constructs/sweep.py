@@ -18,9 +18,10 @@ from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host, async_configuration
 from unum_constructs.resources import permissions
-from unum_constructs.resources.failure_handler import FailureHandler
+from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.schedules import new_scheduler_role
 from unum_constructs.store import has_list_index, partition_condition
+from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.control.sweep import Sweep as Request
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 
@@ -110,7 +111,7 @@ NO_SWEEP = (
 
 
 class WorkflowSweep(Construct):
-    """Schedule that invokes the failure handler for each sweep.
+    """Schedule that invokes the control function for each sweep, which nobody else may do.
 
     Args:
         scope: the workflow.
@@ -118,8 +119,7 @@ class WorkflowSweep(Construct):
         options: interval and limits.
         index_arn: ARN of the index of executions.
         partitions: prefix of the workflow's partitions in the index.
-        handler: failure handler, which runs the sweep.
-        control_alias: alias that takes control requests.
+        control: control function, which runs the sweep.
         dead_letters: queue for failed sweeps, whose letters each sweep tries again.
 
     Attributes:
@@ -134,8 +134,7 @@ class WorkflowSweep(Construct):
         options: Sweep,
         index_arn: str,
         partitions: str,
-        handler: FailureHandler,
-        control_alias: lambda_.Alias,
+        control: ControlFunction,
         dead_letters: sqs.IQueue,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -143,21 +142,22 @@ class WorkflowSweep(Construct):
             actions=["dynamodb:Query"], resources=[index_arn], conditions=partition_condition([partitions])
         )
         letters = permissions.retry_statements(dead_letters)
-        policy = permissions.attach(self, "Permissions", handler.function, [listing, *letters])
+        alias = control.doors[Door.SWEEP]
+        policy = permissions.attach(self, "Permissions", control.function, [listing, *letters])
         configuration = async_configuration(
             self,
-            function_name=handler.function.function_name,
-            qualifier=control_alias.alias_name,
+            function_name=control.function.function_name,
+            qualifier=alias.alias_name,
             destination=dead_letters.queue_arn,
         )
         # The configuration names the alias by text, which CloudFormation takes for no dependency.
-        configuration.node.add_dependency(resource_of(control_alias, lambda_.CfnAlias))
+        configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))
         self.schedule = scheduler.Schedule(
             self,
             "Schedule",
             schedule=scheduler.ScheduleExpression.rate(options.interval or Duration.seconds(HOUR_S)),
             target=targets.LambdaInvoke(
-                control_alias,
+                alias,
                 input=scheduler.ScheduleTargetInput.from_object(options.request(dead_letters).to_json()),
                 retry_attempts=0,  # the next sweep finds the same executions
                 role=new_scheduler_role(self, "Role", {"aws:SourceAccount": Aws.ACCOUNT_ID}),

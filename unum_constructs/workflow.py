@@ -1,7 +1,7 @@
 """Workflow construct: table, layer, wrapped functions, permissions, and start alias of one workflow."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aws_cdk import Duration, Tags
 from aws_cdk import aws_dynamodb as dynamodb
@@ -48,6 +48,7 @@ from unum_constructs.imported import Importable
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
 from unum_constructs.resources import activities
+from unum_constructs.resources.control_function import DIRECTORY, ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.payload_bucket import payload_bucket_for
@@ -59,7 +60,8 @@ from unum_constructs.sweep import HOURLY, Sweep, WorkflowSweep
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
-from unum_runtime.model.naming import control_alias
+from unum_runtime.model.naming import door_alias
+from unum_runtime.protocol.control.doors import Door
 
 if TYPE_CHECKING:
     from aws_cdk import aws_stepfunctions as sfn
@@ -133,9 +135,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             the key policy lets CloudWatch Logs use it. Functions of yours have arguments of their own.
         tags: tags of all resources of the workflow.
 
-    The workflow makes up to four functions without user code: a failure handler; an entry function, if no Task's
-    function can start executions; a service function, if Tasks call AWS services; a forwarder, if events wait in the
-    timer queue.
+    The workflow makes up to five functions without user code: a failure handler; a control function; an entry function,
+    if no Task's function can start executions; a service function, if Tasks call AWS services; a forwarder, if events
+    wait in the timer queue.
 
     Raises:
         ConstructError: an argument is invalid; the text names the argument, the expected and the actual value.
@@ -146,7 +148,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         table: table with the state of executions.
         layer: layer with runtime and definition, for the newest Python among the functions.
         start_alias: alias that starts executions.
-        control_alias: alias of the failure handler; stops, redrives, nudges and forks executions.
+        control: function that stops, redrives, nudges and forks executions, with an alias for each of these, `doors`.
+        control_alias: alias of the failure handler, for clients of release 0.1.0; it goes with the next release.
         failure_handler: function that takes over events that Lambda could not deliver.
         failure_queue: dead-letter queue of the failure handler and of `timer`; keeps messages for 14 days.
         failure_alarm: alarm on messages in `failure_queue`; add actions to it.
@@ -248,18 +251,20 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
 
         # 4. Permissions and environments of all functions, and then the aliases, which make the workflow reachable.
         assembly = self._assemble(wired, layers, state, runtime)
-        self.failure_handler = self._new_failure_handler(assembly, provision)
+        self.control, self.failure_handler = self._new_planning_functions(assembly, provision)
         self.failure_alarm = self.failure_handler.alarm
-        self.start_alias = self._new_start_alias(assembly, Failures(handler=self.failure_handler, limits=limits))
-        self.control_alias = self._new_control_alias()
+        failures = Failures(handler=self.failure_handler, limits=limits)
+        self.start_alias = self._new_start_alias(assembly, failures)
+        self.control_alias = self._new_other_aliases(failures, sweeps=sweep is not None)
         self.sweep = None if sweep is None else self._new_sweep(sweep)
 
         # 5. Acknowledgments, messages, outputs and tags.
-        assembly.acknowledge(self, self.failure_handler)
+        assembly.acknowledge(self, self.failure_handler, self.control)
         assembly.report_slow_starts()
         WorkflowOutputs(
             start_alias=self.start_alias,
             control_alias=self.control_alias,
+            control_function=self.control.function,
             table=self.table,
             failure_queue=self.failure_queue,
             payload_bucket=self.payload_bucket,
@@ -293,6 +298,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         for each in self.node.root.node.find_all():
             if isinstance(each, UnumWorkflow) and each is not self:
                 yield OtherWorkflow(each.start_alias.function_arn, {*each._hosts.values()})  # noqa: SLF001 - the same class
+
+    def _door(self, door: Door) -> lambda_.Alias:
+        return self.control.doors[door]
 
     def _functions(self) -> Iterator[lambda_.Function]:
         return (host.function for host in self._hosts.values())
@@ -383,18 +391,21 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
     def _fixed_name(self, purpose: str) -> str | None:
         return cross_stack.fixed_name(self, purpose, self._hosts.values())
 
-    def _new_failure_handler(self, assembly: Assembly, provision: Provision) -> FailureHandler:
-        handler = FailureHandler(
-            self,
-            "OnFailure",
-            workflow_name=self.workflow_name,
-            service=assembly.service_of_handler(),
-            layer=self.layer,
-            provision=provision,
-            dead_letters=self.failure_queue,
-        )
-        assembly.allow_handler(handler)
-        return handler
+    def _new_planning_functions(
+        self, assembly: Assembly, provision: Provision
+    ) -> tuple[ControlFunction, FailureHandler]:
+        common: Any = {
+            "workflow_name": self.workflow_name,
+            "service": assembly.service_of_handler(),
+            "layer": self.layer,
+            "provision": provision,
+            "dead_letters": self.failure_queue,
+        }
+        directory = {"UNUM_DIRECTORY": door_alias(DIRECTORY, self.workflow_name)}
+        control = ControlFunction(self, "ControlFunction", environment=directory, **common)
+        handler = FailureHandler(self, "OnFailure", control=control, **common)
+        assembly.allow_handler(handler, control)
+        return control, handler
 
     def _new_start_alias(self, assembly: Assembly, failures: Failures) -> lambda_.Alias:
         """Connect every function to the workflow, then make the start alias.
@@ -408,23 +419,23 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             hosts = self._hosts.values()
             self.timer.report_failures(dict.fromkeys(host.failures.handler for host in hosts if host.failures))
         alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
-        alias.node.add_dependency(*policies, *self.failure_handler.ready, *([self.timer] if self.timer else ()))
-        configuration = failures.configure(alias, function_name=alias.lambda_.function_name, qualifier=name)
-        # The configuration names the alias by text, which CloudFormation takes for no dependency.
-        configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))
+        ready = (*self.failure_handler.ready, self.control.policy, self.control.failures)
+        alias.node.add_dependency(*policies, *ready, *([self.timer] if self.timer else ()))
         return alias
 
-    def _new_control_alias(self) -> lambda_.Alias:
-        version = self.failure_handler.version
-        # The handler reads the start alias in the description (GetAlias): as a variable, it would be a circular
-        # reference. By this reference the alias depends on all that the start alias depends on.
-        return lambda_.Alias(
-            self,
-            "Control",
-            alias_name=control_alias(self.workflow_name),
-            version=version,
-            description=self.start_alias.function_arn,
+    def _new_other_aliases(self, failures: Failures, *, sweeps: bool) -> lambda_.Alias:
+        """Make all aliases that refer to the start alias; return that of clients of release 0.1.0."""
+        start_intake, former = self.failure_handler.open(self.start_alias, self)
+        self.control.open(self.start_alias, sweeps=sweeps)
+        configuration = failures.configure(
+            self.start_alias,
+            function_name=self.start_alias.lambda_.function_name,
+            qualifier=self.start_alias.alias_name,
+            destination=start_intake.function_arn,
         )
+        # The configuration names the alias by text, which CloudFormation takes for no dependency.
+        configuration.node.add_dependency(resource_of(self.start_alias, lambda_.CfnAlias))
+        return former
 
     def _new_sweep(self, options: Sweep) -> WorkflowSweep:
         return WorkflowSweep(
@@ -433,7 +444,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             options=options,
             index_arn=index_arn(self.table),
             partitions=self.own_partitions,
-            handler=self.failure_handler,
-            control_alias=self.control_alias,
+            control=self.control,
             dead_letters=self.failure_queue,
         )

@@ -35,7 +35,7 @@ class Deployment:
             table=outputs[f"{workflow}Table"],
             workflow=outputs[f"{workflow}Workflow"],
             start_alias=outputs[f"{workflow}StartAlias"],
-            control_alias=outputs.get(f"{workflow}ControlAlias"),
+            control_alias=outputs.get(f"{workflow}ControlFunction", outputs.get(f"{workflow}ControlAlias")),
             session=self.session,
             payload_bucket=outputs.get("WorkflowPayloadBucket"),
         )

@@ -1,4 +1,4 @@
-"""People redrive, nudge and fork executions, through the control alias and with no other permission."""
+"""People redrive, nudge and fork executions, through aliases of the control function and with no other permission."""
 
 import uuid
 from collections.abc import Sequence
@@ -42,8 +42,11 @@ def client(deployment: Deployment) -> Client:
         aws_secret_access_key=key["SecretAccessKey"],
         region_name=deployment.session.region_name,
     )
-    alias = deployment.outputs["Control"]["WorkflowControlAlias"]
-    return replace(deployment.client("Control"), control=Control.connect(control_alias=alias, session=operator))
+    outputs = deployment.outputs["Control"]
+    control = Control.connect(
+        control_alias=outputs["WorkflowControlFunction"], workflow=outputs["WorkflowWorkflow"], session=operator
+    )
+    return replace(deployment.client("Control"), control=control)
 
 
 def counts(deployment: Deployment, run: str) -> list[int]:

@@ -44,7 +44,7 @@ class Versions:
             aws_secret_access_key=key["SecretAccessKey"],
             region_name=self.deployed.session.region_name,
         )
-        control = outputs[f"{workflow}ControlAlias"] if user == "Operator" else None
+        control = outputs[f"{workflow}ControlFunction"] if user == "Operator" else None
         return Client.connect(
             table=outputs[f"{workflow}Table"], workflow=workflow, control_alias=control, session=session
         )

@@ -26,7 +26,7 @@ class Places:
     table: str
     other_table: str
     start_alias: str
-    control_alias: str
+    control_function: str
     functions: Mapping[str, str]
     roles: Mapping[str, str]
     queues: Mapping[str, str]
@@ -97,7 +97,20 @@ TRIES: Mapping[str, tuple[str, Try]] = {
     "a version of a function": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.functions['Ask']}:1")),
     "the forwarder": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.functions['Forwarder']}:1")),
     "the start alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.start_alias)),
-    "the control alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.control_alias)),
+    "a redrive": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:redrive-{p.workflow}")),
+    "a stop": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:stop-{p.workflow}")),
+    "a fork": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:fork-{p.workflow}")),
+    "a nudge": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:nudge-{p.workflow}")),
+    "a sweep": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:sweep-{p.workflow}")),
+    "a version of the control function": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:1")),
+    "the alias of clients of 0.1.0": (
+        "lambda:InvokeFunction",
+        lambda s, p: invoke(s, f"{p.functions['Handler']}:control-{p.workflow}"),
+    ),
+    "the start intake": (
+        "lambda:InvokeFunction",
+        lambda s, p: invoke(s, f"{p.functions['Handler']}:start-intake-{p.workflow}"),
+    ),
     "other code": (
         "lambda:UpdateFunctionCode",
         lambda s, p: s("lambda").update_function_code(FunctionName=p.functions["Ask"], ZipFile=b"x"),
@@ -152,44 +165,58 @@ NOBODY = [
 ]
 OUTSIDE = [
     *("a version of a function", "the forwarder", "events that wait"),
-    *("dead letters", "a forged dead letter", "a forged task"),
+    *("dead letters", "a forged dead letter", "a forged task", "the start intake"),
 ]
 """What nobody may who is no function."""
 
 DEAD_LETTERS = ["dead letters", "a forged dead letter"]
+CONTROL = [
+    *("a stop", "a redrive", "a fork", "a nudge", "a sweep"),
+    *("a version of the control function", "the alias of clients of 0.1.0"),
+]
 OF_FUNCTIONS = ["the forwarder", "the activity", "description of the table"]
 
 MORE: Mapping[str, list[str]] = {
-    "Ask": [*OF_FUNCTIONS, "dead letters", "events that wait", "a forged task", "the start alias", "the control alias"],
-    "Entry": [*OF_FUNCTIONS, *DEAD_LETTERS, "events that wait", "a forged task", "the control alias"],
-    "Services": [*OF_FUNCTIONS, *DEAD_LETTERS, "events that wait", "the control alias"],
-    "Handler": [*OF_FUNCTIONS, "events that wait", "a forged task"],
+    "Ask": [
+        *OF_FUNCTIONS,
+        *CONTROL,
+        *("dead letters", "events that wait", "a forged task", "the start alias", "the start intake"),
+    ],
+    "Entry": [*OF_FUNCTIONS, *CONTROL, *DEAD_LETTERS, "events that wait", "a forged task"],
+    "Services": [*OF_FUNCTIONS, *CONTROL, *DEAD_LETTERS, "events that wait", "the start intake"],
+    "Handler": [*OF_FUNCTIONS, "a sweep", "dead letters", "events that wait", "a forged task"],
+    "Control": [*OF_FUNCTIONS, "events that wait", "a forged task"],
     "Forwarder": [
         "dead letters",
         "read of a checkpoint",
         "forged checkpoint",
         "forged start",
         "a forged task",
-        "the control alias",
+        *CONTROL,
     ],
-    "Starter": [*OUTSIDE, "forged checkpoint", "read of a checkpoint", "read of a token", "the control alias"],
+    "Starter": [*OUTSIDE, *CONTROL, "forged checkpoint", "read of a checkpoint", "read of a token"],
     "Reader": [*OUTSIDE, "forged checkpoint", "forged start", "read of a token", "the start alias"],
-    "Operator": [*OUTSIDE, "forged checkpoint", "forged start", "read of a checkpoint", "the start alias"],
+    "Operator": [
+        *OUTSIDE,
+        *(each for each in CONTROL if each != "a redrive"),
+        *("forged checkpoint", "forged start", "read of a checkpoint", "the start alias"),
+    ],
     "Answering": [*OUTSIDE, "forged checkpoint", "forged start", "read of a token", "the activity"],
-    "Worker": [*OUTSIDE, "forged checkpoint", "forged start", "read of a token", "the control alias"],
+    "Worker": [*OUTSIDE, *CONTROL, "forged checkpoint", "forged start", "read of a token"],
     "Posting": [*OUTSIDE, "forged checkpoint", "forged start", "the start alias", "the activity"],
 }
 """By role: the functions' first, then those of users."""
 
 MAY: Mapping[str, list[str]] = {
     "Ask": ["read of a checkpoint", "forged checkpoint"],
-    "Entry": ["read of a checkpoint", "a version of a function"],
+    "Entry": ["read of a checkpoint", "a version of a function", "the start intake"],
     "Services": ["forged checkpoint"],
-    "Handler": ["read of a checkpoint", "a version of a function", "dead letters"],
+    "Handler": ["read of a checkpoint", "a version of a function", "a nudge"],
+    "Control": ["read of a checkpoint", "a version of a function", "dead letters"],
     "Forwarder": ["a version of a function", "events that wait"],
     "Starter": ["forged start", "the start alias"],
     "Reader": ["read of a checkpoint"],
-    "Operator": ["the control alias"],
+    "Operator": ["a redrive"],
     "Answering": ["the start alias"],
     "Worker": ["the activity", "the start alias"],
 }
@@ -217,6 +244,7 @@ def places(deployment: Deployment) -> Places:
         "Entry": "WorkflowEntry",
         "Services": "WorkflowServices",
         "Handler": "WorkflowOnFailureHandler",
+        "Control": "WorkflowControlFunction",
         "Forwarder": "WorkflowTimerForwarder",
     }
     functions = {name: physical("AWS::Lambda::Function", prefix) for name, prefix in prefixes.items()}
@@ -232,7 +260,7 @@ def places(deployment: Deployment) -> Places:
         table=outputs["WorkflowTable"],
         other_table=outputs["AskedTable"],
         start_alias=outputs["WorkflowStartAlias"],
-        control_alias=outputs["WorkflowControlAlias"],
+        control_function=outputs["WorkflowControlFunction"],
         functions=functions,
         roles={**roles, **users, "Other": configurations["Services"]["Role"]},
         queues={name: physical("AWS::SQS::Queue", prefix) for name, prefix in queues.items()},
@@ -304,4 +332,5 @@ def test_a_role_with_a_statement_too_many_is_noticed(
     finally:
         roles.delete_role_policy(RoleName=name, PolicyName="loose")
     noticed = {each for each, action in refused.items() if action is None}
-    assert noticed == {"scan", "a function without a version", "the forwarder", "the start alias"}
+    control = {*CONTROL} - {"the alias of clients of 0.1.0"}  # which is denied explicitly
+    assert noticed == {"scan", "a function without a version", "the forwarder", "the start alias", *control}

@@ -97,8 +97,8 @@ def test_a_letter_with_an_event_that_waited_for_long_is_sent_by_itself(deploymen
 
 def test_a_letter_of_the_failure_handler_is_tried_again_by_itself(deployment: Deployment) -> None:
     lost = Lost.of(deployment, "Reported")
-    handler = deployment.session.client("lambda").get_function_event_invoke_config(FunctionName=lost.address)
     alias = str(lost.client.start_alias)
+    handler = deployment.session.client("lambda").get_function_event_invoke_config(FunctionName=alias)
     context = {"requestId": "start", "functionArn": alias, "condition": "RetriesExhausted"}
     record = {"requestContext": context, "requestPayload": start_request(lost.name)}
     around = {"functionArn": handler["DestinationConfig"]["OnFailure"]["Destination"], "condition": "RetriesExhausted"}
@@ -142,7 +142,8 @@ def test_the_sweep_that_nobody_asked_for_finds_an_event_that_was_lost(deployment
         for page in scheduler.get_paginator("list_schedules").paginate()
         for each in page["Schedules"]
     ]
-    control = deployment.outputs["Control"]["WorkflowControlAlias"]
+    outputs = deployment.outputs["Control"]
+    control = f"{outputs['WorkflowControlFunction']}:sweep-{outputs['WorkflowWorkflow']}"
     (hourly,) = [each for each in schedules if each["Target"]["Arn"] == control]
     assert hourly["ScheduleExpression"] == "rate(1 hour)"
     swept = deployment.invoke(control, json.loads(hourly["Target"]["Input"]))

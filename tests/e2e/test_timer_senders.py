@@ -157,7 +157,9 @@ def test_a_forged_failure_record_stops_nothing(node: Node, deployment: Deploymen
     node.send(record)
     until(lambda: letters_in(node) == 1)
     request = {"$unum": 1, "control": "sweep", "silent_ms": 10**9, "nudge": False, "letters": node.queues["Failures"]}
-    answer = deployment.invoke(deployment.outputs[STACK]["WorkflowControlAlias"], request)
+    outputs = deployment.outputs[STACK]
+    sweeps = f"{outputs['WorkflowControlFunction']}:sweep-{outputs['WorkflowWorkflow']}"
+    answer = deployment.invoke(sweeps, request)
     assert answer["is_done"], answer
     assert node.client.describe("ready").status is Status.RUNNING
     (dead,) = node.dead_letters()

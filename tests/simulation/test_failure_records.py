@@ -123,9 +123,9 @@ def takes_a_throttled_store_for_a_failure(patch: pytest.MonkeyPatch) -> None:
 
 
 def leaves_starts_alone(patch: pytest.MonkeyPatch) -> None:
-    def only_envelopes(rt: Runtime, given_up: GivenUp, context: Any) -> None:
+    def only_envelopes(rt: Runtime, given_up: GivenUp) -> None:
         if not given_up.is_start:
-            recover(rt, given_up, context)
+            recover(rt, given_up)
 
     recover = failure_function.recover
     patch.setattr(failure_function, "recover", only_envelopes)

@@ -5,7 +5,6 @@ from collections import deque
 from typing import Any
 
 import pytest
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from tests.synth.deployment import Deployment, flat, function
@@ -63,8 +62,16 @@ def test_it_has_the_definition_and_no_address(loop: Deployment) -> None:
 
 
 def test_it_is_the_destination_of_everything_as_a_version(loop: Deployment) -> None:
-    for path in ("A/CurrentVersion", "B/CurrentVersion", "C/CurrentVersion", "Flow/Start"):
+    for path in ("A/CurrentVersion", "B/CurrentVersion", "C/CurrentVersion"):
         assert destination(loop, path) == loop.version(HANDLER)
+
+
+def test_failed_starts_have_an_alias_that_the_starting_function_alone_may_invoke(loop: Deployment) -> None:
+    assert destination(loop, "Flow/Start") == loop.logical_id("Flow/StartIntake")
+    assert loop.properties("Flow/StartIntake")["Name"] == "start-intake-Flow"
+    (handler,) = arns(loop, HANDLER)
+    denied = {key: loop.denials(f"Flow/Permissions/{key}")[-1][1] for key in "ABC"}
+    assert {key for key in denied if f"{handler}:start-intake-*" not in denied[key]} == {"A"}
 
 
 def test_what_it_cannot_do_is_kept(loop: Deployment) -> None:
@@ -105,9 +112,11 @@ def test_it_may_do_this_and_nothing_else(loop: Deployment) -> None:
         (SEND, arns(loop, "Flow/Failures")),
     ]
     own_versions = arns(loop, HANDLER, suffix=":*")
+    (control,) = arns(loop, "Flow/ControlFunction/Function")
     assert loop.statements("Flow/OnFailure/Control") == [
         (INVOKE, own_versions),
         (["lambda:GetAlias"], arns(loop, HANDLER)),
+        (INVOKE, [f"{control}:{door}-Flow" for door in ("fork", "nudge", "redrive", "stop")]),
     ]
     assert loop.statements("Flow/OnFailure/Timer") == [(INVOKE, own_versions)]
     (logs,) = arns(loop, f"{HANDLER}Logs")
@@ -137,18 +146,10 @@ def test_it_may_read_an_environment_that_is_encrypted_with_a_key_of_the_user_s()
     assert (["kms:Decrypt"], arns(deployment, "Key")) in deployment.statements(PERMISSIONS)
 
 
-def test_people_reach_it_through_an_alias(loop: Deployment) -> None:
+def test_clients_of_release_0_1_0_reach_it_through_an_alias(loop: Deployment) -> None:
     alias = loop.properties("Flow/Control")
     assert (alias["Name"], flat(alias["FunctionVersion"])) == ("control-Flow", f"{loop.version(HANDLER)}.Version")
     assert flat(loop.template["Outputs"]["FlowControlAlias"]["Value"]) == loop.logical_id("Flow/Control")
-
-
-@pytest.mark.parametrize("grant", ["grant_stop", "grant_redrive"])
-def test_who_may_stop_or_redrive_may_invoke_that_alias(grant: str) -> None:
-    deployment = Deployment.new()
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
-    getattr(flow, grant)(iam.User(deployment.stack, "Somebody"))
-    assert deployment.statements("Somebody/DefaultPolicy") == [(INVOKE, [deployment.logical_id("Flow/Control")])]
 
 
 def test_the_alarm_goes_off_when_something_is_left(loop: Deployment) -> None:
@@ -178,6 +179,10 @@ def test_workflows_that_share_a_function_hand_on_what_is_not_theirs() -> None:
     assert json.loads(flat(variables["UNUM_OTHERS"])) == {"Two": deployment.version("Two/OnFailure/Handler")}
     handler = arns(deployment, "Two/OnFailure/Handler", suffix=":*")
     assert deployment.statements("One/OnFailure/Two") == [(INVOKE, handler)]
+    (arn,) = arns(deployment, "Two/OnFailure/Handler")
+    assert deployment.denials("One/OnFailure/Two") == [
+        (INVOKE, [f"{arn}:{qualifier}" for qualifier in ("$LATEST", "control-*", "start-intake-*")])
+    ]
     assert "UNUM_OTHERS" not in deployment.properties("Two/OnFailure/Handler")["Environment"]["Variables"]
 
 

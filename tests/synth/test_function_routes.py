@@ -95,7 +95,7 @@ def test_one_function_under_two_keys() -> None:
     assert deployment.services("Both")["Flow"]["hosts"] == ["A"]
     assert deployment.services("Both")["Flow"]["carried"] == ["A"]
     assert deployment.routes("Other") == {}
-    assert len(deployment.all("Lambda::Version")) == 2 + 1
+    assert len(deployment.all("Lambda::Version")) == 2 + 2
 
 
 def test_two_workflows_with_one_function() -> None:
@@ -105,10 +105,10 @@ def test_two_workflows_with_one_function() -> None:
     deployment.flow(chain("O", "S"), {"O": own, "S": shared}, "Two")
     assert deployment.services("Shared").keys() == {"One", "Two"}
     assert len(deployment.properties("Shared")["Layers"]) == 2
-    assert len(deployment.all("Lambda::Version")) == 2 + 2
-    # A version has one destination for its failures: that of its first workflow. Start and control aliases have theirs.
+    assert len(deployment.all("Lambda::Version")) == 2 + 2 + 2
+    # A version has one destination for its failures: that of its first workflow. Start and sweep aliases have theirs.
     configurations = deployment.all("Lambda::EventInvokeConfig")
-    assert len(configurations) == 2 + 2 + 2 + 2
+    assert len(configurations) == 2 + 2 + 2 + 2 + 2
 
 
 def test_workflows_that_lead_through_functions_in_opposite_directions() -> None:

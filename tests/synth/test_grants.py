@@ -148,6 +148,7 @@ def test_an_address_that_is_no_alias(option: str, arn: Any) -> None:
             "expected the alias 'start-Flow' of workflow 'Flow', got",
         ),
         ("control_alias_arn", ALIAS, "expected the alias 'control-Flow' of workflow 'Flow', got"),
+        ("control_function_arn", ALIAS, "expected arn:PARTITION:.*:FUNCTION, without an alias, got"),
         ("table", None, "expected an aws_dynamodb.ITable, got None"),
         ("payload_bucket", 5, "expected an aws_s3.IBucket or its name, got 5"),
     ],
@@ -225,6 +226,7 @@ def test_a_workflow_is_found_by_its_name() -> None:
     assert exports == {
         deployment.logical_id("Flow/Start"): "unum:my::flow:StartAlias",
         deployment.logical_id("Flow/Control"): "unum:my::flow:ControlAlias",
+        f"{deployment.logical_id('Flow/ControlFunction/Function')}.Arn": "unum:my::flow:ControlFunction",
         deployment.logical_id("Flow/Table"): "unum:my::flow:Table",
     }
     (_, alias), (_, table) = web.statements("Who/DefaultPolicy")

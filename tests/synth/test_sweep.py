@@ -48,15 +48,16 @@ def test_it_can_be_left_out(hourly: Deployment) -> None:
         "AWS::IAM::Policy",
         "AWS::IAM::Policy",
         "AWS::IAM::Role",
+        "AWS::Lambda::Alias",
         "AWS::Lambda::EventInvokeConfig",
         "AWS::Scheduler::Schedule",
     ]
 
 
-def test_a_schedule_asks_the_handler_of_failures_through_the_control_alias(hourly: Deployment) -> None:
+def test_a_schedule_asks_the_control_function_through_an_alias(hourly: Deployment) -> None:
     schedule = hourly.only("Scheduler::Schedule")
     assert schedule["ScheduleExpression"] == "rate(1 hour)"
-    assert schedule["Target"]["Arn"] == {"Ref": hourly.logical_id("Flow/Control")}
+    assert schedule["Target"]["Arn"] == {"Ref": hourly.logical_id("Flow/ControlFunction/Sweep")}
     assert schedule["Target"]["RoleArn"] == {"Fn::GetAtt": [hourly.logical_id("Flow/Sweep/Role"), "Arn"]}
     asked = Request.from_json(json.loads(flat(schedule["Target"]["Input"])))
     assert asked == Request(silent_ms=3_600_000, nudges=True, letters=hourly.logical_id("Flow/Failures"))
@@ -70,8 +71,8 @@ def test_it_is_asked_for_what_one_likes() -> None:
     assert (asked.silent_ms, asked.nudges) == (1_200_000, False)
 
 
-def test_the_schedule_may_invoke_the_control_alias_and_nothing_else(hourly: Deployment) -> None:
-    control = hourly.logical_id("Flow/Control")
+def test_the_schedule_may_invoke_that_alias_and_nothing_else(hourly: Deployment) -> None:
+    control = hourly.logical_id("Flow/ControlFunction/Sweep")
     assert hourly.statements("Flow/Sweep/Role/DefaultPolicy") == [(["lambda:InvokeFunction"], [control])]
     ((trust,),) = [hourly.properties("Flow/Sweep/Role")["AssumeRolePolicyDocument"]["Statement"]]
     assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}
@@ -89,11 +90,13 @@ def test_the_handler_may_list_executions_of_this_workflow(hourly: Deployment) ->
 
 def test_sweeps_that_fail_are_dead_letters(hourly: Deployment) -> None:
     configuration = hourly.properties("Flow/Sweep/EventInvokeConfig")
-    assert configuration["Qualifier"] == "control-Flow"
+    assert configuration["Qualifier"] == "sweep-Flow"
     assert configuration["DestinationConfig"]["OnFailure"]["Destination"] == {
         "Fn::GetAtt": [hourly.logical_id("Flow/Failures"), "Arn"]
     }
-    assert hourly.logical_id("Flow/Control") in hourly.resource("Flow/Sweep/EventInvokeConfig")["DependsOn"]
+    assert (
+        hourly.logical_id("Flow/ControlFunction/Sweep") in hourly.resource("Flow/Sweep/EventInvokeConfig")["DependsOn"]
+    )
 
 
 def test_linters_have_nothing_to_say(hourly: Deployment) -> None:

@@ -97,7 +97,7 @@ def test_failures_of_versions_and_alias(two_steps: Deployment) -> None:
     destinations = {
         flat(each["Properties"]["DestinationConfig"]["OnFailure"]["Destination"]) for each in configurations
     }
-    assert destinations == {two_steps.version("Flow/OnFailure/Handler")}
+    assert destinations == {two_steps.version("Flow/OnFailure/Handler"), two_steps.logical_id("Flow/StartIntake")}
     qualifiers = {flat(each["Properties"]["Qualifier"]) for each in configurations}
     assert qualifiers == {f"{two_steps.version('A')}.Version", f"{two_steps.version('B')}.Version", "start-Flow"}
 
@@ -120,6 +120,7 @@ def test_outputs(two_steps: Deployment) -> None:
     assert outputs == {
         "FlowStartAlias": two_steps.logical_id("Flow/Start"),
         "FlowControlAlias": two_steps.logical_id("Flow/Control"),
+        "FlowControlFunction": f"{two_steps.logical_id('Flow/ControlFunction/Function')}.Arn",
         "FlowFailureQueue": two_steps.logical_id("Flow/Failures"),
         "FlowTable": two_steps.logical_id("Flow/Table"),
         "FlowWorkflow": "Flow",

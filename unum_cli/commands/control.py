@@ -37,7 +37,9 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: unknown execution, impossible operation, or AWS error.
     """
     if options.stack is None and options.control_alias is None:
-        raise UsageError("--control-alias: expected the ARN of the control alias, got nothing; or give --stack STACK")
+        raise UsageError(
+            "--control-alias: expected the ARN of the control function, got nothing; or give --stack STACK"
+        )
     if options.command == "redrive":
         _check_redrive(options)
     try:
@@ -103,7 +105,7 @@ def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Name
         if each.invocation in errors:
             print(f"  last error: {errors[each.invocation]}")
         print(f"  {_REMEDIES[each.waits_for].format(options.execution)}")
-    # The control alias lists the first ones only; an answer of Lambda has at most 6 MB.
+    # The control function lists the first ones only; an answer of Lambda has at most 6 MB.
     if waits.count > len(waits.missing):
         print(f"and {waits.count - len(waits.missing)} more")
 

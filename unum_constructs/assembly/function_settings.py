@@ -26,11 +26,12 @@ from unum_constructs.assembly.binding import Program
 from unum_constructs.assembly.cross_stack import CrossStackFunction
 from unum_constructs.assembly.options import RuntimeOptions
 from unum_constructs.assembly.wiring import Wiring, operations
-from unum_constructs.cdk.lookup import arn_of, role_id_of, stack_of
+from unum_constructs.cdk.lookup import arn_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import activities, permissions
+from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.timer import WorkflowTimer
 from unum_runtime.model.envelope import START
@@ -145,26 +146,30 @@ class Assembly:
         """Return the fields for the failure handler."""
         return {**self.service, **({"timer": self.timer.queue.queue_url} if self.timer else {})}
 
-    def allow_handler(self, handler: FailureHandler) -> None:
-        """Let `handler` act in place of any function."""
+    def allow_handler(self, handler: FailureHandler, control: ControlFunction) -> None:
+        """Let `handler` and `control` act in place of any function."""
         # All operations: executions of older definitions may need those that no function has any more.
         statements = [*self._table_statements(frozenset(Operation)), *permissions.send_statements(self._queues)]
         definitions = self._definition_statements(Operation.CREATE, Operation.READ, Operation.LIST)
-        handler.allow(dict.fromkeys(self.wired.known.values()), [*statements, *definitions, *self._object_statements()])
-        roles = [role_id_of(handler.function), *(self.timer.role_ids if self.timer else ())]
-        senders = {"workflow": self.workflow.name, "trusted": roles}
-        handler.trust(senders)
+        every = [*statements, *definitions, *self._object_statements()]
+        control.handler = handler
+        for each in (handler, control):
+            each.allow(dict.fromkeys(self.wired.known.values()), every)
+        handler.allow_own()
+        own = [role_id_of(each.function) for each in (handler, control)]
+        senders = {"workflow": self.workflow.name, "trusted": [*own, *(self.timer.role_ids if self.timer else ())]}
+        control.trust(senders)
         if self.timer:
             permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoke_statements((), [handler]))
             known = self.wired.known
             edges = [(known[key], [known[each] for each in to]) for key, to in delayed_edges(self.workflow).items()]
             self.timer.admit(senders, edges, handler.version_arn, self.runtime.metrics)
 
-    def acknowledge(self, workflow: Construct, handler: FailureHandler) -> None:
+    def acknowledge(self, workflow: Construct, handler: FailureHandler, control: ControlFunction) -> None:
         """Record cdk-nag reasons for the wildcards in the workflow's policies."""
         functions = [known.function for known in dict.fromkeys(self.wired.known.values())]
         others = {each.failures.handler.function for each in self.hosts.values() if each.failures}
-        arns = [arn_of(function) for function in (*functions, handler.function, *others)]
+        arns = [arn_of(function) for function in (*functions, handler.function, control.function, *others)]
         called = [
             arn for statement in (*self._call_statements(), *self._object_statements()) for arn in statement.resources
         ]
@@ -206,7 +211,8 @@ class Assembly:
 
     def _statements(self, key: str, *, handlers: list[FailureDestination]) -> Iterator[iam.PolicyStatement]:
         """Yield the permissions of the function `key`; it hands events over to `handlers`, as does Lambda."""
-        yield from permissions.invoke_statements(self._invoked(key), handlers)
+        starts = self._has_start_role(key)
+        yield from permissions.invoke_statements(self._invoked(key), handlers, reports_starts=starts)
         if handlers:
             yield permissions.find_intake_statement(self.wired.known[key])
         if key == SERVICES:
@@ -220,6 +226,12 @@ class Assembly:
             yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).first.definition)
         timer = self._queues if self._uses_timer(key) else []
         yield from permissions.send_statements([*timer, *(self.activities.values() if key == SERVICES else ())])
+
+    def _has_start_role(self, key: str) -> bool:
+        """Return True if the function `key` has the role of the function in which executions start."""
+        # Functions may share a role, and what is denied in one policy of a role is denied in all.
+        roles = [role_of(self.wired.known[each].function) for each in (key, self.wiring.start)]
+        return roles[0] is roles[1]
 
     def _call_statements(self) -> Iterator[iam.PolicyStatement]:
         """Yield permissions for the service calls of Tasks."""

@@ -18,6 +18,7 @@ class WorkflowOutputs(NamedTuple):
 
     start_alias: lambda_.Alias
     control_alias: lambda_.Alias
+    control_function: lambda_.IFunction
     table: dynamodb.ITable
     failure_queue: sqs.Queue
     payload_bucket: s3.IBucket | None
@@ -30,7 +31,8 @@ class WorkflowOutputs(NamedTuple):
             "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
             "Table": (self.table.table_name, f"Table of workflow {name}"),
             "Workflow": (name, "Name of the workflow"),
-            "ControlAlias": (self.control_alias.function_arn, f"Control alias of workflow {name}"),
+            "ControlFunction": (self.control_function.function_arn, f"Control function of workflow {name}"),
+            "ControlAlias": (self.control_alias.function_arn, f"Control of workflow {name} by clients of 0.1.0"),
             "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
             "Retention": (str(self.retention_s), f"Seconds that workflow {name} keeps results"),
         }

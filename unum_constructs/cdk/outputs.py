@@ -8,7 +8,7 @@ from constructs import Construct
 
 from unum_constructs.errors import ConstructError
 
-EXPORTED = ("StartAlias", "ControlAlias", "Table")
+EXPORTED = ("StartAlias", "ControlFunction", "ControlAlias", "Table")
 """Outputs that other stacks import."""
 
 

@@ -71,13 +71,15 @@ class Failures:
     handler: FailureDestination
     limits: DeliveryLimits
 
-    def configure(self, scope: Construct, *, function_name: str, qualifier: str) -> lambda_.CfnEventInvokeConfig:
-        """Configure asynchronous invocation of one version or alias with this destination."""
+    def configure(
+        self, scope: Construct, *, function_name: str, qualifier: str, destination: str | None = None
+    ) -> lambda_.CfnEventInvokeConfig:
+        """Configure asynchronous invocation of one version or alias, with the handler's version as destination."""
         return async_configuration(
             scope,
             function_name=function_name,
             qualifier=qualifier,
-            destination=self.handler.version_arn,
+            destination=destination or self.handler.version_arn,
             limits=self.limits,
         )
 

@@ -1,39 +1,38 @@
-"""Failure handler of a workflow: takes over events that Lambda gave up, and runs control requests.
+"""Failure handler of a workflow, its intake: takes over events that Lambda gave up, and what functions hand over.
 
-It costs nothing while idle. It is the on-failure destination of the workflow's functions, as a version, because running
-executions stay on their definition. On-failure destinations are resources of their own, attached to versions: no
-function refers to the handler and it refers to no function, so no workflow makes the references circular.
+It is the on-failure destination of the workflow's functions, as a version, because running executions stay on their
+definition. On-failure destinations are resources of their own, attached to versions: no function refers to the handler
+and it refers to no function, so no workflow makes the references circular.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IDependable
 
-from unum_compiler.lambda_settings import FAILURE_HANDLER_TIMEOUT_S
 from unum_constructs.cdk.nag import ALARM, acknowledge
 from unum_constructs.cdk.threshold_alarm import new_alarm
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting import environment
-from unum_constructs.hosting.host import FailureDestination, async_configuration
-from unum_constructs.hosting.version_ids import retain_with, version_arn
+from unum_constructs.hosting.host import FailureDestination
 from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_constructs.resources import permissions
+from unum_constructs.resources.control_function import ControlFunction, door_arns
 from unum_constructs.resources.own_functions import Provision
-
-HANDLER = "unum_runtime.failure_handler.handle"
+from unum_constructs.resources.planning_function import PlanningFunction
+from unum_runtime.model.naming import control_alias, start_intake_alias
+from unum_runtime.protocol.control.doors import Door
 
 OTHERS = "UNUM_OTHERS"
 """Environment variable with the handlers of other workflows."""
 
 
-class FailureHandler(Construct):
+class FailureHandler(PlanningFunction):
     """Function that commits failed invocations and continues the execution.
 
     Args:
@@ -44,14 +43,17 @@ class FailureHandler(Construct):
         layer: runtime and definition.
         provision: options of the function.
         dead_letters: queue for events that the handler could not process.
+        control: control function, which nudges executions for the handler.
 
     Attributes:
-        function: the function.
-        version: version of this deployment.
-        version_arn: token of the version's qualified ARN.
         alarm: alarm on dead letters, without actions of its own.
         ready: constructs that have to exist before the handler can do its work.
+
     """
+
+    HANDLER = "unum_runtime.failure_handler.handle"
+    ID = "Handler"
+    DESCRIPTION = "Goes on from the events of a workflow that Lambda has given up"
 
     ready: tuple[IDependable, ...]
 
@@ -65,59 +67,48 @@ class FailureHandler(Construct):
         layer: WorkflowLayer,
         provision: Provision,
         dead_letters: sqs.Queue,
+        control: ControlFunction,
     ) -> None:
-        super().__init__(scope, construct_id)
-        self._dead_letters = dead_letters
-        self._others: dict[str, str] = {}
-        self.function = provision.new_function(
-            self,
-            "Handler",
-            handler=HANDLER,
-            layers=[layer],
-            timeout=Duration.seconds(FAILURE_HANDLER_TIMEOUT_S),
-            # An execution with a loop may fail, and continue here, in each of its rounds.
-            recursive_loop=lambda_.RecursiveLoop.ALLOW,
-            description="Goes on from the events of a workflow that Lambda has given up",
+        super().__init__(
+            scope,
+            construct_id,
+            workflow_name=workflow_name,
+            service=service,
+            layer=layer,
+            provision=provision,
+            dead_letters=dead_letters,
+            environment={
+                "UNUM_CONTROL": control.function.function_arn,
+                "UNUM_DIRECTORY": start_intake_alias(workflow_name),
+            },
         )
-        self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string({workflow_name: service}))
-        layer.check_runtime_of(self.function)
-        # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version.
-        self.function.invalidate_version_based_on(layer.digest)
-        self.version = self.function.current_version
-        self.version_arn = version_arn(self.version)
+        self._others: dict[str, str] = {}
+        self._control = control
         self.alarm = self._alarm()
 
-    def allow(self, hosts: Collection[permissions.HasEnvironment], statements: Iterable[iam.PolicyStatement]) -> None:
-        """Let the handler act in place of `hosts`, with `statements`; its own failures go to the dead-letter queue."""
-        policy = permissions.attach_for_all(
-            self,
-            "Permissions",
-            self.function,
-            [*hosts],
-            actions=permissions.PLAN_ACTIONS,
-            statements=[
-                *permissions.environment_key_statements(hosts),
-                *statements,
-                *permissions.send_statements([self._dead_letters]),
-            ],
-        )
-        configuration = async_configuration(
-            self.version,
-            function_name=self.function.function_name,
-            qualifier=self.version.version,
-            destination=self._dead_letters.queue_arn,
-        )
-        # PutFunctionEventInvokeConfig fails unless the role may already send to the queue.
-        configuration.node.add_dependency(policy)
-        retain_with(self.version, configuration, suffix="OnFailure")
-        # The handler delays events to itself, and executions of older definitions use older versions of it.
-        own = [*permissions.invoke_statements([self]), permissions.read_aliases_statement(self)]
-        control = permissions.attach(self, "Control", self.function, own)
-        self.ready = (policy, configuration, control)
+    def allow_own(self) -> None:
+        """Let the handler forward to its other versions, and to the doors of the control function."""
+        # An operator asks through doors of the control function. The schedule of the sweep alone asks for sweeps.
+        arns = door_arns(self._control.function.function_arn, self.workflow_name)
+        doors = [arn for door, arn in arns.items() if door is not Door.SWEEP]
+        own = [
+            *permissions.invoke_statements([self]),
+            permissions.read_aliases_statement(self),
+            permissions.invoke_exactly_statement(doors),
+        ]
+        self.ready = (self.policy, self.failures, permissions.attach(self, "Control", self.function, own))
 
-    def trust(self, senders: Mapping[str, Any]) -> None:
-        """Let a sweep deliver dead letters of trusted `senders` as they are."""
-        self.function.add_environment("UNUM_SENDERS", self.function.stack.to_json_string(senders))
+    def open(self, start_alias: lambda_.Alias, scope: Construct) -> tuple[lambda_.Alias, lambda_.Alias]:
+        """Make the alias that receives failed start events, and that of clients of release 0.1.0, in `scope`."""
+        # The handler reads the start alias in the description (GetAlias): as a variable, it would be a circular
+        # reference. By this reference the alias depends on all that the start alias depends on.
+        description = start_alias.function_arn
+        names = {"StartIntake": start_intake_alias(self.workflow_name), "Control": control_alias(self.workflow_name)}
+        start_intake, former = (
+            lambda_.Alias(scope, each, alias_name=name, version=self.version, description=description)
+            for each, name in names.items()
+        )
+        return start_intake, former
 
     def forward_failures(self, workflow_name: str, other: FailureDestination) -> None:
         """Forward failures of a workflow with shared functions to its own handler, `other`.
@@ -130,7 +121,7 @@ class FailureHandler(Construct):
             self._others[workflow_name] = other.version_arn
             self._check_environment()
             self.function.add_environment(OTHERS, self.function.stack.to_json_string(self._others))
-            permissions.attach(self, workflow_name, self.function, permissions.invoke_statements([other]))
+            permissions.attach(self, workflow_name, self.function, permissions.invoke_statements((), [other]))
 
     def _check_environment(self) -> None:
         # ARNs are tokens at synth: assume the longest, so that the deployment cannot fail.

@@ -16,7 +16,7 @@ from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, key_statement
 from unum_constructs.cdk.lookup import arn_of, role_of
 from unum_constructs.store import ACTIONS, partition_condition
-from unum_runtime.model.naming import control_alias, definition_partition_prefix, partition_prefixes
+from unum_runtime.model.naming import control_alias, definition_partition_prefix, partition_prefixes, start_intake_alias
 
 INVOKE = "lambda:InvokeFunction"
 UNPUBLISHED = "$LATEST"
@@ -66,18 +66,28 @@ def attach(
 
 
 def invoke_statements(
-    hosts: Iterable[HasFunction], handlers: Iterable[HasFunction] = ()
+    hosts: Iterable[HasFunction], handlers: Iterable[HasFunction] = (), *, reports_starts: bool = False
 ) -> Iterator[iam.PolicyStatement]:
     """Yield permission to invoke all versions of functions: executions stay on the versions that they started with.
 
     Args:
         hosts: functions.
-        handlers: failure handlers, whose control aliases are denied.
+        handlers: failure handlers, whose aliases are denied.
+        reports_starts: True for the function in which executions start: its failed starts go to an alias.
     """
     versions = {arn_of(host.function): [UNPUBLISHED] for host in hosts}
-    yield from _invoke_statements(
-        versions | {arn_of(each.function): [UNPUBLISHED, control_alias("*")] for each in handlers}
-    )
+    denied = [UNPUBLISHED, control_alias("*"), *(() if reports_starts else (start_intake_alias("*"),))]
+    yield from _invoke_statements(versions | {arn_of(each.function): denied for each in handlers})
+
+
+def invoke_any_statement(hosts: Iterable[HasFunction]) -> iam.PolicyStatement:
+    """Return permission to invoke versions and aliases of functions, for a role that is denied unpublished code."""
+    return _on_versions([INVOKE], hosts)
+
+
+def invoke_exactly_statement(arns: Iterable[str]) -> iam.PolicyStatement:
+    """Return permission to invoke the aliases or versions `arns`."""
+    return iam.PolicyStatement(actions=[INVOKE], resources=[*arns])
 
 
 def find_intake_statement(host: HasFunction) -> iam.PolicyStatement:

@@ -54,7 +54,8 @@ class Control(Stack):
         self.workflow = UnumWorkflow(self, "Workflow", definition=Definition.from_asl(DEFINITION), functions=functions)
         self._swept()
         operator = iam.User(self, "Operator")
-        self.workflow.grant_redrive(operator)
+        for grant in (self.workflow.grant_redrive, self.workflow.grant_nudge, self.workflow.grant_fork):
+            grant(operator)
         CfnOutput(self, "CountsTable", value=counts.table_name)
         CfnOutput(self, "OperatorName", value=operator.user_name)
 

@@ -56,7 +56,7 @@ class Definitions(Stack):
     def _grant(self, workflow: UnumWorkflow, reader: iam.User, operator: iam.User) -> None:
         workflow.grant_read(reader)
         workflow.grant_read(operator)
-        workflow.grant_redrive(operator)
+        workflow.grant_nudge(operator)
 
     def _chain(self, last: str) -> Definition:
         queue = sqs.Queue(self, "Queue")

@@ -1,7 +1,9 @@
-"""What the failure handler does for people: requests through its alias, by the versions that executions began with."""
+"""What the control function does for people, by the versions that executions began with."""
 
 import io
 import json
+import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -29,8 +31,11 @@ from unum_runtime.errors import (
 )
 from unum_runtime.functions import (
     configuration,
+    control_calls,
+    control_function,
     control_requests,
     definitions,
+    execution_versions,
     failure_function,
     function_versions,
     runtime_factory,
@@ -40,6 +45,8 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
 from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
+from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
 from unum_runtime.protocol.control.sweep import Sweep
 from unum_runtime.protocol.delivery.deliver import step
@@ -47,7 +54,13 @@ from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.pending import WaitsFor
 
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
-CONTROL = f"{ACCOUNT}:on-failure:control-Flow"
+CONTROL = f"{ACCOUNT}:control"
+DIRECTORIES = {"control": "nudge-Flow", "on-failure": "start-intake-Flow"}
+"""What `UNUM_DIRECTORY` says in the environment of each function."""
+
+OLD_RELEASE = "0.1.0"
+"""A definition whose failure handler is of that release: what it answers is no code of this one."""
+
 CACHES = [
     each
     for module in (configuration, definitions, runtime_factory, function_versions)
@@ -78,7 +91,7 @@ class Context:
 class Lambda:
     """Lambda: how versions are configured, which version the start alias leads to, and what was sent.
 
-    A function that is called at once is the failure handler, in the version that is called.
+    A function that is called at once is the control function or the failure handler, in the version that is called.
     """
 
     services: dict[str, Any] = field(default_factory=dict)
@@ -89,6 +102,7 @@ class Lambda:
     starts: dict[str, Any] = field(default_factory=dict)
     events: list[tuple[str, Any]] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
+    denied: set[str] = field(default_factory=set)
     remaining_ms: int = 300_000
 
     def deploy(self, version: int, definition: str) -> None:
@@ -110,7 +124,8 @@ class Lambda:
         return {"Version": address.rpartition(":")[2], "Environment": {"Variables": variables}}
 
     def get_alias(self, **parameters: Any) -> Any:
-        assert f"{parameters['FunctionName']}:{parameters['Name']}" == CONTROL
+        function = parameters["FunctionName"].rpartition(":")[2]
+        assert parameters["Name"] == DIRECTORIES[function] == os.environ["UNUM_DIRECTORY"]
         return {"Description": at("A", "start-Flow")}
 
     def get_function_event_invoke_config(self, **parameters: Any) -> Any:
@@ -121,13 +136,24 @@ class Lambda:
         if parameters.get("InvocationType") == "Event":
             self.events.append((address, event))
             return {}
-        version = str(self.newest) if address == CONTROL else address.rpartition(":")[2]
-        self.called.append(version)
+        *_, function, qualifier = address.split(":")
+        self.called.append(f"{function}:{qualifier}")
+        if function in self.denied:
+            raise BotoError({"Error": {"Code": "AccessDeniedException"}}, "Invoke")
+        version = qualifier if qualifier.isdecimal() else str(self.newest)
+        if self.definitions[version] == OLD_RELEASE:
+            return {"Payload": io.BytesIO(json.dumps({"count": 0, "missing": [], "got": event}).encode())}
+        self.use(function, version)
+        handler = {"control": control_function, "on-failure": failure_function}[function]
+        answer = handler.handle(event, Context(address, version, remaining_ms=self.remaining_ms))
+        return {"Payload": io.BytesIO(json.dumps(answer).encode())}
+
+    def use(self, function: str, version: str) -> None:
+        """Let this process be a function of the workflow's own, in `version`."""
         definitions.load_workflow.cache_clear()
         definitions.load_workflow_at.cache_clear()
+        os.environ["UNUM_DIRECTORY"] = DIRECTORIES[function]
         Path(self.definitions["folder"], "Flow.json").write_text(self.definitions[self.definitions[version]])
-        answer = failure_function.handle(event, Context(address, version, remaining_ms=self.remaining_ms))
-        return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 
     def sent(self) -> list[tuple[str, Any]]:
         """What was sent since it was last asked."""
@@ -185,7 +211,10 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
     functions.deploy(1, "old")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": SERVICE}))
-    monkeypatch.setattr(function_versions, "lambda_client", lambda: functions)
+    monkeypatch.setenv("UNUM_CONTROL", CONTROL)
+    monkeypatch.setenv("UNUM_DIRECTORY", "")  # set by each call, and restored
+    for module in (function_versions, execution_versions, control_calls):
+        monkeypatch.setattr(module, "lambda_client", lambda: functions)
     monkeypatch.setattr(runtime_factory, "invoker", lambda: LambdaInvoker(functions))
     forget()
     with mock_aws():
@@ -210,12 +239,13 @@ def keys(*names: str) -> list[Any]:
 
 def client_of(functions: Lambda) -> Client:
     client = Client.connect(table="state", workflow="Flow", start_alias=at("A", "start-Flow"))
-    control = Control(caller=LambdaCaller(functions), control_alias=CONTROL)
+    control = Control(caller=LambdaCaller(functions), control_alias=CONTROL, workflow="Flow")
     return replace(client, invoker=LambdaInvoker(functions), control=control)
 
 
 def forget() -> None:
     definitions._due_ms.clear()
+    execution_versions._definitions.clear()
     for cache in CACHES:
         cache.cache_clear()
 
@@ -299,12 +329,12 @@ def test_a_nudge_after_a_redrive_goes_to_what_that_went_to(deployed: Deployed) -
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 2)]
 
 
-def test_an_execution_of_another_definition_is_for_the_handler_of_its_version(deployed: Deployed) -> None:
+def test_an_execution_of_another_definition_is_planned_by_that(deployed: Deployed) -> None:
     deployed.failed()
     deployed.functions.deploy(2, "new")
     deployed.functions.called.clear()
     redriven = deployed.client.redrive("e", on="original")
-    assert deployed.functions.called == ["2", "1"]
+    assert deployed.functions.called == ["control:redrive-Flow"]
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
     assert (redriven.on, redriven.reason) == (On.ORIGINAL, "it was asked for")
 
@@ -343,16 +373,54 @@ def test_a_redrive_on_the_original_versions_runs_the_code_of_before(deployed: De
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
 
 
+def of_old_release(deployed: Deployed) -> None:
+    """Let version 1 be one of release 0.1.0, which stored no definitions."""
+    forget_stored_definitions()
+    forget()
+    deployed.functions.deploy(2, "new")
+    deployed.functions.definitions["1"] = OLD_RELEASE
+    deployed.functions.called.clear()
+
+
+def test_an_execution_of_release_0_1_0_is_for_the_handler_of_its_version(deployed: Deployed) -> None:
+    deployed.begun()
+    of_old_release(deployed)
+    assert deployed.client.nudge("e").count == 0
+    assert deployed.functions.called == ["control:nudge-Flow", "on-failure:1"]
+    answer = LambdaCaller(deployed.functions).call(f"{CONTROL}:nudge-Flow", json.dumps(NUDGE).encode())
+    assert answer["got"] == {**NUDGE, "handed_on": True}
+
+
 def test_without_the_definition_of_before_a_redrive_stays_on_it(deployed: Deployed) -> None:
     deployed.failed()
-    table = boto3.resource("dynamodb").Table("state")
-    for item in table.scan()["Items"]:
-        if str(item["pk"]).startswith("definition"):
-            table.delete_item(Key={"pk": item["pk"], "sk": item["sk"]})
-    deployed.functions.deploy(2, "new")
+    of_old_release(deployed)
     with pytest.raises(DefinitionNotStored):
         deployed.client.redrive("e", on="current")
-    assert deployed.client.redrive("e").on is On.ORIGINAL
+    redrive = json.dumps({**NUDGE, "control": "redrive"}).encode()
+    answer = LambdaCaller(deployed.functions).call(f"{CONTROL}:redrive-Flow", redrive)
+    assert (answer["on"], answer["got"]["control"]) == ("original", "redrive")
+
+
+def test_a_handler_that_this_role_may_not_invoke_is_that_of_another_workflow(deployed: Deployed) -> None:
+    deployed.begun()
+    of_old_release(deployed)
+    deployed.functions.denied.add("on-failure")
+    with pytest.raises(VersionGone, match="'e' runs on IR"):
+        deployed.client.nudge("e")
+
+
+def test_a_definition_that_this_layer_cannot_plan_is_refused_by_name(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed.begun()
+    deployed.functions.deploy(2, "new")
+
+    def missing(*_: Any) -> None:
+        raise ModuleNotFoundError("no module", name="unum_runtime.asl.jsonata")
+
+    monkeypatch.setattr(operator_requests, "answer", missing)
+    with pytest.raises(VersionGone, match=r"needs unum_runtime\.asl\.jsonata"):
+        deployed.client.nudge("e")
 
 
 def test_many_are_redriven_and_each_says_how_it_went(deployed: Deployed) -> None:
@@ -372,16 +440,6 @@ def test_many_are_redriven_and_each_says_how_it_went(deployed: Deployed) -> None
         deployed.client.redrive_all("FAILED", since=datetime.now())  # noqa: DTZ005 - that is the mistake
 
 
-def test_nobody_hands_on_what_was_handed_on(deployed: Deployed) -> None:
-    deployed.begun()
-    deployed.functions.deploy(2, "new")
-    deployed.functions.handlers[at("A", 1)] = deployed.functions.handlers[at("B", 1)] = at("on-failure", 2)
-    deployed.functions.called.clear()
-    with pytest.raises(VersionGone, match="'e' runs on IR"):
-        deployed.client.nudge("e")
-    assert deployed.functions.called == ["2", "2"]
-
-
 @pytest.mark.parametrize("request_", ["redrive", "fork", "nudge"])
 def test_what_continues_an_execution_stores_the_definition_that_it_runs_on(deployed: Deployed, request_: str) -> None:
     deployed.failed()
@@ -389,8 +447,8 @@ def test_what_continues_an_execution_stores_the_definition_that_it_runs_on(deplo
     forget_stored_definitions()
     assert deployed.client.why("e").count == 0
     assert not is_stored(deployed, "old")
-    deployed.functions.deploy(2, "new")
     if request_ == "fork":
+        deployed.functions.deploy(2, "new")
         deployed.client.fork("e", from_node="B", new_name="f", input={})
         assert (is_stored(deployed, "old"), is_stored(deployed, "new")) == (False, True)
     else:
@@ -439,7 +497,7 @@ def test_a_fork_that_ran_out_of_time_is_finished_by_deliveries_that_follow(deplo
     origin = deployed.client.describe("f").forked_from
     assert origin == ForkedFrom(execution="e", node="B", visit=1, is_finished=False)
     ((address, rest),) = deployed.functions.sent()
-    assert (address, rest["control"]) == (at("on-failure", 1), "fork")
+    assert (address, rest["control"]) == (at("control", 1), "fork")
     deployed.functions.deploy(2, "new")  # what follows stays on the version of the copies
     deployed.functions.remaining_ms = 300_000
     deployed.functions.invoke(FunctionName=address, Payload=json.dumps(rest))
@@ -448,7 +506,7 @@ def test_a_fork_that_ran_out_of_time_is_finished_by_deliveries_that_follow(deplo
 
 
 @pytest.mark.parametrize("verb", ["fork", "nudge", "sweep"])
-def test_an_unfinished_fork_of_another_version_is_for_the_handler_of_that(deployed: Deployed, verb: str) -> None:
+def test_an_unfinished_fork_of_another_version_is_finished_on_that(deployed: Deployed, verb: str) -> None:
     deployed.failed()
     deployed.functions.remaining_ms = 30_000
     deployed.client.fork("e", from_node="B", new_name="f")
@@ -481,7 +539,9 @@ def test_what_is_wrong_comes_back_by_the_name_that_boto3_has_for_it(deployed: De
         deployed.client.redrive("e")
 
 
-def test_a_wait_that_was_lost_comes_back_to_the_handler(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_that_was_lost_comes_back_to_the_function_before_it(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     queues = boto3.client("sqs")
     url = queues.create_queue(QueueName="timer")["QueueUrl"]
     deployed.functions.timer = url
@@ -502,16 +562,19 @@ def test_a_wait_that_was_lost_comes_back_to_the_handler(deployed: Deployed, monk
     assert [each.waits_for for each in deployed.client.nudge("e").missing] == [WaitsFor.TIME]
     (message,) = queues.receive_message(QueueUrl=url, WaitTimeSeconds=3)["Messages"]
     body = json.loads(message["Body"])
-    assert body["address"] == at("on-failure", 1)
-    failure_function.handle(body["event"], Context(body["address"], "1"))
+    assert body["address"] == at("A", 1)
+    deployed.functions.events = [(body["address"], body["event"])]
+    deployed.run("A", 1, _refuse)
     assert deployed.client.describe("e").status is Status.SUCCEEDED
 
 
 def swept(functions: Lambda, event: Any) -> Any:
     time.sleep(0.01)
-    return LambdaCaller(functions).call(CONTROL, json.dumps(event).encode())
+    return LambdaCaller(functions).call(SWEEPS, json.dumps(event).encode())
 
 
+SWEEPS = f"{CONTROL}:sweep-Flow"
+NUDGE = {"$unum": 1, "control": "nudge", "execution": "e"}
 NUDGING = Sweep(silent_ms=5, nudges=True).to_json()
 
 
@@ -528,7 +591,7 @@ def test_the_retention_of_an_execution_is_that_of_the_version_that_it_began_with
     deployed.functions.services[at("A", 1)]["retention_s"] = 99_999
     deployed.functions.deploy(2, "old")
     forget()
-    here = control_requests._runtime(None, Context(CONTROL, "2"))
+    here = execution_versions.deployed_runtime(Context(SWEEPS, "2"))
     assert control_requests._retention_s(here, Execution("e", 0)) == 99_999
     deployed.started("young")
     assert control_requests._retention_s(here, Execution("young", 0)) == here.retention_s
@@ -542,18 +605,16 @@ def test_a_sweep_goes_on_in_another_delivery(deployed: Deployed) -> None:
     deployed.functions.remaining_ms = 30_000
     assert not swept(deployed.functions, NUDGING)["is_done"]
     (_, first), (address, rest) = deployed.functions.sent()
-    assert address == CONTROL
+    assert address == SWEEPS
     assert swept(deployed.functions, rest) == {"looked_at": 1, "silent": 1, "is_done": True}
     ((_, second),) = deployed.functions.sent()
     assert {first["execution"][0], second["execution"][0]} == {"e", "f"}
 
 
-def test_a_sweep_asks_the_handlers_that_executions_have(deployed: Deployed) -> None:
+def test_a_sweep_plans_by_the_definitions_that_executions_have(deployed: Deployed) -> None:
     deployed.begun()
     deployed.functions.deploy(2, "new")
-    deployed.functions.called.clear()
     assert swept(deployed.functions, NUDGING)["silent"] == 1
-    assert deployed.functions.called == ["2", "1"]
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
 
 
@@ -575,7 +636,68 @@ def test_a_sweep_asks_the_handlers_that_executions_have(deployed: Deployed) -> N
         {"$unum": 1, "control": "fork", "execution": "e", "node": "B", "name": "not a name"},
     ],
 )
-def test_through_the_alias_nothing_is_taken_for_anything_but_a_request(deployed: Deployed, event: Any) -> None:
-    answer = failure_function.handle(event, Context(CONTROL, "1"))
+@pytest.mark.parametrize("qualifier", [*(f"{door}-Flow" for door in Door), "1"])
+def test_nothing_is_taken_for_anything_but_a_request(deployed: Deployed, event: Any, qualifier: str) -> None:
+    answer = control_function.handle(event, Context(f"{CONTROL}:{qualifier}", "1"))
     assert answer["error"] == ValidationException.__name__
     assert deployed.functions.sent() == []
+
+
+REQUESTS: dict[Door, dict[str, Any]] = {
+    Door.STOP: {"control": "stop"},
+    Door.REDRIVE: {"control": "redrive"},
+    Door.FORK: {"control": "fork", "node": "B", "name": "f", "input": 1},
+    Door.NUDGE: {"control": "nudge"},
+    Door.SWEEP: {"control": "sweep", "silent_ms": 1, "nudge": True},
+}
+
+
+@pytest.mark.parametrize("door", Door)
+@pytest.mark.parametrize("asked", REQUESTS)
+def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Door) -> None:
+    deployed.begun()
+    before = deployed.client.describe("e")
+    event = {"$unum": 1, "execution": "e", **REQUESTS[asked]}
+    time.sleep(0.01)
+    deployed.functions.use("control", "1")
+    answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
+    if door is asked:
+        assert answer.get("error") in (None, "ExecutionNotRedrivable", "NodeNotForkable")
+        return
+    said = f"the alias '{door}-Flow' takes .*, got '{event['control']}': invoke '{asked}-Flow'"
+    assert answer["error"] == ValidationException.__name__
+    assert re.search(said, answer["message"])
+    assert deployed.functions.sent() == []
+    assert deployed.client.describe("e") == before
+    with pytest.raises(ExecutionDoesNotExist):
+        deployed.client.describe("f")
+
+
+@pytest.mark.parametrize("control", ["why", "definition"])
+def test_questions_have_the_door_of_nudges(deployed: Deployed, control: str) -> None:
+    deployed.begun()
+    event = {"$unum": 1, "execution": "e", "control": control}
+    deployed.functions.use("control", "1")
+    for door in Door:
+        answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
+        assert ("error" in answer) is (door is not Door.NUDGE)
+
+
+def test_another_alias_is_no_door(deployed: Deployed) -> None:
+    deployed.begun()
+    answer = control_function.handle(NUDGE, Context(f"{CONTROL}:live", "1"))
+    assert (answer["error"], deployed.functions.sent()) == (ValidationException.__name__, [])
+
+
+def test_clients_of_release_0_1_0_are_answered_through_the_alias_that_they_know(deployed: Deployed) -> None:
+    deployed.begun()
+    former = Control(caller=LambdaCaller(deployed.functions), control_alias=at("on-failure", "control-Flow"))
+    client = replace(deployed.client, control=former)
+    assert client.nudge("e").count == 1
+    client.stop("e")
+    assert client.describe("e").status is Status.ABORTED
+    with pytest.raises(ValidationException, match="control: expected one of"):
+        former._send({"$unum": 1, "control": "delete", "execution": "e"})
+    assert [each for each in deployed.functions.called if each.startswith("control")] == [
+        f"control:{each}-Flow" for each in ("nudge", "nudge", "stop", "nudge")
+    ]

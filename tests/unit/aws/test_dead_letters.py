@@ -11,7 +11,7 @@ import boto3
 import pytest
 
 from tests.unit.aws.forwarding import MACHINERY, ROLE
-from tests.unit.aws.test_control_requests import Context, Deployed, at, deployed
+from tests.unit.aws.test_control_requests import ACCOUNT, Context, Deployed, at, deployed
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.failure_queue import FailureQueue, Letter
 from unum_runtime.aws.senders import Senders
@@ -228,7 +228,7 @@ def test_letters_tried_after_the_last_moment_would_be_noticed(
 
 def test_a_sweep_that_failed_needs_no_letter_after_the_next(letters: Letters) -> None:
     request = Sweep(silent_ms=1, nudges=True).to_json()
-    letters.put(failed(request, REASON, address=at("on-failure", "control-Flow")))
+    letters.put(failed(request, REASON, address=at("control", "sweep-Flow")))
     letters.round()
     assert (letters.visible, letters.called) == (0, [])
 
@@ -241,8 +241,8 @@ def test_what_nobody_can_read_stays_and_keeps_no_other_letter_from_being_tried(l
     assert (letters.visible, letters.hidden) == (1, 0)
 
 
-@pytest.mark.parametrize("handler", [at("other", 1), at("on-failure", "control-Flow"), at("on-failure", "$LATEST")])
-def test_nothing_but_a_version_of_the_handler_is_called(letters: Letters, handler: str) -> None:
+@pytest.mark.parametrize("handler", [at("on-failure", "control-Flow"), at("on-failure", "$LATEST"), ACCOUNT])
+def test_nothing_but_a_version_is_called(letters: Letters, handler: str) -> None:
     letters.put(letter(event_for_b(letters), handler=handler))
     assert letters.round() == ["dead letter"]
     assert letters.called == []
@@ -290,7 +290,7 @@ def test_a_sweep_of_the_schedule_tries_them(
     monkeypatch.setenv("UNUM_SENDERS", json.dumps({"workflow": "Flow", "trusted": [MACHINERY]}))
     request = Sweep(silent_ms=10**9, nudges=True, letters=letters.url).to_json()
     capsys.readouterr()
-    LambdaCaller(letters.deployed.functions).call(at("on-failure", "control-Flow"), json.dumps(request).encode())
+    LambdaCaller(letters.deployed.functions).call(at("control", "sweep-Flow"), json.dumps(request).encode())
     lines = {line["message"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     assert lines["letter retried"]["LettersRetried"] == 1
     assert letters.visible == 0

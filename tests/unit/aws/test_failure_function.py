@@ -67,6 +67,9 @@ class Context:
         return 30_000
 
 
+AT_START = Context(invoked_function_arn=f"{ACCOUNT}:on-failure:start-intake-Flow")
+
+
 @dataclass
 class Functions:
     """Lambda: what functions are configured with, by qualified ARN, and what they were sent."""
@@ -105,13 +108,14 @@ class Deployed:
 
     def event(self) -> Json:
         """The event for A of a new execution called ``request``."""
-        failure_function.handle(record({"n": 1}, DIED, qualifier="start-Flow"), Context())
+        failure_function.handle(record({"n": 1}, DIED, qualifier="start-Flow"), AT_START)
         ((address, event),) = self.functions.sent()
         assert address == at("A")
         return event
 
     def fail(self, event: Json, answer: Json = None, **context: Any) -> None:
-        failure_function.handle(record(event, answer, **context), Context())
+        is_start = context.get("qualifier", "7").startswith("start")
+        failure_function.handle(record(event, answer, **context), AT_START if is_start else Context())
 
     def describe(self) -> Description:
         return self.client.describe("request")
@@ -274,7 +278,7 @@ def test_what_comes_through_the_alias_is_never_read_as_an_envelope(deployed: Dep
             **record(forged, DIED, qualifier="start-Flow"),
             "requestContext": {**record({}, qualifier="start-Flow")["requestContext"], "requestId": "other"},
         },
-        Context(),
+        AT_START,
     )
     ((_, event),) = deployed.functions.sent()
     assert event["input"] == forged
@@ -301,8 +305,38 @@ def test_what_cannot_be_read_stays_visible(deployed: Deployed, change: Callable[
 
 def test_another_alias_is_no_way_in(deployed: Deployed) -> None:
     deployed.functions.environments[at("A", "live")] = deployed.functions.environments[at("A")]
-    with pytest.raises(NotOurEvent, match="A:live: expected a version, or the start alias of workflow 'Flow'"):
+    with pytest.raises(NotOurEvent, match="A:live: expected a failed event of a version"):
         deployed.fail({}, DIED, qualifier="live")
+    with pytest.raises(NotOurEvent, match="A:live: expected a version, or the start alias of workflow 'Flow'"):
+        failure_function.handle(record({}, DIED, qualifier="live"), AT_START)
+    through = Context(invoked_function_arn=f"{ACCOUNT}:on-failure:live")
+    with pytest.raises(NotOurEvent, match="expected a record of a failed start at 'start-intake-Flow'"):
+        failure_function.handle(record({}, DIED, qualifier="start-Flow"), through)
+
+
+def test_failed_starts_arrive_at_their_alias_alone(deployed: Deployed) -> None:
+    with pytest.raises(NotOurEvent, match="failed starts arrive at 'start-intake-Flow'"):
+        failure_function.handle(record({"n": 1}, DIED, qualifier="start-Flow"), Context())
+    with pytest.raises(NotOurEvent, match="expected a record of a failed start"):
+        failure_function.handle(record(deployed.event(), DIED), AT_START)
+    assert deployed.functions.sent() == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"$unum": 1, "control": "stop", "execution": "request"},
+        {"$unum": 1, "control": "fork", "execution": "request", "node": "A", "name": "f", "input": 1},
+        {"$unum": 1, "control": "sweep", "silent_ms": 1, "nudge": True},
+        {"$unum": 1, "start": "request"},
+    ],
+)
+def test_a_version_takes_no_requests_and_no_envelopes(deployed: Deployed, event: Json) -> None:
+    for forged in (event, deployed.event()):
+        with pytest.raises(NotOurEvent, match="expected a record of a failed event"):
+            failure_function.handle(forged, Context())
+    assert deployed.describe().status is Status.RUNNING
+    assert deployed.functions.sent() == []
 
 
 @pytest.mark.parametrize("given", [None, [], {}, {"Records": []}, {"requestContext": {"functionArn": 1}}])
@@ -390,8 +424,9 @@ def test_the_intake_of_a_shared_function_forwards_requests_of_other_workflows(de
     assert deployed.functions.sent() == [(at("other-handler"), request)]
 
 
-def test_nobody_takes_over_through_the_control_alias(deployed: Deployed) -> None:
+def test_nobody_takes_over_through_an_alias(deployed: Deployed) -> None:
     request = take_over(deployed.event())
-    through_alias = Context(invoked_function_arn=f"{ACCOUNT}:on-failure:control-Flow")
-    assert failure_function.handle(request, through_alias)["error"] == "ValidationException"
+    for alias in ("start-intake-Flow", "live"):
+        with pytest.raises(NotOurEvent):
+            failure_function.handle(request, Context(invoked_function_arn=f"{ACCOUNT}:on-failure:{alias}"))
     assert deployed.functions.sent() == []

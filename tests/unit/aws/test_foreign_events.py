@@ -54,6 +54,7 @@ def test_an_execution_that_runs_on_its_own_version_is_nudged_by_its_name(
     assert (address, sent["ir"], sent["step"]) == (at("B", 1), event["ir"], event["step"])
     assert messages(capsys.readouterr().out)["foreign"]["nudged"] == 1
     deployed.functions.events = [(address, sent)]
+    use(deployed, 1)
     deployed.run("B", 1, lambda value: value)
     assert deployed.client.describe("e").status is Status.SUCCEEDED
 

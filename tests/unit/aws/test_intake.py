@@ -71,6 +71,7 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
         each.cache_clear()
     monkeypatch.setattr(function_versions, "lambda_client", lambda: found)
     monkeypatch.setattr(refused_places, "lambda_client", lambda: found)
+    monkeypatch.setenv("UNUM_DIRECTORY", "start-intake-w")
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"w": {**service, "hosts": [], "routes": {}}}))
     yield found
     for each in caches:
@@ -146,7 +147,7 @@ def test_an_execution_of_release_0_1_0_is_nudged(platform: Lambda, monkeypatch: 
     monkeypatch.setattr(intake, "_runtime", lambda *_: rt)
     monkeypatch.setattr(intake, "nudge_execution", lambda *arguments: nudged.append(arguments))
     intake.answer(replace(request(), digest="another"), None)
-    assert nudged == [(rt, request().name.execution, None)]
+    assert nudged == [(rt, request().name.execution)]
     assert platform.events == []
 
 

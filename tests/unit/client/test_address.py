@@ -22,7 +22,10 @@ FUNCTION = "arn:aws:lambda:eu-west-1:123456789012:function:f"
         ({"retention_s": -1}, "retention_s: expected at least 1 second, got -1"),
         ({"retention_s": "7"}, "retention_s: expected at least 1 second, got '7'"),
         ({"start_alias": FUNCTION}, f"start_alias: expected arn:.*:ALIAS, got '{FUNCTION}'"),
-        ({"control_alias": FUNCTION}, f"control_alias: expected arn:.*:ALIAS, got '{FUNCTION}'"),
+        (
+            {"control_alias": f"{FUNCTION}s"[:20]},
+            "control_alias: expected the alias 'control-w' of workflow 'w', got .*",
+        ),
         (
             {"start_alias": f"{FUNCTION}:start-v"},
             f"start_alias: expected the alias 'start-w' of workflow 'w', got '{FUNCTION}.*",
@@ -59,7 +62,12 @@ def test_where_tasks_cannot_be_answered(given: dict[str, Any], said: str) -> Non
         Tasks.connect(**{"start_alias": f"{FUNCTION}:start-w", **given})
 
 
-@pytest.mark.parametrize("alias", [FUNCTION, None, ""])
+def test_a_control_function_needs_the_name_of_the_workflow() -> None:
+    with pytest.raises(ClientError, match="workflow: expected the name of"):
+        Control.connect(control_alias=FUNCTION)
+
+
+@pytest.mark.parametrize("alias", [None, ""])
 def test_where_nothing_can_be_controlled(alias: Any) -> None:
     with pytest.raises(ClientError, match=f"^control_alias: expected arn:.*:ALIAS, got {alias!r}$"):
         Control.connect(control_alias=alias)

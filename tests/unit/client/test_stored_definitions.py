@@ -119,7 +119,9 @@ def test_an_execution_that_has_committed_nothing_will_begin_with_what_is_deploye
     record_start(platform.store, "w", record, expires_at_s=platform.runtime().expires_at_s())
     assert client.definition("e").digest == platform.workflow.digest
     assert client.progress("e")["A"].reach is Reach.RUNNING
-    with pytest.raises(DefinitionNotStored, match=r"'e' has committed nothing yet.*give this client the control alias"):
+    with pytest.raises(
+        DefinitionNotStored, match=r"'e' has committed nothing yet.*give this client the control function"
+    ):
         replace(client, control=None).definition("e")
 
 

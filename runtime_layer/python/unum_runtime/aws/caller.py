@@ -6,10 +6,10 @@ from typing import Any
 
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
-from unum_runtime.wire.call_errors import call_errors
+from unum_runtime.wire.call_errors import call_errors, invoke_error
 
 LONGEST_CALL_S = 310
-"""Read timeout in seconds, above the failure handler's function timeout of 300 s."""
+"""Read timeout in seconds, above the control function's timeout of 300 s."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,14 @@ class LambdaCaller:
         """Invoke the function at `address` and return its JSON response.
 
         Raises:
+            RouteGone: Lambda refuses this caller, or nothing exists at `address`.
             InvokeError: Lambda rejected the invocation, or the function failed.
         """
         try:
             response = self.client.invoke(FunctionName=address, Payload=payload)
             answer = json.load(response["Payload"])
         except call_errors() as error:
-            raise InvokeError(f"{address}: {error}") from error
+            raise invoke_error(address, error) from error
         # Lambda answers 200 even if the function raised an error; only this field tells (API reference, Invoke).
         if "FunctionError" in response:
             raise InvokeError(f"{address}: {response['FunctionError']}: {json.dumps(answer)}")

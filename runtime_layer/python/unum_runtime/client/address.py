@@ -20,7 +20,8 @@ class Address(TypedDict, total=False):
         table: name or ARN of the workflow's DynamoDB table.
         workflow: workflow name.
         start_alias: ARN of the start alias; without it, the client only reads.
-        control_alias: ARN of the control alias; without it, the client neither stops nor redrives executions.
+        control_alias: ARN of the control function, or of the control alias of release 0.1.0; without it, the client
+            neither stops nor redrives executions.
         session: source of credentials and region; default: boto3's.
         retention_s: retention of the workflow's items, in seconds.
         activities: queue URLs by activity name, for workers.
@@ -68,11 +69,18 @@ def check_address(
         raise ClientError(f"payload_bucket: expected the bucket's name, or None, got {payload_bucket!r}")
     for option, arn in aliases.items():
         if arn is not None:
-            check_alias(option, arn)
             name = _ALIAS_NAMES[option](str(workflow))
+            if option == "control_alias" and is_function(arn):
+                continue
+            check_alias(option, arn)
             # Only full ARNs: Lambda also accepts other forms, such as NAME:ALIAS.
             if str(arn).startswith("arn:") and not str(arn).endswith(f":{name}"):
                 raise ClientError(f"{option}: expected the alias {name!r} of workflow {workflow!r}, got {arn!r}")
+
+
+def is_function(arn: object) -> bool:
+    """Return True if `arn` is the ARN of a function without an alias or a version."""
+    return isinstance(arn, str) and _UNQUALIFIED.fullmatch(arn) is not None
 
 
 def check_alias(option: str, arn: object) -> None:
@@ -81,7 +89,7 @@ def check_alias(option: str, arn: object) -> None:
     Raises:
         ClientError: another form, or the ARN of an unqualified function, which receives no requests.
     """
-    if not isinstance(arn, str) or not arn or _UNQUALIFIED.fullmatch(arn):
+    if not isinstance(arn, str) or not arn or is_function(arn):
         raise ClientError(
             f"{option}: expected arn:PARTITION:lambda:REGION:ACCOUNT:function:FUNCTION:ALIAS, got {arn!r}"
         )

@@ -93,7 +93,7 @@ class Client:
             session: source of credentials and region; default: boto3's.
             retention_s: retention of the workflow's items, in seconds.
             activities: queue URLs by activity name, for workers.
-            control_alias: ARN of the control alias; None for a client without control.
+            control_alias: ARN of the control function; None for a client without control.
             payload_bucket: name of the payload bucket, if the workflow has one; without it, large values cannot be
                 read, and inputs are limited to 380 KB.
 
@@ -111,7 +111,7 @@ class Client:
         if start_alias is not None:
             tasks = Tasks.connect(start_alias=start_alias, activities=activities, session=aws.session)
         if control_alias is not None:
-            control = Control.connect(control_alias=control_alias, session=aws.session)
+            control = Control.connect(control_alias=control_alias, workflow=workflow, session=aws.session)
         return cls(
             store=store,
             index=index,
@@ -249,7 +249,7 @@ class Client:
         Raises:
             ExecutionDoesNotExist: no execution of that name.
             DefinitionNotStored: release 0.1.0 started the execution; or it has committed nothing yet, and this client
-                has no control alias.
+                knows no control function.
         """
         found = definition_of(self.store, self.workflow, self._record(name).name.execution)
         if found is not None:
@@ -257,7 +257,7 @@ class Client:
         if self.control is None:
             raise DefinitionNotStored(
                 f"execution {name!r} has committed nothing yet, so its version is unknown; try again later, give this "
-                "client the control alias, or give a definition"
+                "client the control function, or give a definition"
             )
         return self.deployed_definition()
 
@@ -266,7 +266,7 @@ class Client:
 
         Raises:
             DefinitionNotStored: release 0.1.0 is deployed.
-            ClientError: this client has no control alias.
+            ClientError: this client knows no control function.
             InvokeError: no answer; call again.
         """
         return read_definition(self.store, self.workflow, self._control.deployed_digest())
@@ -420,7 +420,7 @@ class Client:
     @property
     def _control(self) -> Control:
         if self.control is None:
-            raise ClientError("control_alias: expected the ARN of the control alias, got None")
+            raise ClientError("control_alias: expected the ARN of the control function, got None")
         return self.control
 
     @property

@@ -1,7 +1,7 @@
 """Requests of operators for executions: stop, redrive, nudge, fork, and questions about their waits.
 
-No access to the workflow's table is needed: all requests go through the control alias, which the caller must be allowed
-to invoke.
+No access to the workflow's table is needed. The control function has an alias for each kind of requests, which the
+caller must be allowed to invoke; see `unum_runtime.protocol.control.doors`.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 from unum_runtime.aws.caller import LONGEST_CALL_S
-from unum_runtime.client.address import check_alias
+from unum_runtime.client.address import check_alias, is_function
 from unum_runtime.client.alias_requests import Caller, send_request
 from unum_runtime.client.descriptions import Started, to_datetime
 from unum_runtime.errors import (
@@ -21,7 +21,9 @@ from unum_runtime.errors import (
     NodeNotForkable,
 )
 from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control import definition_request, operator_requests
+from unum_runtime.protocol.control.doors import door_for
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
 from unum_runtime.protocol.history.pending import WaitsFor
@@ -106,30 +108,38 @@ class Control:
     """Control of one workflow's executions; safe to use from several threads.
 
     Attributes:
-        caller: connection to the control alias.
-        control_alias: ARN of the workflow's control alias.
+        caller: connection to the control function.
+        control_alias: ARN of the workflow's control function, or of the control alias of release 0.1.0, which takes all
+            requests.
+        workflow: workflow name; it may be empty with a control alias.
     """
 
     caller: Caller
     control_alias: str
+    workflow: str = ""
 
     @classmethod
-    def connect(cls, *, control_alias: str, session: "Session | None" = None) -> "Control":
+    def connect(cls, *, control_alias: str, workflow: str = "", session: "Session | None" = None) -> "Control":
         """Connect to a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
         Args:
-            control_alias: ARN of the workflow's control alias, from the stack's output ``ControlAlias``.
+            control_alias: ARN of the workflow's control function, from the stack's output ``ControlFunction``. The
+                output ``ControlAlias`` of a stack that release 0.1.0 has deployed is possible, too.
+            workflow: workflow name; required with a control function.
             session: source of credentials and region; default: boto3's.
 
         Raises:
-            ClientError: `control_alias` is not the ARN of an alias.
+            ClientError: `control_alias` is of neither form, or `workflow` is missing.
         """
-        check_alias("control_alias", control_alias)
+        if not is_function(control_alias):
+            check_alias("control_alias", control_alias)
+        elif not workflow:
+            raise ClientError("workflow: expected the name of the workflow, whose aliases the control function has")
         from unum_runtime.client.aws_connection import AwsConnection  # noqa: PLC0415 - boto3 is optional
 
         # Fewer attempts than elsewhere, because each may take minutes.
         caller = AwsConnection(session).caller(attempts=3, read_timeout=LONGEST_CALL_S)
-        return cls(caller=caller, control_alias=control_alias)
+        return cls(caller=caller, control_alias=control_alias, workflow=workflow)
 
     def stop(self, name: str, error: str | None = None, cause: str | None = None) -> datetime:
         """Stop an execution: running user code may finish, but nothing new starts.
@@ -242,7 +252,7 @@ class Control:
             InvokeError: no answer; call again.
         """
         try:
-            answer = send_request(self.caller, self.control_alias, definition_request.request(), *_ERRORS)
+            answer = self._send(definition_request.request())
         except ValidationException as error:
             raise DefinitionNotStored(
                 f"{self.control_alias}: expected the digest of the deployed definition, got {error}; release 0.1.0 is "
@@ -256,8 +266,20 @@ class Control:
         Raises:
             ClientError: the workflow refused the request.
         """
-        request = operator_requests.request(operation, execution, **content)
-        return send_request(self.caller, self.control_alias, request, *_ERRORS)
+        return self._send(operator_requests.request(operation, execution, **content))
+
+    def _send(self, request: dict[str, Json]) -> Json:
+        """Send `request` to the alias that takes it.
+
+        Raises:
+            ClientError: the workflow refused the request.
+            InvokeError: unknown whether the request was carried out, or nobody may invoke the alias.
+        """
+        if not is_function(self.control_alias):
+            return send_request(self.caller, self.control_alias, request, *_ERRORS)
+        door = door_for(request["control"])
+        assert door is not None  # noqa: S101 - this class makes requests of known kinds alone
+        return send_request(self.caller, f"{self.control_alias}:{door_alias(door, self.workflow)}", request, *_ERRORS)
 
 
 def checked_on(on: On | str | None) -> On | None:

@@ -1,8 +1,8 @@
 """Dead letters are tried again by sweeps: hourly, then daily, until the execution has ended or its time is over.
 
-A letter holds a record that the failure handler could not process, or a delayed event that nobody took. A record goes
-to the same version of the handler once more, and the letter stays if that fails again. A delayed event goes to its
-function. Letters that nobody can read stay for an operator, until the queue drops them after 14 days.
+A letter holds a record that the intake or the control function could not process, or a delayed event that nobody
+took. A record goes to the same version of that function once more, and the letter stays if that fails again. A delayed
+event goes to its function. Letters that nobody can read stay for an operator, until the queue drops them after 14 days.
 
 A function may send messages to the timer queue, and SQS moves those that the forwarder cannot deliver. So a letter is
 delivered as it is only if one of the workflow's own roles has sent it. Of any other letter, only the name of the
@@ -21,7 +21,7 @@ from unum_runtime.functions.function_versions import function_of
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json
-from unum_runtime.model.naming import Execution, Key, letters_partition
+from unum_runtime.model.naming import Execution, Key, letters_partition, start_intake_alias
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
 from unum_runtime.protocol.history.start_records import end_of, start_record
@@ -84,10 +84,10 @@ class Postman:
     """What a sweep needs to try letters again.
 
     Attributes:
-        rt: a runtime of the failure handler.
+        rt: a runtime of the control function.
         index: the index of the workflow's executions.
         queue: the failure queue.
-        call: calls a version of the failure handler.
+        call: calls the intake or the control function; IAM allows no other.
         retention_s: returns the retention of an execution's own version.
         senders: senders whose letters are delivered as they are.
         hand_over: sends a request to the intake of a function version.
@@ -185,10 +185,13 @@ class Postman:
             self.hand_over(sending.address, TakeOver.of(Envelope.from_json(sending.inner), sending.address))
         elif not sending.is_record:
             self.rt.invoker.invoke([(sending.address, payload)])
-        elif function_of(sending.address) == function_of(self.rt.own_address) and sending.address[-1:].isdecimal():
+        elif self._takes_records(sending.address.removeprefix(f"{function_of(sending.address)}:")):
             self.call(sending.address, payload)
         else:
-            raise InvokeError(f"{sending.address}: expected a version of the failure handler; {sending.reason}")
+            raise InvokeError(f"{sending.address}: expected a version of the intake; {sending.reason}")
+
+    def _takes_records(self, qualifier: str) -> bool:
+        return qualifier.isdecimal() or qualifier == start_intake_alias(self.rt.workflow.name)
 
 
 def parse(body: str) -> Sending:

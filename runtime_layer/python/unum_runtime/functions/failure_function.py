@@ -1,12 +1,15 @@
-"""Failure handler: the Lambda handler for failed events of one workflow's functions.
+"""Failure handler, the intake of a workflow: the Lambda handler for failed events of the workflow's functions.
 
-A version of it is the on-failure destination of the functions' versions and of the start alias, so that it has their
-definition. It acts in place of the function that failed, with the routes in that function's configuration. Its
-environment has `UNUM_WORKFLOWS`, as every function of the workflow, and `UNUM_OTHERS`, the failure handlers of other
-workflows that share functions with this one.
+A version of it is the on-failure destination of the functions' versions, so that it has their definition. It acts in
+place of the function that failed, with the routes in that function's configuration. Its environment has
+`UNUM_WORKFLOWS`, as every function of the workflow; `UNUM_CONTROL`, the control function; and `UNUM_OTHERS`, the
+failure handlers of other workflows that share functions with this one.
+
+Any function of the workflow may invoke its versions, and may forge what it sends. So a version reads names in a record
+or a request, never content: it can make an invocation that exists fail, or send it again. Failed starts of executions
+arrive at an alias, which the entry function's role alone may invoke.
 
 It raises its own errors: after some attempts Lambda sends the record to the dead-letter queue.
-Through its control alias it takes requests, see `unum_runtime.functions.control_requests`.
 Source of the records: AWS Lambda Developer Guide, "Capturing records of Lambda asynchronous invocations".
 """
 
@@ -19,18 +22,21 @@ from unum_runtime.aws.embedded_metrics import THROTTLED
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
-from unum_runtime.functions import control_requests, function_versions
+from unum_runtime.functions import function_versions, intake
 from unum_runtime.functions.configuration import services
-from unum_runtime.functions.dead_letters import REDELIVERED
+from unum_runtime.functions.control_calls import ask_control
+from unum_runtime.functions.dead_letters import DEAD_SINCE, REDELIVERED
 from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
 from unum_runtime.model.identity import started_by
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Task
+from unum_runtime.model.naming import control_alias, start_intake_alias
 from unum_runtime.model.take_over import TakeOver, is_take_over
-from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control.take_over import planned_event
+from unum_runtime.protocol.delivery.perform import payload_of
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.requests import start_alias
@@ -102,14 +108,14 @@ class GivenUp:
 
 
 def handle(event: Json, context: Any) -> Json:
-    """Recover from a failed event, execute a control request, or process an envelope after such a request.
+    """Recover from a failed event, or take an invocation over.
 
     Args:
-        event: a record, a request, or an envelope that this function sent to itself.
+        event: a record of Lambda, or a request to take an invocation over.
         context: Lambda's context object.
 
     Returns:
-        The answer to a request.
+        The answer to a control request of a client of release 0.1.0; otherwise None.
 
     Raises:
         NotOurEvent: this workflow cannot continue from the event.
@@ -117,13 +123,10 @@ def handle(event: Json, context: Any) -> Json:
         UnumError: a service did not answer; Lambda calls again.
     """
     *_, qualifier = context.invoked_function_arn.split(":")
-    # Callers of the control alias may send requests only: neither records nor envelopes are accepted from them.
-    if operator_requests.is_request(event) or not qualifier.isdecimal():
-        return control_requests.answer(event, context)
     try:
-        if is_envelope(event):
-            control_requests.deliver(event, context)
-        elif is_take_over(event):
+        if not qualifier.isdecimal():
+            return _handle_at_alias(qualifier, event, context)
+        if is_take_over(event):
             _take_over(event, context)
         else:
             _recover(event, context)
@@ -134,9 +137,28 @@ def handle(event: Json, context: Any) -> Json:
     return None
 
 
-def _take_over(event: Mapping[str, Json], context: Any) -> None:
-    from unum_runtime.functions import intake  # noqa: PLC0415 - after a deployment that removed an edge
+def _handle_at_alias(alias: str, event: Json, context: Any) -> Json:
+    """Start what a failed event should have started, or forward a control request of a client of release 0.1.0.
 
+    Raises:
+        NotOurEvent: the alias is of neither kind, or the event is no record of a failed start.
+    """
+    ((workflow, _),) = services().items()
+    if alias == control_alias(workflow):
+        return ask_control(workflow, event)
+    given_up = GivenUp.from_record(event)
+    if alias != start_intake_alias(workflow) or not given_up.is_start:
+        raise NotOurEvent(
+            f"{given_up.address}: expected a record of a failed start at {start_intake_alias(workflow)!r}"
+        )
+    rt = _runtime_in_place(workflow, given_up, context)
+    if not start_alias.is_request(given_up.event):
+        keep_definition(rt)
+    recover(rt, given_up)
+    return None
+
+
+def _take_over(event: Mapping[str, Json], context: Any) -> None:
     request = TakeOver.from_json(event)
     if request.workflow in services():
         intake.answer(request, context)
@@ -147,34 +169,38 @@ def _take_over(event: Mapping[str, Json], context: Any) -> None:
 def _recover(record: Json, context: Any) -> None:
     (workflow,) = services()
     given_up = GivenUp.from_record(record)
-    if not given_up.is_start and not is_envelope(given_up.event):
+    if given_up.is_start:
+        raise NotOurEvent(
+            f"{given_up.address}: expected a failed event of a version; failed starts arrive at "
+            f"{start_intake_alias(workflow)!r}"
+        )
+    if not is_envelope(given_up.event):
         raise NotOurEvent(f"{given_up.address}: expected an event of a workflow, got another; check its callers")
-    if not given_up.is_start and given_up.event["workflow"] != workflow:
+    if given_up.event["workflow"] != workflow:
         _forward(given_up.event["workflow"], record)
         return
     rt = _runtime_in_place(workflow, given_up, context)
-    if given_up.is_start and not start_alias.is_request(given_up.event):
-        keep_definition(rt)
-    recover(rt, given_up, context)
+    _check_host(rt, given_up)
+    recover(rt, given_up)
 
 
-def recover(rt: Runtime, given_up: GivenUp, context: Any) -> None:
+def recover(rt: Runtime, given_up: GivenUp) -> None:
     """Recover from `given_up` in place of its function.
 
     Args:
         rt: the runtime of that function, without its user code.
         given_up: the event and its failure.
-        context: Lambda's context object, to find handlers of other versions.
 
     Raises:
         RefusedDelivery: the event can have no effect any more.
+        NotOurEvent: no invocation of the execution has this event.
         InconsistentHistory: stored items contradict the event.
         UnumError: a service did not answer; Lambda calls again.
     """
     if given_up.is_start:
         _start(rt, given_up)
     else:
-        _fail(rt, given_up, context)
+        _fail(rt, given_up)
 
 
 def _start(rt: Runtime, given_up: GivenUp) -> None:
@@ -190,35 +216,49 @@ def _start(rt: Runtime, given_up: GivenUp) -> None:
         resume(rt, name)  # without a lease: its holder's start request has failed, or the start is recorded
 
 
-def _fail(rt: Runtime, given_up: GivenUp, context: Any) -> None:
+def _fail(rt: Runtime, given_up: GivenUp) -> None:
     error, cause = given_up.failure.error, given_up.failure.cause
     rt.log("given up", address=given_up.address, event=given_up.request_id, error=error, cause=cause)
     envelope = Envelope.from_json(given_up.event)
     if envelope.digest != rt.workflow.digest:
-        nudge_instead(rt, envelope, context)
-    elif error in CONTRADICTIONS:
+        nudge_instead(rt, envelope)
+        return
+    if error in CONTRADICTIONS:
         raise InconsistentHistory(f"{given_up.address}: {error}: {cause}")
-    elif error in TRANSIENT:
-        _redeliver(rt, given_up)
+    planned = planned_event(rt, envelope, intake.execution_routes(rt, envelope.name.execution))
+    if error in TRANSIENT:
+        _redeliver(rt, given_up, planned)
     else:
-        fail_invocation(rt, envelope, given_up.failure)
+        fail_invocation(rt, planned, given_up.failure)
 
 
-def _redeliver(rt: Runtime, given_up: GivenUp) -> None:
+def _check_host(rt: Runtime, given_up: GivenUp) -> None:
+    """Raise NotOurEvent unless the function of the record runs the state of its event."""
+    event = given_up.event
+    if event["ir"] != rt.workflow.digest:  # a foreign event; nothing of it is used except the execution's name
+        return
+    state = rt.workflow.states.get(event["state"])
+    hosts = function_versions.configured(given_up.address)[1][rt.workflow.name].hosts
+    if state is None or (isinstance(state, Task) and state.function not in hosts):
+        raise NotOurEvent(f"{given_up.address}: expected a state of {[*hosts]}, got {event['state']!r}")
+
+
+def _redeliver(rt: Runtime, given_up: GivenUp, planned: Envelope) -> None:
     """Resend the event, delayed if the workflow has a timer: user code did not fail.
 
     Raises:
         InvokeError: the event was sent again `MAX_REDELIVERIES` times.
     """
-    event, before = given_up.event, given_up.event.get(REDELIVERED, 0)
-    if before == MAX_REDELIVERIES:
+    before = int(given_up.event.get(REDELIVERED, 0))
+    if before >= MAX_REDELIVERIES:
         failure = f"{given_up.failure.error}: {given_up.failure.cause}"
         raise InvokeError(f"{given_up.address}: gave up after {before} redeliveries; {failure}")
-    payload = to_text({**event, REDELIVERED: before + 1}).encode()
+    dead = {DEAD_SINCE: int(given_up.event[DEAD_SINCE])} if DEAD_SINCE in given_up.event else {}
+    payload = to_text({**json.loads(payload_of(rt, planned)), **dead, REDELIVERED: before + 1}).encode()
     if isinstance(rt.timer, NoTimer):
         rt.invoker.invoke([(rt.own_address, payload)])
     else:
-        rt.timer.schedule([(rt.own_address, payload, rt.clock.now_ms() + (REDELIVERY_DELAY_MS << before))])
+        rt.timer.schedule([(rt.own_address, payload, rt.clock.now_ms() + (REDELIVERY_DELAY_MS << max(0, before)))])
 
 
 def _forward(workflow: str, record: Json) -> None:

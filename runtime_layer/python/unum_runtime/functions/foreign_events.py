@@ -1,13 +1,11 @@
 """Events of another version than the execution that they name: the execution is nudged by its name instead.
 
-The content of a foreign event proves nothing, so it is not used. The execution's own version plans again from what is
-committed, and sends what is pending.
+The content of a foreign event proves nothing, so it is not used. The control function plans again from what is
+committed, by the execution's own definition, and sends what is pending.
 """
 
-from typing import Any
-
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent, RefusedDelivery
-from unum_runtime.functions import control_requests
+from unum_runtime.functions.control_calls import ask_control
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control import versions
@@ -17,7 +15,7 @@ from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import Runtime
 
 
-def nudge_instead(rt: Runtime, envelope: Envelope, context: Any) -> None:
+def nudge_instead(rt: Runtime, envelope: Envelope) -> None:
     """Nudge the execution of `envelope`, an event with another digest than the workflow of `rt`.
 
     Raises:
@@ -29,10 +27,10 @@ def nudge_instead(rt: Runtime, envelope: Envelope, context: Any) -> None:
     # A nudge would send the same event to the same function again.
     if _runs_on(rt, execution) == envelope.digest:
         raise NotOurEvent(f"{envelope.name}: expected a function of IR {envelope.digest}, got {rt.workflow.digest}")
-    _nudge(rt, execution, context)
+    _nudge(rt, execution)
 
 
-def nudge_execution(rt: Runtime, execution: Execution, context: Any) -> None:
+def nudge_execution(rt: Runtime, execution: Execution) -> None:
     """Nudge `execution`, whose version may be any.
 
     Raises:
@@ -40,7 +38,7 @@ def nudge_execution(rt: Runtime, execution: Execution, context: Any) -> None:
         InvokeError: it could not be nudged.
     """
     _runs_on(rt, execution)
-    _nudge(rt, execution, context)
+    _nudge(rt, execution)
 
 
 def _runs_on(rt: Runtime, execution: Execution) -> str | None:
@@ -55,8 +53,8 @@ def _runs_on(rt: Runtime, execution: Execution) -> str | None:
     return versions.runs_on(rt.store, rt.workflow.name, execution.name).digest
 
 
-def _nudge(rt: Runtime, execution: Execution, context: Any) -> None:
-    answer = control_requests.answer(request(Control.NUDGE, execution.name), context)
+def _nudge(rt: Runtime, execution: Execution) -> None:
+    answer = ask_control(rt.workflow.name, request(Control.NUDGE, execution.name))
     if "error" in answer:
         raise InvokeError(f"{execution}: not nudged: {answer['error']}: {answer['message']}")
     rt.log("foreign", execution=execution.name, nudged=answer["count"])

@@ -1,5 +1,6 @@
 """Configuration and failure destinations of function versions, as Lambda reports them."""
 
+import os
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -11,6 +12,9 @@ from unum_runtime.functions.configuration import Service, services_in
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.envelope import START
 from unum_runtime.wire.call_errors import call_errors, invoke_error
+
+DIRECTORY = "UNUM_DIRECTORY"
+"""Environment variable with the name of the alias of this function whose description is the start alias."""
 
 
 def look_up(address: str) -> tuple[str, Mapping[str, Service]]:
@@ -34,21 +38,24 @@ configured = cache(look_up)
 """`look_up` with a cache, for versions, which never change."""
 
 
-def start_alias(control_alias: str) -> str:
-    """Return the ARN of a workflow's start alias, which is the description of its control alias.
+def directory_of(function_arn: str) -> str:
+    """Return the ARN of the alias of the workflow's own function `function_arn` that tells the start alias."""
+    return f"{function_of(function_arn)}:{os.environ[DIRECTORY]}"
 
-    The failure handler's environment must not contain it: the start alias may refer to the handler, and CloudFormation
-    allows no circular references.
+
+def start_alias(directory: str) -> str:
+    """Return the ARN of a workflow's start alias, which is the description of the alias `directory`.
+
+    No environment of the workflow's own functions must contain it: the start alias may refer to them, and
+    CloudFormation allows no circular references.
 
     Raises:
         InvokeError: Lambda did not answer.
     """
     try:
-        found = lambda_client().get_alias(
-            FunctionName=function_of(control_alias), Name=control_alias.rpartition(":")[2]
-        )
+        found = lambda_client().get_alias(FunctionName=function_of(directory), Name=directory.rpartition(":")[2])
     except call_errors() as error:
-        raise InvokeError(f"{control_alias}: {error}") from error
+        raise InvokeError(f"{directory}: {error}") from error
     return str(found["Description"])
 
 

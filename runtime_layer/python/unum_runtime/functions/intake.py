@@ -28,13 +28,21 @@ def answer(request: TakeOver, context: Any) -> None:
         raise NotOurEvent(f"take_over.workflow: expected one of {sorted(services())}, got {request.workflow!r}")
     rt = _runtime(request, context)
     if request.digest == rt.workflow.digest:
-        take_over(rt, request, _routes(rt, request.name.execution))
+        take_over(rt, request, execution_routes(rt, request.name.execution))
     elif request.handed_on:  # once: two intakes that each take the other for the right one would never end
         raise NotOurEvent(f"{request.name}: expected IR {rt.workflow.digest}, got {request.digest}")
     elif has_definition(rt.store, request.workflow, request.digest):
         send(request.address, replace(request, handed_on=True))
     else:  # of release 0.1.0, whose intake knows no such request, but nudges
-        nudge_execution(rt, request.name.execution, context)
+        nudge_execution(rt, request.name.execution)
+
+
+def execution_routes(rt: Runtime, execution: Execution) -> dict[str, str]:
+    """Return the addresses that travel with `execution`, from its first commit or its first function."""
+    key = checkpoint_key(rt.workflow.name, Name(execution, (), START_STEP + 1))
+    item = rt.store.read([key]).get(key)
+    began = None if item is None else Checkpoint.from_item(Name(execution, (), START_STEP + 1), item).began
+    return {key: rt.routes[key] for key in rt.carried} if began is None else {**began.routes}
 
 
 def _runtime(request: TakeOver, context: Any) -> Runtime:
@@ -46,11 +54,3 @@ def _runtime(request: TakeOver, context: Any) -> Runtime:
     if request.workflow not in table:
         raise NotOurEvent(f"{address}: expected that it serves workflow {request.workflow!r}, but only {sorted(table)}")
     return replace(runtime_of(request.workflow, table[request.workflow], address, context), hosts=frozenset())
-
-
-def _routes(rt: Runtime, execution: Execution) -> dict[str, str]:
-    """Return the addresses that travel with `execution`, from its first commit or its first function."""
-    key = checkpoint_key(rt.workflow.name, Name(execution, (), START_STEP + 1))
-    item = rt.store.read([key]).get(key)
-    began = None if item is None else Checkpoint.from_item(Name(execution, (), START_STEP + 1), item).began
-    return {key: rt.routes[key] for key in rt.carried} if began is None else {**began.routes}

@@ -12,13 +12,13 @@ from unum_runtime.functions.function_versions import (
     addresses,
     begun_at,
     configured,
+    directory_of,
     function_of,
     lambda_client,
     on_failure,
     start_alias,
 )
 from unum_runtime.model.checkpoint import Failure, to_text
-from unum_runtime.model.naming import control_alias
 from unum_runtime.model.take_over import TakeOver
 
 FUNCTION_GONE = "Unum.FunctionGone"
@@ -60,7 +60,7 @@ def gone_failure(workflow: str, handler_arn: str, denied: RouteGone) -> Failure 
 
 def _deployed_places(workflow: str, handler_arn: str) -> set[str]:
     """Return the functions of the newest version, without qualifiers, and its timer queues."""
-    newest = begun_at(workflow, start_alias(f"{function_of(handler_arn)}:{control_alias(workflow)}"))
+    newest = begun_at(workflow, start_alias(directory_of(handler_arn)))
     found = {newest.address, *addresses(workflow, newest).values()}
     timers = {configured(each)[1][workflow].timer for each in found}
     return {timer for timer in timers if timer is not None} | {function_of(each) for each in found}

@@ -436,8 +436,18 @@ def start_alias(workflow: str) -> str:
 
 
 def control_alias(workflow: str) -> str:
-    """Return the name of the control alias of `workflow`."""
+    """Return the name of the control alias of `workflow`, which takes the requests of clients of release 0.1.0."""
     return f"control-{workflow}"
+
+
+def door_alias(door: str, workflow: str) -> str:
+    """Return the name of the control function's alias for one kind of requests to `workflow`."""
+    return f"{door}-{workflow}"
+
+
+def start_intake_alias(workflow: str) -> str:
+    """Return the name of the intake's alias that receives failed start events of `workflow`."""
+    return f"start-intake-{workflow}"
 
 
 def response_alias(workflow: str) -> str:

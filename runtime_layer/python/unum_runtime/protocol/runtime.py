@@ -154,6 +154,8 @@ class Runtime:
         maintain_leases: True if threads renew the leases of this delivery.
         timer: delayed invocation of functions.
         own_address: address of this function.
+        continued_at: for the control function, addresses that continue states without user code, by state; elsewhere
+            the function that arrives at such a state continues it.
         fuses: predicate of (address, event, Task): True if this delivery may run the event's invocation itself instead
             of sending the event; see `fusion`. None if it sends every event.
         hand_over: sender of requests to the intake, for a function whose role may not continue; None without an intake.
@@ -184,6 +186,7 @@ class Runtime:
     maintain_leases: bool = False
     timer: Timer = field(default_factory=NoTimer)
     own_address: str = ""
+    continued_at: Mapping[str, str] = field(default_factory=dict)
     fuses: Callable[[str, Envelope, Task], bool] | None = None
     most_begun: int = MOST_BEGUN
     hand_over: "Callable[[TakeOver], None] | None" = None

@@ -396,7 +396,7 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
         return start_alias.answer(runtime, json.loads(delivery.event.payload))
     elif delivery.event.is_record:
         handler = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
-        failure_function.recover(handler, GivenUp.from_record(json.loads(delivery.event.payload)), None)
+        failure_function.recover(handler, GivenUp.from_record(json.loads(delivery.event.payload)))
     elif delivery.event.envelope is None:
         scenario.entry(runtime, delivery.event.execution, json.loads(delivery.event.payload))
     else:

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.envelope import Results
+from unum_runtime.model.envelope import Envelope, Results, Siblings
 from unum_runtime.model.naming import Scope, checkpoint_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.nudge import effects_of
 from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.ingress import read_committed, refuse_late
-from unum_runtime.protocol.delivery.perform import perform
+from unum_runtime.protocol.delivery.perform import envelope, perform
 from unum_runtime.protocol.fanout.lanes import read_origin
-from unum_runtime.protocol.history.pending import Missing, WaitsFor, missing_after
+from unum_runtime.protocol.history.pending import Missing, Resend, WaitsFor, missing_after
 from unum_runtime.protocol.planning.plan import (
     Commit,
     Effect,
@@ -56,6 +56,46 @@ def take_over(rt: Runtime, request: TakeOver, routes: Mapping[str, str]) -> None
         perform(rt, delivery, plan(rt.workflow, _of_execution(found)))
         return
     perform(rt, delivery, *effects_of(rt, _pending(rt, request), {request.name}))
+
+
+def planned_event(rt: Runtime, event: Envelope, routes: Mapping[str, str]) -> Envelope:
+    """Return `event` with the content that the committed outcome before it gives it, for a sender that may forge one.
+
+    Only the uses of the retriers are the event's own, and the input after a Task without a checkpoint, which is stored
+    nowhere else.
+
+    Args:
+        rt: a runtime of the execution's version.
+        event: the event of an invocation.
+        routes: addresses that travel with the execution.
+
+    Raises:
+        RefusedDelivery: nothing depends on the event any more.
+        NotOurEvent: the execution has no such invocation.
+        StoreError: the store did not answer.
+    """
+    refuse_late(rt, event.name.execution, str(event.name))
+    named = replace(event, routes=routes)
+    # A part of a fan-out has no input, and the invocation with an outcome needs none.
+    if isinstance(event.input, Siblings) or read_committed(rt, event.name, event.state) is not None:
+        return named
+    request = TakeOver.of(event, rt.own_address)
+    if _is_without_checkpoint(rt, _leads_to(rt, request), event):
+        return named
+    effect = _pending(rt, request).effect
+    if isinstance(effect, Resend):
+        return effect.envelope
+    invoke = effect.invoke if isinstance(effect, JoinNeighbour) else effect
+    if not isinstance(invoke, Invoke):
+        raise NotOurEvent(f"{event.name}: expected an event of the execution, got one of state {event.state!r}")
+    return envelope(rt, invoke, routes)
+
+
+def _is_without_checkpoint(rt: Runtime, effect: Effect, event: Envelope) -> bool:
+    """Return True if `effect` leads to a Task without a checkpoint, which leads to `event` under the same name."""
+    if not isinstance(effect, Invoke) or effect.name != event.name or effect.state == event.state:
+        return False
+    return rt.workflow.committer(effect.state) == rt.workflow.committer(event.state)
 
 
 def _pending(rt: Runtime, request: TakeOver) -> Missing:

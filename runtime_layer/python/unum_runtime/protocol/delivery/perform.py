@@ -94,7 +94,12 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
 
 def send_later(rt: Runtime, event: Envelope, due_ms: int) -> None:
     """Schedule `event`, which was sent before, for `due_ms`, in milliseconds since 1970."""
-    rt.timer.schedule([(_address(rt, event.state, event.routes), _payload(rt, event), due_ms)])
+    rt.timer.schedule([(_address(rt, event.state, event.routes), payload_of(rt, event), due_ms)])
+
+
+def payload_of(rt: Runtime, event: Envelope) -> bytes:
+    """Return the bytes of `event`, with a large input in the payload bucket."""
+    return event.to_bytes() if rt.large is None else store_large_input(rt.large, event)
 
 
 def _continue_settled(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:
@@ -156,7 +161,7 @@ def _send(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, *, is_all
         if is_all and due_ms is None and _fuse(rt, delivery, event):
             delivery.is_new = effect.is_new
             return []
-        payload = _payload(rt, event)
+        payload = payload_of(rt, event)
         failure = _send_failure(rt, effect, len(payload))
         if failure is not None:
             refused.append(InlineCommit(effect.name, effect.state, Phase.LEFT, failure))
@@ -191,10 +196,6 @@ def _replace_gone(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, d
     return [InlineCommit(effect.name, effect.state, Phase.LEFT, failure)]
 
 
-def _payload(rt: Runtime, event: Envelope) -> bytes:
-    return event.to_bytes() if rt.large is None else store_large_input(rt.large, event)
-
-
 def _due_later(rt: Runtime, effect: Invoke) -> int | None:
     """Return a delayed event's time in milliseconds since 1970; None for immediate events."""
     return effect.due_ms if effect.due_ms is not None and effect.due_ms > rt.clock.now_ms() else None
@@ -213,9 +214,9 @@ def _fuse(rt: Runtime, delivery: DeliveryState, event: Envelope) -> bool:
 
 
 def _address(rt: Runtime, to: str, routes: Mapping[str, str]) -> str:
-    """Return state `to`'s address: its Task's function, or this function for Waits and fan-outs."""
+    """Return state `to`'s address: its Task's function, or the one that continues Waits and fan-outs."""
     state = rt.workflow.states[to]
-    return rt.address(state.function, routes) if isinstance(state, Task) else rt.own_address
+    return rt.address(state.function, routes) if isinstance(state, Task) else rt.continued_at.get(to, rt.own_address)
 
 
 def _send_failure(rt: Runtime, effect: Invoke, size: int) -> Failure | None:

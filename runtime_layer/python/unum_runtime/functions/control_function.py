@@ -1,0 +1,51 @@
+"""Control function: the Lambda handler for what operators ask of executions.
+
+Each kind of requests has an alias of its own, see `unum_runtime.protocol.control.doors`. A version takes requests of
+every kind, but IAM lets nobody invoke it except the function itself, which continues long work there.
+"""
+
+from typing import Any
+
+from unum_runtime.functions import control_requests
+from unum_runtime.functions.configuration import services
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import door_alias
+from unum_runtime.protocol.control.doors import TAKEN, door_for, door_of
+from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
+from unum_runtime.protocol.requests.start_alias import refusal
+
+
+def handle(event: Json, context: Any) -> Json:
+    """Carry out a control request.
+
+    Args:
+        event: a request.
+        context: Lambda's context object.
+
+    Returns:
+        The answer; or ``error``, with boto3's name for it, and ``message``.
+
+    Raises:
+        UnumError: the result is unknown; the caller must repeat the request.
+    """
+    *_, qualifier = context.invoked_function_arn.split(":")
+    refused = None if qualifier.isdecimal() else _refusal(event, qualifier)
+    return control_requests.answer(event, context) if refused is None else refused
+
+
+def _refusal(event: Json, alias: str) -> Json:
+    """Return why the door `alias` does not take `event`; None if it does."""
+    (workflow,) = services()
+    door = door_of(alias, workflow)
+    if door is None:
+        return refusal(ValidationException.__name__, f"{alias}: expected an alias of the control function")
+    control = event["control"] if is_request(event) else None
+    other = door_for(control)
+    # What is no request at all is refused by its parser, which names the fields.
+    if control is None or control in TAKEN[door] or other is None:
+        return None
+    takes = " and ".join(TAKEN[door])
+    return refusal(
+        ValidationException.__name__,
+        f"control: the alias {alias!r} takes {takes}, got {control!r}: invoke {door_alias(other, workflow)!r}",
+    )

@@ -1,0 +1,43 @@
+"""Doors: the aliases of the control function, each of which takes requests of one kind.
+
+IAM tells the aliases apart, so whoever may invoke one of them can make no other request.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from unum_runtime.model.naming import door_alias
+from unum_runtime.protocol.control.definition_request import DEFINITION
+from unum_runtime.protocol.control.operator_requests import Control
+from unum_runtime.protocol.control.sweep import SWEEP
+
+
+class Door(StrEnum):
+    """An alias of the control function; the value is the front of its name."""
+
+    STOP = "stop"
+    REDRIVE = "redrive"
+    FORK = "fork"
+    NUDGE = "nudge"
+    SWEEP = "sweep"
+
+
+TAKEN: Mapping[Door, tuple[str, ...]] = {
+    Door.STOP: (Control.STOP,),
+    Door.REDRIVE: (Control.REDRIVE,),
+    Door.FORK: (Control.FORK,),
+    Door.NUDGE: (Control.NUDGE, Control.WHY, DEFINITION),
+    Door.SWEEP: (SWEEP,),
+}
+"""Values of a request's ``control`` field that each door takes. Questions have the door of nudges, whose answer is the
+same: what an execution waits for."""
+
+
+def door_for(control: object) -> Door | None:
+    """Return the door that takes requests with `control`; None for an unknown value."""
+    return next((door for door, taken in TAKEN.items() if control in taken), None)
+
+
+def door_of(alias: str, workflow: str) -> Door | None:
+    """Return the door with the alias name `alias`; None if it is the name of no door."""
+    return next((door for door in Door if door_alias(door, workflow) == alias), None)

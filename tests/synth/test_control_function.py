@@ -1,0 +1,71 @@
+"""The function that controls executions: what it may do, its doors, and who may invoke each."""
+
+import pytest
+from aws_cdk import aws_iam as iam
+
+from tests.synth.deployment import Deployment, flat, function
+from tests.synth.machines import chain
+
+FUNCTION = "Flow/ControlFunction/Function"
+INVOKE = ["lambda:InvokeFunction"]
+DOORS = ["stop", "redrive", "fork", "nudge", "sweep"]
+GRANTS = {"grant_stop": "Stop", "grant_redrive": "Redrive", "grant_fork": "Fork", "grant_nudge": "Nudge"}
+
+
+@pytest.fixture(scope="module")
+def deployed() -> Deployment:
+    return Deployment.of(chain("A", "B"), *"AB")
+
+
+def arn(deployment: Deployment, path: str) -> str:
+    return f"{deployment.logical_id(path)}.Arn"
+
+
+def test_each_kind_of_request_has_an_alias(deployed: Deployment) -> None:
+    version = f"{deployed.version(FUNCTION)}.Version"
+    for door in DOORS:
+        alias = deployed.properties(f"Flow/ControlFunction/{door.capitalize()}")
+        assert (alias["Name"], flat(alias["FunctionVersion"])) == (f"{door}-Flow", version)
+    assert flat(deployed.template["Outputs"]["FlowControlFunction"]["Value"]) == arn(deployed, FUNCTION)
+
+
+def test_without_a_sweep_no_alias_takes_sweeps() -> None:
+    deployment = Deployment.of(chain("A"), "A", sweep=None)
+    names = {each["Properties"]["Name"] for each in deployment.all("Lambda::Alias").values()}
+    assert names == {"start-Flow", "start-intake-Flow", "control-Flow", *(f"{each}-Flow" for each in DOORS[:-1])}
+
+
+@pytest.mark.parametrize("grant", GRANTS)
+def test_a_grant_allows_one_kind_of_request(grant: str) -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    getattr(flow, grant)(iam.User(deployment.stack, "Somebody"))
+    door = deployment.logical_id(f"Flow/ControlFunction/{GRANTS[grant]}")
+    assert deployment.statements("Somebody/DefaultPolicy") == [(INVOKE, [door])]
+
+
+def test_nobody_else_in_the_workflow_may_invoke_it(deployed: Deployment) -> None:
+    own, handler = arn(deployed, FUNCTION), deployed.logical_id("Flow/OnFailure/Control")
+    reaching: dict[str, list[str]] = {}
+    for name, policy in deployed.all("IAM::Policy").items():
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            resources = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+            found = [text for text in map(flat, resources) if text.startswith(own)]
+            if found and statement["Effect"] == "Allow" and "lambda:InvokeFunction" in statement["Action"]:
+                reaching.setdefault(name, []).extend(found)
+    assert reaching == {
+        deployed.logical_id("Flow/ControlFunction/Permissions"): [f"{own}:*"],
+        handler: [f"{own}:{door}-Flow" for door in DOORS[:-1]],
+    }
+
+
+def test_it_finds_the_start_alias_by_its_own_alias(deployed: Deployment) -> None:
+    variables = deployed.properties(FUNCTION)["Environment"]["Variables"]
+    assert (variables["UNUM_DIRECTORY"], deployed.properties(FUNCTION)["Handler"]) == (
+        "nudge-Flow",
+        "unum_runtime.control.handle",
+    )
+    assert flat(deployed.properties("Flow/ControlFunction/Nudge")["Description"]) == deployed.logical_id("Flow/Start")
+    handler = deployed.properties("Flow/OnFailure/Handler")["Environment"]["Variables"]
+    assert (handler["UNUM_DIRECTORY"], flat(handler["UNUM_CONTROL"])) == ("start-intake-Flow", arn(deployed, FUNCTION))
+    assert flat(deployed.properties("Flow/StartIntake")["Description"]) == deployed.logical_id("Flow/Start")

@@ -1,0 +1,67 @@
+"""Control function of a workflow: stops, redrives, forks and nudges executions, and looks for stalled ones.
+
+It is a function apart from the failure handler, because functions of Tasks may invoke that one, and nobody but the
+callers of its aliases may invoke this one.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+
+from unum_constructs.resources import permissions
+from unum_constructs.resources.planning_function import PlanningFunction
+from unum_runtime.model.naming import door_alias
+from unum_runtime.protocol.control.doors import Door
+
+DIRECTORY = Door.NUDGE
+"""The door whose alias tells the start alias, in its description."""
+
+
+class ControlFunction(PlanningFunction):
+    """Function that carries out what operators ask of executions.
+
+    Attributes:
+        doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, and ``sweep`` if
+            the workflow has a sweep.
+        handler: failure handler, at which sweeps try records of failures again; set before `allow`.
+    """
+
+    HANDLER = "unum_runtime.control.handle"
+    ID = "Function"
+    DESCRIPTION = "Stops, redrives, forks and nudges executions of a workflow"
+
+    doors: Mapping[Door, lambda_.Alias]
+    handler: permissions.HasFunction
+
+    def trust(self, senders: Mapping[str, Any]) -> None:
+        """Let a sweep deliver dead letters of trusted `senders` as they are."""
+        self.function.add_environment("UNUM_SENDERS", self.function.stack.to_json_string(senders))
+
+    def open(self, start_alias: lambda_.Alias, *, sweeps: bool) -> None:
+        """Make the doors."""
+        doors = [each for each in Door if sweeps or each is not Door.SWEEP]
+        # The function reads the start alias in the description of `DIRECTORY` (GetAlias): as a variable, it would be a
+        # circular reference. By this reference the doors depend on all that the start alias depends on.
+        self.doors = {
+            door: lambda_.Alias(
+                self,
+                door.capitalize(),
+                alias_name=door_alias(door, self.workflow_name),
+                version=self.version,
+                description=start_alias.function_arn,
+            )
+            for door in doors
+        }
+
+    def _own_statements(self) -> Iterator[iam.PolicyStatement]:
+        # The rest of long work goes to this version, and that of a long sweep to its alias. Dead letters go to the
+        # failure handler, and so do requests for executions of release 0.1.0.
+        yield permissions.invoke_any_statement([self, self.handler])
+        yield permissions.read_aliases_statement(self)
+
+
+def door_arns(function_arn: str, workflow_name: str) -> Mapping[Door, str]:
+    """Return the ARNs of the doors of the control function `function_arn`."""
+    return {door: f"{function_arn}:{door_alias(door, workflow_name)}" for door in Door}
