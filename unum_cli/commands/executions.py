@@ -12,8 +12,10 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_description, print_json, to_json
 from unum_cli.commands.stack import Deployed, deployed
 from unum_cli.safe_output import raw
+from unum_runtime.client.boto3_shapes.arns import Arns, home_of
 from unum_runtime.client.client import Client
 from unum_runtime.client.descriptions import Description
+from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.client.terminal.amounts import time_text
 from unum_runtime.client.terminal.live import LiveTable
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
@@ -66,13 +68,26 @@ def _start(client: Client, value: object, options: argparse.Namespace) -> None:
 
 
 def _describe(client: Client, options: argparse.Namespace) -> None:
-    description = client.describe(options.execution)
+    arns = Arns(client.workflow, home_of(client.start_alias))
+    if (child := arns.child_of(options.execution)) is not None:
+        _describe_child(client, child, options)
+        return
+    description = client.describe(arns.name_of(options.execution))
     if options.receipt:
         _describe_with_receipt(client, description, as_json=options.json)
     elif options.json:
         print_json(to_json(description))
     else:
         print_description(description)
+
+
+def _describe_child(client: Client, name: str, options: argparse.Namespace) -> None:
+    from unum_cli.commands.map_runs import print_child  # noqa: PLC0415 - it imports this module
+
+    if options.receipt:
+        raise UsageError("--receipt: expected an execution, got a child execution, which its parent pays for")
+    _, child = StepFunctionsClient(client).find_child(name)
+    print_child(child, as_json=options.json)
 
 
 def _describe_with_receipt(client: Client, description: Description, *, as_json: bool) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from unum_cli.commands.command_errors import CommandFailed
-from unum_cli.commands.executions import connected, definition_of
+from unum_cli.commands.executions import connected, definition_of, given_definition
 from unum_cli.commands.printing import print_json
 from unum_runtime.client.boto3_shapes.arns import Arns, home_of
+from unum_runtime.client.client import Client
 from unum_runtime.client.events.journal import HistoryEvent
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.client.terminal.amounts import duration_text
@@ -28,16 +29,24 @@ def run(options: argparse.Namespace) -> None:
     """
     client = connected(options)
     try:
-        # As boto3, the command accepts an ARN.
-        options.execution = Arns(client.workflow, home_of(client.start_alias)).name_of(options.execution)
-        definition = definition_of(options, client)
-        events = StepFunctionsClient(client, definition=definition).events(executionArn=options.execution)
+        events = _events(client, options)
     except UnumError as error:
         raise CommandFailed(str(error)) from error
     if options.json:
         print_json({"events": [_plain(event) for event in events]})
     else:
         print("\n".join(aligned([HEADINGS, *_rows(events)], _RIGHT)))
+
+
+def _events(client: Client, options: argparse.Namespace) -> list[HistoryEvent]:
+    """Return the events of the execution in `options`, a name or, as in boto3, an ARN."""
+    arns, arn = Arns(client.workflow, home_of(client.start_alias)), options.execution
+    if arns.child_of(arn) is not None:
+        definition = given_definition(options, client)
+    else:
+        options.execution = arn = arns.name_of(arn)
+        definition = definition_of(options, client)
+    return StepFunctionsClient(client, definition=definition).events(executionArn=arn)
 
 
 def _plain(event: HistoryEvent) -> dict[str, Json]:

@@ -60,7 +60,7 @@ def _line(run: MapRun) -> str:
 
 def _print_children(children: Sequence[ChildExecution], options: argparse.Namespace) -> None:
     if options.child is not None:
-        _print_child(_named(children, options.child), as_json=options.json)
+        print_child(_named(children, options.child), as_json=options.json)
     elif options.json:
         print_json([_child_json(each) for each in children])
     else:
@@ -85,7 +85,8 @@ def _child_line(child: ChildExecution) -> str:
     return f"{child.name}  {place}  {child.status}{failure}"
 
 
-def _print_child(child: ChildExecution, *, as_json: bool) -> None:
+def print_child(child: ChildExecution, *, as_json: bool) -> None:
+    """Print a child execution with its steps."""
     if as_json:
         print_json(_child_json(child))
         return

@@ -10,6 +10,7 @@ import pytest
 from moto import mock_aws
 
 from unum_compiler import compile_workflow
+from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.dynamodb import DynamoStore
 
@@ -36,13 +37,26 @@ def execution(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         client.create_table(
             TableName="states",
             BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", PARTITION, PLACE)
+            ],
+            KeySchema=_keys("pk", "sk"),
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": INDEX,
+                    "KeySchema": _keys(PARTITION, PLACE),
+                    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*PROJECTED]},
+                }
+            ],
         )
         workflow = compile_workflow(DEFINITION, name="w", functions=None)
         halves = LocalWorkflow(workflow, {"half": lambda event, _: event / 2}, DynamoStore(client, "states"))
         halves.run("good", [2, "two"])
         yield
+
+
+def _keys(partition: str, place: str) -> list[dict[str, str]]:
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": place, "KeyType": "RANGE"}]
 
 
 @pytest.fixture
@@ -74,3 +88,16 @@ def test_an_unknown_child_is_an_error(unum: Any, definition: Path) -> None:
     ran = unum("children", "good", *ADDRESS, "--file", str(definition), "--child", "absent")
     assert ran.code == 1
     assert "--child: expected one of 2 begun child executions, got 'absent'" in ran.err
+
+
+def test_a_child_is_described_and_its_history_shown_by_its_arn(unum: Any, definition: Path) -> None:
+    first, second = unum("children", "good", *ADDRESS, "--file", str(definition)).out.splitlines()
+    arn = "arn:aws:states:us-east-1:123456789012:execution:w/Each"
+    events = unum("history", f"{arn}:{second.split()[0]}", *ADDRESS, "--file", str(definition)).out
+    assert "ExecutionFailed" in events.splitlines()[-1]
+    # No definition is stored by local runs, and `describe` takes none.
+    missing = unum("describe", f"{arn}:{first.split()[0]}", *ADDRESS)
+    assert (missing.code, "definition" in missing.err) == (1, True)
+    assert unum("describe", f"{arn}:{first.split()[0]}", *ADDRESS, "--receipt").code == 2
+    unknown = unum("describe", f"{arn}:29d9d883-7fbd-8321-8c59-26bf12920333", *ADDRESS)
+    assert (unknown.code, "has no child execution" in unknown.err) == (1, True)

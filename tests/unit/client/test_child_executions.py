@@ -1,5 +1,6 @@
 """Branches of distributed Maps as child executions."""
 
+import json
 import uuid
 from typing import Any
 
@@ -8,9 +9,11 @@ import pytest
 from tests.unit.client.test_map_runs import HERE, client_of, each
 from tests.unit.protocol.platform import Platform
 from unum_runtime.client.boto3_shapes.arns import ResourceNotFound
+from unum_runtime.client.client import Client
 from unum_runtime.client.reading.child_executions import ChildExecution
+from unum_runtime.client.reading.find_child import find_child
 from unum_runtime.client.stepfunctions import StepFunctionsClient
-from unum_runtime.errors import ClientError
+from unum_runtime.errors import ClientError, ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
 
@@ -123,3 +126,85 @@ def test_children_of_a_collected_map_are_left_out() -> None:
     platform.start(value=["a"])
     platform.deliver_all()
     assert children(platform) == []
+
+
+def boto3_of(platform: Platform) -> StepFunctionsClient:
+    client = Client(store=platform.memory, workflow="w", invoker=platform, clock=platform.clock, index=platform.memory)
+    return StepFunctionsClient(client, definition=platform.workflow, home=HERE)
+
+
+def arns_of(platform: Platform, execution: str) -> list[str]:
+    boto3 = boto3_of(platform)
+    (run,) = boto3.list_map_runs(executionArn=execution)["mapRuns"]
+    return [each["executionArn"] for each in boto3.list_executions(mapRunArn=run["mapRunArn"])["executions"]]
+
+
+@pytest.fixture
+def crowd() -> Platform:
+    """Executions with a distributed Map, one after the other; the last one's first branch has not ended."""
+    platform = Platform.of(named(ToleratedFailureCount=1), A=work)
+    for number in range(8):
+        platform.start(f"e{number}", value=["a", "bad", {"n": number}])
+        platform.deliver_all()
+        platform.clock.pass_seconds(60)
+    platform.start("e8", value=["a", "b"])
+    return platform
+
+
+def test_a_child_is_described_by_its_arn_alone(crowd: Platform) -> None:
+    boto3 = boto3_of(crowd)
+    good, bad, last = (boto3.describe_execution(executionArn=arn) for arn in arns_of(crowd, "e3"))
+    assert (good["status"], good["input"], json.loads(good["output"])["item"]) == ("SUCCEEDED", '"a"', "a")
+    assert json.loads(good["output"])["id"].endswith(f"w/Each:{good['name']}")
+    assert (bad["status"], bad["error"], "output" in bad) == ("FAILED", "ValueError", False)
+    assert last["input"] == '{"n":3}'
+    assert boto3.describe_map_run(mapRunArn=last["mapRunArn"])["executionArn"].endswith(":w:e3")
+    hidden = boto3.describe_execution(executionArn=arns_of(crowd, "e3")[0], includedData="METADATA_ONLY")
+    assert "input" not in hidden
+    running = boto3.describe_execution(executionArn=arns_of(crowd, "e8")[0])
+    assert (running["status"], "stopDate" in running) == ("RUNNING", False)
+
+
+def test_the_search_reads_only_executions_that_may_have_the_child(crowd: Platform) -> None:
+    asked = []
+    name = arns_of(crowd, "e3")[0].rpartition(":")[2]
+
+    def children_of(parent: str) -> list[ChildExecution]:
+        asked.append(parent)
+        return [*client_of(crowd).children(parent, crowd.workflow)]
+
+    assert find_child(name, crowd.memory, "w", children_of)[0] == "e3"
+    assert asked == ["e3"]
+
+
+@pytest.mark.parametrize("name", ["e3", "29d9d883-7fbd-8321-8c59-26bf12920333", "00000000-0000-8000-8000-000000000000"])
+def test_a_child_that_no_execution_has(crowd: Platform, name: str) -> None:
+    arn = arns_of(crowd, "e3")[0].rpartition(":")[0]
+    with pytest.raises(ExecutionDoesNotExist):
+        boto3_of(crowd).describe_execution(executionArn=f"{arn}:{name}")
+    elsewhere = arns_of(crowd, "e3")[0].replace(":w/", ":v/")
+    with pytest.raises(ExecutionDoesNotExist, match="this is a client of"):
+        boto3_of(crowd).describe_execution(executionArn=elsewhere)
+
+
+def test_a_child_has_a_history_of_its_own(crowd: Platform) -> None:
+    boto3 = boto3_of(crowd)
+    good, bad, _ = arns_of(crowd, "e3")
+    told = boto3.get_execution_history(executionArn=good)["events"]
+    assert [event["type"] for event in told] == [
+        "ExecutionStarted",
+        "TaskStateEntered",
+        "LambdaFunctionScheduled",
+        "LambdaFunctionStarted",
+        "LambdaFunctionSucceeded",
+        "TaskStateExited",
+        "ExecutionSucceeded",
+    ]
+    assert told[0]["executionStartedEventDetails"]["input"] == '"a"'
+    assert told[-1]["executionSucceededEventDetails"]["output"] == boto3.describe_execution(executionArn=good)["output"]
+    assert [event["id"] for event in told] == [1, 2, 3, 4, 5, 6, 7]
+    last = boto3.get_execution_history(executionArn=bad, reverseOrder=True, maxResults=1)["events"][0]
+    assert (last["type"], last["executionFailedEventDetails"]["error"]) == ("ExecutionFailed", "ValueError")
+    running = boto3.events(executionArn=arns_of(crowd, "e8")[0])
+    assert [event["type"] for event in running][:2] == ["ExecutionStarted", "TaskStateEntered"]
+    assert not running[-1]["type"].startswith("Execution")

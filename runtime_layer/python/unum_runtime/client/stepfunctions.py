@@ -18,6 +18,7 @@ from unum_runtime.client.boto3_shapes.execution_shapes import (
     RedriveExecutionOutput,
     StartExecutionOutput,
     StopExecutionOutput,
+    child_description,
     child_item,
     execution_description,
     execution_item,
@@ -31,14 +32,17 @@ from unum_runtime.client.boto3_shapes.map_run_shapes import (
 from unum_runtime.client.boto3_shapes.paginator import Paginator
 from unum_runtime.client.boto3_shapes.unsupported import UNSUPPORTED
 from unum_runtime.client.client import Client
+from unum_runtime.client.events.child_events import child_events
 from unum_runtime.client.events.history_events import events
 from unum_runtime.client.events.journal import HistoryEvent, without_data
 from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.execution_list import checked_status
+from unum_runtime.client.reading.find_child import find_child
 from unum_runtime.client.reading.map_runs import MapRun
 from unum_runtime.client.reading.page_tokens import Page
 from unum_runtime.client.task_responses import ActivityTask
-from unum_runtime.errors import ClientError, InvalidExecutionInput
+from unum_runtime.errors import ClientError, InvalidExecutionInput, NoIndex
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Home, Json, Workflow
 
@@ -152,8 +156,12 @@ class StepFunctionsClient:
         """
         if includedData not in _INCLUDED:
             raise ClientError(f"includedData: expected one of {[*_INCLUDED]}, got {includedData!r}")
-        name = self._arns.name_of(executionArn)
         with_data = includedData == _INCLUDED[0]
+        if (name := self._arns.child_of(executionArn)) is not None:
+            parent, child = self.find_child(name)
+            map_run = self._arns.map_run(parent, child.state, child.map_run)
+            return child_description(child, map_run, self._arns, with_data=with_data)
+        name = self._arns.name_of(executionArn)
         description = execution_description(self._client.describe(name), self._arns, with_data=with_data)
         redriven_at = self._client.redriven_at(name)
         description["redriveCount"] = len(redriven_at)
@@ -286,9 +294,9 @@ class StepFunctionsClient:
             InvalidToken: `nextToken` belongs to another history, or to the other order.
             ClientError: the client has a definition of another version, or none is stored.
         """
-        name = self._arns.name_of(executionArn)
+        name = self._arns.child_of(executionArn) or self._arns.name_of(executionArn)
         page = Page.asked(maxResults, nextToken, of=name, reverse=reverseOrder)
-        events, following = page.of(self.events(executionArn=name))
+        events, following = page.of(self.events(executionArn=executionArn))
         shown: GetExecutionHistoryOutput = {
             "events": events if includeExecutionData else [without_data(event) for event in events]
         }
@@ -339,10 +347,34 @@ class StepFunctionsClient:
             ClientError: the client has a definition of another version, or none is stored.
         """
         store, workflow = self._client.store, self._client.workflow
-        record = stored_steps.start_record(store, workflow, self._arns.name_of(executionArn))
-        definition = self._needed_definition(record.name.execution.name)
-        steps = stored_steps.steps(store, workflow, record.name.execution)
-        return events(definition, [record, *steps], now_ms=self._client.clock.now_ms())
+        child_name, child = self._arns.child_of(executionArn), None
+        if child_name is None:
+            name = self._arns.name_of(executionArn)
+        else:
+            name, child = self.find_child(child_name)
+        record = stored_steps.start_record(store, workflow, name)
+        checkpoints = [record, *stored_steps.steps(store, workflow, record.name.execution)]
+        definition, now_ms = self._needed_definition(name), self._client.clock.now_ms()
+        if child is None:
+            return events(definition, checkpoints, now_ms=now_ms)
+        return child_events(definition, checkpoints, child, now_ms=now_ms)
+
+    def find_child(self, name: str) -> tuple[str, ChildExecution]:
+        """Return the name of the parent, and its child execution `name`; boto3 has no equivalent.
+
+        The list of executions is read from the time of entering the Map backwards, until the parent is found.
+
+        Raises:
+            ExecutionDoesNotExist: no execution in the list has such a child.
+            ClientError: the client has a definition of another version, or none is stored.
+            NoIndex: the table has no index for lists; the text says how to add it.
+        """
+        client = self._client
+        if client.index is None:
+            raise NoIndex("index: expected the store's, got None; this client cannot search for child executions")
+        return find_child(
+            name, client.index, client.workflow, lambda parent: [*client.children(parent, self._definition)]
+        )
 
     def can_paginate(self, operation_name: str) -> bool:
         """Return True if the operation has pages."""

@@ -89,6 +89,23 @@ class Arns:
             raise ExecutionDoesNotExist(f"executionArn: expected {self.execution('NAME')}, got {execution!r}")
         return name
 
+    def child_of(self, execution: str) -> str | None:
+        """Return the name of the child execution with the ARN `execution`; None for all else.
+
+        Raises:
+            ExecutionDoesNotExist: the ARN belongs to another workflow, region or account.
+        """
+        match = _match(execution)
+        if match is None or match["kind"] != "execution":
+            return None
+        machine, _, name = match["rest"].rpartition(":")
+        workflow, is_child, _ = machine.partition("/")
+        if not is_child:
+            return None
+        if workflow != self.workflow or not self._is_here(match):
+            raise ExecutionDoesNotExist(f"executionArn: this is a client of {self.state_machine}, got {execution!r}")
+        return name
+
     def check_state_machine(self, state_machine: str | None) -> None:
         """Raise an error unless `state_machine` (ARN, name or None) is this workflow.
 

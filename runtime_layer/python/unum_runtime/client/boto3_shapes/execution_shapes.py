@@ -96,7 +96,17 @@ def child_item(child: ChildExecution, map_run: str, arns: Arns) -> ExecutionList
     return item if child.stopped_at is None else {**item, "stopDate": child.stopped_at}
 
 
-def execution_description(execution: Description, arns: Arns, *, with_data: bool = True) -> DescribeExecutionOutput:
+def child_description(
+    child: ChildExecution, map_run: str, arns: Arns, *, with_data: bool = True
+) -> DescribeExecutionOutput:
+    """Return `child` of the Map Run with the ARN `map_run` in the shape of `describe_execution`."""
+    description = execution_description(child, arns, with_data=with_data)
+    return {**description, **child_item(child, map_run, arns), "redriveCount": 0}
+
+
+def execution_description(
+    execution: Description | ChildExecution, arns: Arns, *, with_data: bool = True
+) -> DescribeExecutionOutput:
     """Return `execution` in the shape of `describe_execution`, optionally without data."""
     description: DescribeExecutionOutput = {
         "executionArn": arns.execution(execution.name),

@@ -44,7 +44,7 @@ from unum_runtime.protocol.planning.plan import (
     started_at_once,
 )
 
-_ENDINGS: Mapping[Status, str] = {
+ENDINGS: Mapping[Status, str] = {
     Status.SUCCEEDED: "ExecutionSucceeded",
     Status.FAILED: "ExecutionFailed",
     Status.TIMED_OUT: "ExecutionTimedOut",
@@ -79,6 +79,12 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
     return journal.shaped(until_ms=until_ms)
 
 
+def branch_end(timeline: Timeline, opened: OpenScope, index: int, account: Account, *, succeeds: bool) -> Event:
+    """Report the states of branch `index` of the scope that `opened` opens; return its last event."""
+    thread = _Thread(timeline, opened.scope.branch(index), account, succeeds)
+    return thread.follow_branch(opened, index).last
+
+
 def _report(timeline: Timeline, account: Account) -> None:
     """Report events after the start, then after each redrive."""
     top_level = _Thread(timeline, (), account)
@@ -95,7 +101,7 @@ def _ending(checkpoint: Checkpoint, last: Event) -> Event:
     status, outcome = checkpoint.ending.status, checkpoint.ending.outcome
     details = failure_data(outcome) if isinstance(outcome, Failure) else data(output=outcome)
     at_ms = max(checkpoint.committed_ms, last.at_ms)
-    return Event(type=_ENDINGS[status], at_ms=at_ms, previous=last, details=details)
+    return Event(type=ENDINGS[status], at_ms=at_ms, previous=last, details=details)
 
 
 class _End(NamedTuple):
@@ -140,6 +146,10 @@ class _Thread:
             last = checkpoint
             effect, checkpoint = self._beyond(checkpoint)
         return _End(self.account.last, last, effect)
+
+    def follow_branch(self, opened: OpenScope, index: int) -> _End:
+        """Report events of branch `index` from its begin, until it ends."""
+        return self.follow(self._pass_on(branch_begin(opened, index)))
 
     def _beyond(self, checkpoint: Checkpoint) -> tuple[Effect | None, Checkpoint | None]:
         """Report a commit's continuation; return its effect and next commit."""
@@ -271,10 +281,9 @@ class _Thread:
         state, commit = self.timeline.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
         self.account.iterate(state, "Started")
         if opened is not None:
-            first = self._pass_on(branch_begin(opened, index))
+            end = self.follow_branch(opened, index)
         else:
-            first = self._guess(branch_start(state, index), Name(scope.execution, self.frames, -1))
-        end = self.follow(first)
+            end = self.follow(self._guess(branch_start(state, index), Name(scope.execution, self.frames, -1)))
         is_collected = end.checkpoint is not None and isinstance(end.checkpoint.outcome, Collected)
         if isinstance(end.effect, CompleteBranch) or (is_collected and self.succeeds):
             return end._replace(last=self.account.iterate(state, "Succeeded"))

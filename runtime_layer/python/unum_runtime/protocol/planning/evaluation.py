@@ -112,14 +112,19 @@ class EvaluationContext:
 def child_execution(state: Map, branch: EvaluationContext) -> list[Json]:
     """Return the child execution of a `branch` of `state`: the end of its workflow's name, its name, its start time.
 
-    Step Functions names child executions by random UUIDs; these are derived, so that every delivery has the same.
+    Step Functions names child executions by random UUIDs; these are derived, so that every delivery has the same. They
+    begin with the time of entering the Map and a mark of the execution, by which readers find it.
     Source: AWS Step Functions Developer Guide, "Using Map state in Distributed mode".
     """
-    digest = sha256(f"{branch.execution} {branch.seed}".encode())
-    name = (
-        f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"  # version 8: of one's own kind
-    )
+    entered, digest = f"{branch.entered_ms:012x}", sha256(f"{branch.execution} {branch.seed}".encode())
+    mark = parent_mark(branch.execution.name)
+    name = f"{entered[:8]}-{entered[8:]}-8{mark}-8{digest[:3]}-{digest[3:15]}"  # version 8: of one's own kind
     return [f"/{state.data.get('Label', state.name)}", name, branch.entered_ms]
+
+
+def parent_mark(execution: str) -> str:
+    """Return the mark of the execution called `execution` in the names of its child executions."""
+    return sha256(execution.encode())[:3]
 
 
 def compiled(workflow: Workflow, state: State) -> Program:

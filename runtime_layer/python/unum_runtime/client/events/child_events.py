@@ -1,0 +1,45 @@
+"""Rebuild event histories of child executions."""
+
+from collections.abc import Iterable
+
+from unum_runtime.client.events.history_events import ENDINGS, branch_end
+from unum_runtime.client.events.journal import Event, HistoryEvent, Journal, data, failure_data
+from unum_runtime.client.events.scope_events import Account
+from unum_runtime.client.reading.child_executions import ChildExecution
+from unum_runtime.client.reading.map_runs import runs
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, Success
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.history.timeline import Timeline
+
+
+def child_events(
+    workflow: Workflow, checkpoints: Iterable[Checkpoint], child: ChildExecution, *, now_ms: int
+) -> list[HistoryEvent]:
+    """Return the events of `child`, in order of time.
+
+    Args:
+        workflow: version of the parent.
+        checkpoints: start record, steps and stop records of the parent.
+        child: child execution of the parent.
+        now_ms: current time, in milliseconds since 1970.
+    """
+    timeline, journal = Timeline(workflow, checkpoints), Journal()
+    (opened,) = (run.opened() for run in runs(timeline) if run.id == child.map_run)
+    assert opened is not None  # noqa: S101 - a child is computed from it
+    role = workflow.home.role_arn
+    details = data(input=Success(child.input)) | ({"roleArn": role} if role else {})
+    started_ms = round(child.started_at.timestamp() * 1000)
+    began = Event(type="ExecutionStarted", at_ms=started_ms, previous=None, details=details)
+    account = Account(journal, journal.add(began))
+    last = branch_end(timeline, opened, child.index[-1], account, succeeds=child.status is Status.SUCCEEDED)
+    if child.stopped_at is None:
+        return journal.shaped(until_ms=max(now_ms, timeline.latest_ms))
+    at_ms = max(round(child.stopped_at.timestamp() * 1000), last.at_ms)
+    journal.end(Event(type=ENDINGS[child.status], at_ms=at_ms, previous=last, details=_result(child)))
+    return journal.shaped(until_ms=at_ms)
+
+
+def _result(child: ChildExecution) -> dict[str, Json]:
+    if child.status is Status.SUCCEEDED:
+        return data(output=Success(child.output))
+    return failure_data(None if child.error is None else Failure(child.error, child.cause))
