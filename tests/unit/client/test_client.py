@@ -167,7 +167,14 @@ def test_a_name_may_be(doubling: Any, name: str) -> None:
         ({"a": [1, {"b": {1, 2}}]}, r"input: \$\.a\[1\]\.b: set is not JSON"),
         ([datetime.now(UTC)], r"input: \$\[0\]: datetime\.datetime is not JSON"),
         (float("nan"), r"input: \$: nan is not JSON"),
-        ("x" * 400_000, r"input: 400002 bytes of JSON, but at most 380000 are stored; put large data into S3"),
+        (
+            "x" * 400_000,
+            (
+                r"^input: 400002 bytes of JSON, but at most 380000 are stored; put large data into S3 and pass where "
+                r'it is, or give the workflow a bucket for larger ones, payload="s3", and the client its name, '
+                r"`payload_bucket`$"
+            ),
+        ),
     ],
 )
 def test_an_input_that_cannot_be_stored_is_refused_and_nothing_is_stored(doubling: Any, value: Any, said: str) -> None:

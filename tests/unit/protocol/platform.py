@@ -1,6 +1,7 @@
 """A platform of which a test decides everything: what is delivered when, and how much time passes."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -127,3 +128,8 @@ def chain(*states: str, **fields: Any) -> dict[str, Any]:
         continuation = {"End": True} if after is None else {"Next": after}
         table[name] = {"Type": "Task", "Resource": state.partition("/")[0], **continuation, **fields.get(name, {})}
     return {"StartAt": names[0], "States": table}
+
+
+def exactly(text: str) -> str:
+    """A pattern for an error whose whole text is this, as its reader gets it."""
+    return f"^{re.escape(text)}$"

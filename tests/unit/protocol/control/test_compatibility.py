@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
-from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_runtime.errors import ExecutionNotRedrivable, InconsistentHistory
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Collection
@@ -124,19 +124,24 @@ def behind(task: str, definition: Definition) -> Definition:
     return {"StartAt": task, "States": {task: first, **definition["States"]}}
 
 
+GONE = "execution 'e' has committed it, and in the definition deployed now it"
+NO_STATE = "state 'A': by the definition deployed now, no state runs after it; redrive on the original one"
+OTHERS = "state 'M': had 2 branches, and would have others now: fork at it instead"
+
+
 @pytest.mark.parametrize(
     ("old", "value", "new", "reason"),
     [
-        (chain("A", "B"), 1, chain("X", "B"), r"state 'A': .* does not exist"),
-        (chain("A", "B"), 1, {**chain("A"), "States": {"A": {**chain("A")["States"]["A"]}}}, "no state runs after it"),
-        (mapped("A", "B", after="C"), [1], mapped("X", "B", after="C"), r"state 'A': .* does not exist"),
-        (mapped("A", "B"), [1], chain("T", "M"), r"state 'M': .* is a Task instead of a Map"),
-        (mapped("A", "B"), [1, 2], mapped("A", "B", ItemsPath="$[0:1]"), "state 'M': had 2 branches"),
+        (chain("A", "B"), 1, chain("X", "B"), f"state 'A': {GONE} does not exist"),
+        (chain("A", "B"), 1, {**chain("A"), "States": {"A": {**chain("A")["States"]["A"]}}}, NO_STATE),
+        (mapped("A", "B", after="C"), [1], mapped("X", "B", after="C"), f"state 'A': {GONE} does not exist"),
+        (mapped("A", "B"), [1], chain("T", "M"), f"state 'M': {GONE} is a Task instead of a Map"),
+        (mapped("A", "B"), [1, 2], mapped("A", "B", ItemsPath="$[0:1]"), OTHERS),
         (
             behind("S", mapped("A", "B")),
             [1],
             behind("S", behind("T", mapped("A", "B"))),
-            "state 'M': its branches have",
+            "state 'M': its branches have results, and by the definition deployed now another state comes first",
         ),
     ],
 )
@@ -145,7 +150,7 @@ def test_what_cannot_continue_is_refused_before_anything_is_written(
 ) -> None:
     platform = failed(old, value, B=fragile)
     before = {**platform.memory._items}
-    with pytest.raises(ExecutionNotRedrivable, match=reason):
+    with pytest.raises(ExecutionNotRedrivable, match=exactly(reason)):
         on_new(platform, new)
     assert platform.memory._items == before
 
@@ -154,13 +159,13 @@ def test_another_kind_and_another_scope_are_refused() -> None:
     platform = failed(chain("A", "B"), 1, B=fragile)
     passing = chain("A", "B")
     passing["States"]["A"] = {"Type": "Pass", "Next": "B"}
-    with pytest.raises(ExecutionNotRedrivable, match=r"state 'A': .* is a Pass instead of a Task"):
+    with pytest.raises(ExecutionNotRedrivable, match=exactly(f"state 'A': {GONE} is a Pass instead of a Task")):
         on_new(platform, passing)
     inside = mapped("A")
     inside["States"]["M"] |= {"Next": "B"}
     del inside["States"]["M"]["End"]
     inside["States"]["B"] = {"Type": "Task", "Resource": "B", "End": True}
-    with pytest.raises(ExecutionNotRedrivable, match=r"state 'A': .* is inside 'M' instead of None"):
+    with pytest.raises(ExecutionNotRedrivable, match=exactly(f"state 'A': {GONE} is inside 'M' instead of None")):
         on_new(platform, inside)
 
 

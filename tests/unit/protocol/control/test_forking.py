@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.protocol.cut_store import CutStore, Died
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
-from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_runtime.client.descriptions import Description, ForkedFrom
 from unum_runtime.errors import (
     ClientError,
@@ -155,7 +155,9 @@ def test_a_start_of_its_name_does_nothing_to_it(case: str, comes: Callable[[Plat
         if not exists(platform):
             continue
         before = {**platform.memory._items}
-        with pytest.raises(RefusedDelivery, match="is a fork"):
+        with pytest.raises(
+            RefusedDelivery, match=exactly("f:1a3185c5000: is a fork, which only its request or a nudge continues")
+        ):
             comes(platform)
         assert (platform.memory._items, platform.calls) == (before, Counter())
         draft = start_record(Execution("f", platform.clock.now_ms()), INPUT)
@@ -191,9 +193,18 @@ def test_one_that_was_stopped_before_it_was_finished_stays_stopped() -> None:
         stop(platform.runtime(), execution, Failure("Stopped", None))
         platform.sent.clear()
         assert missing(platform.runtime(), "f") == nudge(platform.runtime(), "f") == []
-        with pytest.raises(ExecutionAlreadyExists, match="was stopped before its fork was finished"):
+        with pytest.raises(
+            ExecutionAlreadyExists,
+            match=exactly("execution 'f' of workflow 'w' was stopped before its fork was finished: use another name"),
+        ):
             forking.finish(platform.runtime(), list_of(platform)[0], list_of(platform)[0].fork)
-        with pytest.raises(ExecutionNotRedrivable, match="was not finished"):
+        with pytest.raises(
+            ExecutionNotRedrivable,
+            match=exactly(
+                "execution 'f': is a fork of 'e' that was not finished; fork again, under another name if it "
+                "was stopped"
+            ),
+        ):
             redrive(platform.runtime(), "f")
         deliver_all(platform)
         ending = platform.ending("f")
@@ -236,7 +247,12 @@ def test_the_original_of_the_same_name_is_another_when_it_has_expired() -> None:
     del platform.memory._items[next(key for key in platform.memory._items if key.partition == "start:w/e")]
     platform.clock.pass_seconds(1)
     platform.start("e", INPUT)
-    with pytest.raises(ExecutionDoesNotExist, match="has expired before its fork 'f' was finished"):
+    with pytest.raises(
+        ExecutionDoesNotExist,
+        match=exactly(
+            "execution e:1a3185c5000: has expired before its fork 'f' was finished; another execution has its name"
+        ),
+    ):
         nudge(platform.runtime(), "f")
 
 
@@ -264,7 +280,14 @@ def test_another_version_leaves_it_to_its_own() -> None:
 def test_inputs_that_do_not_fit_into_one_record_are_refused_before_anything_is_written() -> None:
     platform = ended(chain("A", "B"), "x" * 200_000)
     before = {**platform.memory._items}
-    with pytest.raises(ClientError, match="have 400004 bytes together"):
+    with pytest.raises(
+        ClientError,
+        match=exactly(
+            "input: it and the input of the original have 400004 bytes together; a fork's start record has "
+            "both, and at most 380000 are stored: give the workflow a bucket for larger ones, "
+            'payload="s3", or pass large data by reference'
+        ),
+    ):
         fork(platform.runtime(), request("B", value=Success("y" * 200_000)))
     assert platform.memory._items == before
 

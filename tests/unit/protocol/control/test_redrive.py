@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.map_platform import Mortal, around, deliver, deliver_all, deployed, lose, mapped, result
-from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable, InvokeError
 from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Phase, Status, Success
 from unum_runtime.model.ir import Collection
@@ -83,7 +83,12 @@ def test_without_a_step_left_it_is_refused_and_stays_as_it_is() -> None:
     deliver_all(platform)
     ending = platform.ending()
     assert ending is not None
-    with pytest.raises(ExecutionNotRedrivable, match="state 'B': more than 3 steps"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly(
+            "state 'B': more than 3 steps; does a loop never end? Raise hop_budget where this many are meant"
+        ),
+    ):
         redrive(platform.runtime(), "e")
     assert platform.ending() == ending
 
@@ -248,19 +253,37 @@ def fails_purely() -> dict[str, Any]:
 
 def test_what_would_fail_again_is_refused() -> None:
     platform = failed(fails_purely(), 1)
-    with pytest.raises(ExecutionNotRedrivable, match=r"ended after 'A' by no user code.*fork"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly(
+            "execution 'e' ended after 'A' by no user code: it would again, so fork at a state before, or with "
+            "another input"
+        ),
+    ):
         redrive(platform.runtime(), "e")
 
 
 def test_a_branch_that_would_fail_again_is_named() -> None:
     platform = failed(around(fails_purely()), [1, 2])
-    with pytest.raises(ExecutionNotRedrivable, match=r"branch 0 of 'M' failed after 'A'.*No"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly(
+            "branch 0 of 'M' failed after 'A', by no user code, with No: it would again, so fork at a state "
+            "before 'M', or with another input"
+        ),
+    ):
         redrive(platform.runtime(), "e")
 
 
 def test_a_fan_out_whose_results_cannot_be_joined_is_refused() -> None:
     platform = failed(mapped("A", ResultSelector={"x.$": "$[9]"}), [1, 2])
-    with pytest.raises(ExecutionNotRedrivable, match="'M' failed although"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly(
+            "state 'M' failed although none of its branches would run again: it would fail again, so fork at a "
+            "state before it instead"
+        ),
+    ):
         redrive(platform.runtime(), "e")
 
 
@@ -295,17 +318,26 @@ def test_one_that_is_under_way_is_the_same_until_the_execution_ends() -> None:
     assert redrive(platform.runtime(), "e") == first
     deliver_all(platform)
     assert platform.calls == Counter(B=1, C=1)
-    with pytest.raises(ExecutionNotRedrivable, match="it is SUCCEEDED"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly("execution 'e': expected one that failed, was stopped or ran out of time; it is SUCCEEDED"),
+    ):
         redrive(platform.runtime(), "e")
 
 
 def test_what_has_not_failed_or_is_none_is_refused() -> None:
     platform = deployed(chain("A", "B"))
     platform.start("e", 1)
-    with pytest.raises(ExecutionNotRedrivable, match="it is RUNNING"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly("execution 'e': expected one that failed, was stopped or ran out of time; it is RUNNING"),
+    ):
         redrive(platform.runtime(), "e")
     deliver_all(platform)
-    with pytest.raises(ExecutionNotRedrivable, match="it is SUCCEEDED"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly("execution 'e': expected one that failed, was stopped or ran out of time; it is SUCCEEDED"),
+    ):
         redrive(platform.runtime(), "e")
     with pytest.raises(ExecutionDoesNotExist):
         redrive(platform.runtime(), "x")
@@ -315,7 +347,13 @@ def test_what_has_not_failed_or_is_none_is_refused() -> None:
 def test_what_has_no_time_left_is_refused(limit: dict[str, Any], later_s: int) -> None:
     platform = failed(chain("A", "B") | limit, 1, 1, B=fragile)
     platform.clock.pass_seconds(later_s)
-    with pytest.raises(ExecutionNotRedrivable, match="the time is over"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly(
+            "execution 'e': the time is over that it may take, by its TimeoutSeconds or the retention of the "
+            "workflow; start another, or fork"
+        ),
+    ):
         redrive(platform.runtime(), "e")
 
 
@@ -324,7 +362,13 @@ def test_what_was_collected_is_refused() -> None:
     platform.collection = Collection.EAGER
     BROKEN.add(1)
     platform.run("e", 1)
-    with pytest.raises(ExecutionNotRedrivable, match="eager collection"):
+    with pytest.raises(
+        ExecutionNotRedrivable,
+        match=exactly(
+            "e:1a3185c5000#2: was collected, because what follows from it is committed; eager collection keeps "
+            "no results to continue from: start another execution"
+        ),
+    ):
         redrive(platform.runtime(), "e")
 
 

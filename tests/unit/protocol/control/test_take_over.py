@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.protocol.callback_platform import ASK, PAYLOAD
 from tests.unit.protocol.map_platform import mapped, result
-from tests.unit.protocol.platform import Function, Platform, chain
+from tests.unit.protocol.platform import Function, Platform, chain, exactly
 from tests.unit.protocol.stranded_platform import Stranded
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
@@ -165,7 +165,13 @@ def forged(request: TakeOver) -> Mapping[str, TakeOver]:
     }
 
 
-FORGERIES = ("another time of the start", "the step after it", "a step to come", "another state", "another execution")
+FORGERIES = {
+    "another time of the start": "e:1a3185c5001#0: expected a start at 1800000000000",
+    "the step after it": "e:1a3185c5001#0: expected a start at 1800000000000",
+    "a step to come": "e:1a3185c5000#8: expected an outcome before it, found none",
+    "another state": "e:1a3185c5000#2: expected state 'B', got 'C'",
+    "another execution": "x:5#1: delivered 1799398800 s after its deadline; its items may have expired",
+}
 
 
 @pytest.mark.parametrize("what", FORGERIES)
@@ -174,7 +180,7 @@ def test_a_forged_request_changes_nothing(what: str) -> None:
     platform.start("e", 1)
     (request,) = platform.requests
     before = (dict(platform.memory._items), [*platform.sent])
-    with pytest.raises((NotOurEvent, RefusedDelivery)):
+    with pytest.raises((NotOurEvent, RefusedDelivery), match=exactly(FORGERIES[what])):
         take_over.take_over(platform.intake(), forged(request)[what], {})
     assert (dict(platform.memory._items), platform.sent) == before
 
@@ -184,7 +190,8 @@ def test_a_forged_time_does_not_fail_an_invocation() -> None:
     platform.start("e", 1)
     (request,) = platform.requests
     late = replace(request, name=request.name.following, state="B", retries=(1,), due_ms=10**15)
-    with pytest.raises(NotOurEvent, match="deadline"):
+    late_retry = f"{late.name}: expected a retry before the deadline of the execution"
+    with pytest.raises(NotOurEvent, match=exactly(late_retry)):
         take_over.take_over(platform.intake(), late, {})
     platform.deliver_all()
     assert result(platform) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from unum_compiler import compile_workflow
-from unum_runtime.model.checkpoint import Success
+from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.planning.advance import (
@@ -22,6 +22,7 @@ from unum_runtime.protocol.planning.advance import (
     Visit,
     Visits,
     advance,
+    exceeded,
 )
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 
@@ -278,3 +279,8 @@ def shown_visit(visit: Visit) -> Any:
     text = f"{visit.state.name} {end}"
     branches = [[shown_visit(inner) for inner in inside] for inside in visit.branches]
     return (text, branches) if branches else text
+
+
+def test_too_many_failures_are_said_as_step_functions_says_them() -> None:
+    text = "The specified tolerated failure threshold was exceeded"
+    assert exceeded() == Failure("States.ExceedToleratedFailureThreshold", text)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import AGAIN, ASKING, Asking, asking
-from tests.unit.protocol.platform import Platform
+from tests.unit.protocol.platform import Platform, exactly
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import InconsistentHistory, InvalidToken, InvokeError, StoreError, TaskTimedOut
 from unum_runtime.model.checkpoint import Failure, Status, Success
@@ -49,7 +49,7 @@ def test_a_token_tells_nothing(plain: Asking) -> None:
 def test_a_token_cannot_be_made_up(plain: Asking, mend: Callable[[str], str]) -> None:
     token = plain.begun()
     for use in (plain.answer, plain.beat):
-        with pytest.raises(InvalidToken):
+        with pytest.raises(InvalidToken, match=exactly("no Task gave out this token, or its retention has passed")):
             use(mend(token))
     assert plain.outcome is None
 
@@ -57,7 +57,8 @@ def test_a_token_cannot_be_made_up(plain: Asking, mend: Callable[[str], str]) ->
 def test_a_token_is_used_once(plain: Asking) -> None:
     token = plain.begun()
     plain.answer(token, "first")
-    with pytest.raises(TaskTimedOut):
+    is_over = "the Task does not wait any more: it has a result, or its time is over"
+    with pytest.raises(TaskTimedOut, match=exactly(is_over)):
         plain.answer(token, "second")
     plain.platform.deliver_all()
     with pytest.raises(TaskTimedOut):
@@ -176,7 +177,8 @@ def test_after_that_crash_even_a_second_answer_lets_the_first_go_on(plain: Askin
     token = plain.begun()
     with broken(plain.platform, "invoke", InvokeError("throttled")):
         plain.answer(token, "first")
-    with pytest.raises(TaskTimedOut):
+    is_over = "the Task does not wait any more: it has a result, or its time is over"
+    with pytest.raises(TaskTimedOut, match=exactly(is_over)):
         plain.answer(token, "second")
     plain.platform.deliver_all()
     assert plain.outcome == Success("first")
@@ -474,11 +476,27 @@ def test_an_event_too_large_to_be_kept_fails_the_task() -> None:
     waiting.platform.start(value="x" * 379_900)
     waiting.platform.deliver_all()
     assert waiting.outcome.error == "States.DataLimitExceeded"
+    assert re.fullmatch(
+        r"state 'Ask': its event has \d+ bytes; at most 380000 are stored for who waits: give the workflow a bucket "
+        r'for larger ones, payload="s3", or pass large data by reference',
+        waiting.outcome.cause,
+    )
+
+
+def test_a_check_of_the_time_after_the_result_is_refused() -> None:
+    waiting = asking(TimeoutSeconds=60)
+    waiting.answered(waiting.begun())
+    ((_, check),) = waiting.later
+    said = f"{check.name}: has a result already, so a check of its time has no effect"
+    assert waiting.deliver(check) == said
 
 
 def test_a_nudge_whose_answer_is_gone_is_no_silence(plain: Asking) -> None:
     event = plain.event()
-    with pytest.raises(InconsistentHistory, match="expected the stored result that this event announces"):
+    with pytest.raises(
+        InconsistentHistory,
+        match=exactly("e:1a3185c5000#2: expected the stored result that this event announces, got none"),
+    ):
         plain.deliver(replace(event, job={"is_over": True}))
 
 
@@ -499,7 +517,7 @@ def test_a_task_of_an_activity_is_taken_once_and_beats_from_then_on(monkeypatch:
     assert waiting.outcome is None
     task_token.take(platform.runtime(), token, "one", "1")
     task_token.take(platform.runtime(), token, "one", "1")
-    with pytest.raises(TaskTimedOut, match="another worker"):
+    with pytest.raises(TaskTimedOut, match=exactly("another worker has taken the task")):
         task_token.take(platform.runtime(), token, "two", "2")
     waiting.pass_time(21)
     assert waiting.outcome == Failure("States.HeartbeatTimeout", None)

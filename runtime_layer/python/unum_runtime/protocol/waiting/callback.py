@@ -119,8 +119,8 @@ def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = 
     key = _pending_key(rt, envelope)
     event = to_text(replace(envelope, job=None, waiting_since_ms=None).to_json())
     if rt.large is None and len(event.encode()) > MAX_OUTCOME_BYTES:
-        cause = f"state {envelope.state!r}: its event has {len(event.encode())} bytes; at most {MAX_OUTCOME_BYTES} are"
-        raise StatesError("States.DataLimitExceeded", f"{cause} stored for who waits{WITHOUT_BUCKET}")
+        cause = f"its event has {len(event.encode())} bytes; at most {MAX_OUTCOME_BYTES} are stored for who waits"
+        raise StatesError("States.DataLimitExceeded", cause + WITHOUT_BUCKET)  # the caller names the state
     proof = rt.new_secret()
     item: Item = {"value": event, "address": rt.own_address, PROOF_HASH: hash_of(proof)}
     if heartbeat_s is not None:

@@ -1,0 +1,45 @@
+"""Events that can have no effect any more are refused, and the refusal says why."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.map_platform import around, mapped
+from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.model.checkpoint import Failure
+from unum_runtime.protocol.control.stop import stop
+
+
+def echo(event: Any) -> Any:
+    return event
+
+
+def test_after_a_stop() -> None:
+    platform = Platform.of(mapped("A", "B"), A=echo, B=echo)
+    platform.start(value=[1])
+    record = stored_steps.start_record(platform.memory, "w", "e")
+    stop(platform.runtime(), record.name.execution, Failure("Stopped", None))
+    (event,) = platform.sent
+    with pytest.raises(RefusedDelivery, match=exactly(f"{event.name}: the execution was stopped")):
+        platform.deliver(event)
+    assert platform.calls == {}
+
+
+def test_after_the_fan_out_has_failed() -> None:
+    def fail(event: Any) -> Any:
+        if event == 1:
+            raise ValueError
+        return event
+
+    caught = around(chain("A"), after="B", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "B"}])
+    platform = Platform.of(caught, A=fail, B=echo)
+    platform.start(value=[1, 2])
+    first, second = platform.sent
+    platform.deliver(first)
+    with pytest.raises(
+        RefusedDelivery, match=exactly(f"{second.name}: a fan-out around it is settled without this branch")
+    ):
+        platform.deliver(second)
+    assert platform.calls["A"] == 1
