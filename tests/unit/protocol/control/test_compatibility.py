@@ -155,6 +155,15 @@ def test_what_cannot_continue_is_refused_before_anything_is_written(
     assert platform.memory._items == before
 
 
+def test_a_state_that_a_catcher_has_led_to_must_exist() -> None:
+    caught = chain("A", "B", "H")
+    caught["States"]["A"]["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "H"}]
+    platform = failed(caught, 1, A=fragile, H=fragile)
+    said = "state 'H': a catcher of 'A' has led to it, and it does not exist in the definition deployed now"
+    with pytest.raises(ExecutionNotRedrivable, match=exactly(said)):
+        on_new(platform, chain("A", "B"))
+
+
 def test_another_kind_and_another_scope_are_refused() -> None:
     platform = failed(chain("A", "B"), 1, B=fragile)
     passing = chain("A", "B")

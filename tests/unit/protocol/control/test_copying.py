@@ -252,3 +252,11 @@ def test_a_mistake_is_found(mistake: Callable[[pytest.MonkeyPatch], None], monke
     with pytest.raises(AssertionError):  # noqa: PT012 - which test finds it differs
         test_what_is_cut_off_again_and_again_makes_each_copy_once("redrive", 1)
         test_what_is_cut_off_again_and_again_makes_each_copy_once("fork", 1)
+
+
+def test_what_is_left_is_said_while_there_is_time() -> None:
+    rt = deployed(chain("A")).runtime()
+    copying.leave_rest_if_short(replace(rt, remaining_ms=lambda: copying.RESERVE_MS))
+    said = "copies are left to another delivery; the same request again continues them"
+    with pytest.raises(TimeIsShort, match=f"^{said}$"):
+        copying.leave_rest_if_short(replace(rt, remaining_ms=lambda: copying.RESERVE_MS - 1))

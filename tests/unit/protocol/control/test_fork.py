@@ -65,6 +65,18 @@ def test_a_map_runs_all_its_branches_and_a_node_behind_it_none() -> None:
     assert [step.state for step in platform.steps("g")] == ["M", "A", "A", "C", "C"]
 
 
+def test_of_a_map_that_runs_again_nothing_is_copied() -> None:
+    definition = chain("S", "M")
+    definition["States"]["M"] = mapped("A", after="C")["States"]["M"]
+    definition["States"]["C"] = {"Type": "Task", "Resource": "C", "End": True}
+    platform = done(definition, [1, 2], A=add)
+    before = {*platform.memory._items}
+    assert fork(platform.runtime(), ForkRequest(execution="e", name="f", node="M"))
+    made = [key for key in platform.memory._items if key not in before]
+    assert sorted(key.sort for key in made) == ["000000001", "000000002", "start"]
+    assert [step.opens is not None for step in platform.steps("f")] == [False, True]
+
+
 def test_visits_of_a_loop_are_counted() -> None:
     definition = chain("A", "B")
     definition["States"]["B"] = {

@@ -63,6 +63,7 @@ def test_a_request_has_both_marks(event: Any, *, is_one: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        ({MARK: 2}, f"event.{MARK}: expected wire version 1, got 2"),
         ({"control": "jump"}, f"control: expected one of {[*map(str, Control)]}, got 'jump'"),
         ({"execution": 5}, "execution: expected the name of an execution, got 5"),
         ({"execution": None}, "execution: expected the name of an execution, got None"),

@@ -11,7 +11,7 @@ from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
-from unum_runtime.model.checkpoint import Item, Status, start_record
+from unum_runtime.model.checkpoint import Failure, Item, Status, start_record
 from unum_runtime.model.list_index import SHARDS, Kind, partition, place, stored_item
 from unum_runtime.model.naming import Execution, Key, execution_partition, start_key, sweep_partition
 from unum_runtime.protocol.control import operator_requests, sweep_memory
@@ -211,7 +211,8 @@ def test_an_execution_whose_last_moment_has_passed_is_abandoned_and_nobody_is_as
     assert [fields["execution"] for message, fields in sweeper.platform.logged if message == "abandoned"] == ["e"]
     ending = sweeper.platform.ending()
     assert ending is not None
-    assert (ending.status, ending.outcome.error) == (Status.ABORTED, ABANDONED)
+    cause = "The execution had no end when the last moment had passed at which its events are delivered."
+    assert (ending.status, ending.outcome) == (Status.ABORTED, Failure(ABANDONED, cause))
 
 
 def test_nudges_after_the_last_moment_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Events that can have no effect any more are refused, and the refusal says why."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from tests.unit.protocol.map_platform import around, mapped
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_runtime.client.reading import stored_steps
-from unum_runtime.errors import RefusedDelivery
+from unum_runtime.errors import NotOurEvent, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.envelope import Stored
 from unum_runtime.protocol.control.stop import stop
 
 
@@ -43,3 +45,35 @@ def test_after_the_fan_out_has_failed() -> None:
     ):
         platform.deliver(second)
     assert platform.calls["A"] == 1
+
+
+def test_a_part_of_a_wide_fan_out_after_a_stop() -> None:
+    platform = Platform.of(mapped("A"), A=echo)
+    platform.options["most_begun"] = 2
+    platform.start(value=[1, 2, 3, 4, 5])
+    record = stored_steps.start_record(platform.memory, "w", "e")
+    stop(platform.runtime(), record.name.execution, Failure("Stopped", None))
+    assert platform.sent
+    for part in platform.sent:
+        with pytest.raises(RefusedDelivery, match=exactly(f"{part.name}: the execution was stopped")):
+            platform.deliver(part)
+    assert platform.calls == {}
+
+
+def test_of_another_version() -> None:
+    platform = Platform.of(chain("A", "B"), A=echo, B=echo)
+    platform.start()
+    event = replace(platform.sent[0], digest="other")
+    own = (platform.workflow.name, platform.workflow.digest)
+    said = f"expected an event of workflow and IR {own}, got {('w', 'other')}"
+    with pytest.raises(NotOurEvent, match=exactly(said)):
+        platform.deliver(event)
+
+
+def test_with_an_input_in_a_bucket_that_the_function_does_not_know() -> None:
+    platform = Platform.of(chain("A", "B"), A=echo, B=echo)
+    platform.start()
+    event = replace(platform.sent[0], input=Stored("place", 0, None))
+    said = "object place: an event refers to it, but this function knows no bucket for payloads"
+    with pytest.raises(StoreError, match=exactly(said)):
+        platform.deliver(event)

@@ -10,7 +10,7 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure, Status, start_record, to_text
 from unum_runtime.model.ir import Guard
-from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.naming import Execution, Key, start_key
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.start import resume
@@ -169,6 +169,21 @@ def test_a_lease_that_the_store_neither_gives_nor_takes_back() -> None:
     failed = [fields for message, fields in platform.logged if message == "lease failed"]
     assert [fields["error"] for fields in failed] == ["no lease", "no release"]
     assert {fields["lease"] for fields in failed} == {f"w/{NAME}/lease 000000001"}
+
+
+def test_work_that_is_done_without_a_lease() -> None:
+    platform = Platform.of(chain("A", "B"), {"B": FunctionOptions(guard=Guard.LEASE)}, A=echo, B=echo)
+    platform.start()
+    event, key = platform.sent[0], Key(f"w/{NAME}/lease", "000000002")
+    for _ in range(100):
+        platform.memory.acquire(key, "other", expires_at_ms=platform.clock.ms + 900_000)
+        platform.deliver(event)
+        if platform.calls["B"]:
+            break
+        event = platform.pass_to_next()
+    (fields,) = [fields for message, fields in platform.logged if message == "goes on without a lease"]
+    assert fields.keys() == {"reason"}
+    assert fields["reason"].startswith(f"{NAME}#2: ")
 
 
 def test_a_nudge_that_finds_an_outcome_collected() -> None:

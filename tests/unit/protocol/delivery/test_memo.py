@@ -1,5 +1,6 @@
 """Executions that share the results of functions."""
 
+import hashlib
 from typing import Any
 
 from tests.unit.protocol.counting_store import CountingStore
@@ -69,6 +70,13 @@ def test_another_version_of_the_code_shares_nothing() -> None:
     platform.functions["Square"] = lambda event: -event["n"]
     platform.run("two", {"n": 3})
     assert platform.calls["Square"] == 2
+
+
+def test_results_are_found_under_the_name_that_earlier_releases_gave_them() -> None:
+    platform = memoized(code="version 1")
+    platform.run("one", {"n": 3, "b": 1})
+    digest = hashlib.sha256(b'["Square","version 1",{"n":3}]').hexdigest()
+    assert memos(platform) == [memo_key("w", digest)] == [Key(f"memo:w/{digest}", "memo")]
 
 
 def test_other_functions_and_workflows_share_nothing() -> None:

@@ -4,11 +4,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.unit.protocol.job_platform import LOOK_S, SERVICES, Watching, watching
-from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.platform import MovableClock, Platform, chain
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
+from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Pattern
+from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.runtime import Call, Runtime
 
 NAME = "e:1a3185c5000"
@@ -92,3 +94,33 @@ def test_a_service_is_told_its_task_its_job_and_the_start_aliases_of_workflows()
     aliases = {platform.workflow.home.arn("stateMachine:w"): "own alias", "other": "alias of another"}
     more = {"function": SERVICES, "resource": "ecs:runTask", "pattern": Pattern.SYNC, "start_aliases": aliases}
     assert platform.told == [call(2, "Job", **more), *(call(2, "Job", job=1, **more) for _ in range(3))]
+
+
+def test_the_output_is_computed_at_the_time_of_the_result() -> None:
+    fields = {"QueryLanguage": "JSONata", "Output": "{% [$millis(), $states.context.State.EnteredTime] %}"}
+    clock = MovableClock()
+    platform = told(chain("A", A=fields), A=lambda event: clock.pass_seconds(5) or event)
+    platform.clock = clock
+    begun_ms = platform.clock.ms
+    ending = platform.run()
+    assert ending is not None
+    assert ending.outcome == Success([begun_ms + 5_000, timestamp(begun_ms)])
+
+
+def test_a_limit_of_a_job_counts_from_its_start_in_another_delivery() -> None:
+    platform = watching(over_s=10_000, task={"TimeoutSeconds": 100})
+    platform.start()
+    platform.pass_time(LOOK_S)
+    assert platform.ending() is None
+    platform.pass_time(LOOK_S)
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.outcome == Failure("States.Timeout", "state 'Job': took longer than 100 s")
+
+
+def test_a_limit_may_depend_on_the_time() -> None:
+    limit = "{% $millis() - $toMillis($states.context.Execution.StartTime) = 0 ? 9 : 1 %}"
+    fields = {"QueryLanguage": "JSONata", "TimeoutSeconds": limit}
+    platform = told(chain("A", A=fields), A=lambda event: event)
+    platform.run()
+    assert [each.timeout_s for each in platform.told] == [9]

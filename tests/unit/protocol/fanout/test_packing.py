@@ -15,6 +15,7 @@ from unum_runtime.model.naming import PACK_SIZE
 from unum_runtime.model.pack import MAX_ENTRY_BYTES
 from unum_runtime.protocol.fanout.packing import packed_tasks
 from unum_runtime.simulator.metering import Metered, meter
+from unum_runtime.store.memory import MemoryStore
 
 MESSAGE = {"QueueUrl": "q", "MessageBody.$": "$$.Task.Token"}
 
@@ -92,6 +93,13 @@ def test_eager_collection_leaves_a_tombstone_for_each_pack_and_none_of_the_value
     steps = list(stored_steps.steps(run.store, "w", record.name.execution))
     assert [step.state for step in steps].count("Work") == 10, "who has committed is still told"
     assert "secret" not in repr(steps)
+
+
+@pytest.mark.parametrize("width", [1, PACK_SIZE + 1, 100, 257])
+def test_eager_collection_empties_the_completion_sets_of_packs(width: int) -> None:
+    run = executed(mapped(("Work", task())), width, lambda event: event, Collection.EAGER)
+    assert isinstance(run.store, MemoryStore)
+    assert [key for key, (members, _) in run.store._sets.items() if members] == []
 
 
 def test_the_history_tells_of_results_in_packs_what_it_tells_of_others() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.platform import MovableClock, Platform, chain
+from tests.unit.protocol.platform import MovableClock, Platform, chain, exactly
 from unum_runtime.errors import ClientError, DefinitionNotStored, InconsistentHistory
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Key, definition_key, definition_partition
@@ -233,7 +233,11 @@ def test_a_definition_of_a_later_release_is_named() -> None:
     digest = definition_records.short_digest(text.encode())
     body = b64encode(zlib.compress(text.encode())).decode()
     made.store.create(definition_key("w", digest, 1, 0), {BODY: body}, expires_at_s=FAR)
-    with pytest.raises(ClientError, match="later release"):
+    said = (
+        f"definition {digest} of workflow 'w': a later release has compiled it, with fields that this release does not "
+        "know; update unum-runtime"
+    )
+    with pytest.raises(ClientError, match=exactly(said)):
         read_definition(made.store, "w", digest)
 
 

@@ -483,6 +483,14 @@ def test_an_event_too_large_to_be_kept_fails_the_task() -> None:
     )
 
 
+def test_the_time_of_user_code_counts() -> None:
+    waiting = asking(lambda _: waiting.platform.clock.pass_seconds(10) or CallbackPending(), TimeoutSeconds=60)
+    begun_ms = waiting.platform.clock.ms
+    waiting.begun()
+    ((due_ms, _),) = waiting.later
+    assert due_ms == begun_ms + 60_000
+
+
 def test_a_check_of_the_time_after_the_result_is_refused() -> None:
     waiting = asking(TimeoutSeconds=60)
     waiting.answered(waiting.begun())

@@ -1,0 +1,105 @@
+"""Requests of responders: what each form does, that a repeated one gets the same answer, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.callback_platform import Asking, asking
+from unum_runtime.model.checkpoint import Failure, Success
+from unum_runtime.model.envelope import MARK
+from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
+from unum_runtime.protocol.requests.start_alias import answer, is_request
+
+OVER = {"error": "TaskTimedOut", "message": "the Task does not wait any more: it has a result, or its time is over"}
+TOO_LARGE = {"error": "InvalidOutput", "message": f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes"}
+
+
+@pytest.fixture
+def waiting() -> Asking:
+    return asking(HeartbeatSeconds=60)
+
+
+def said(waiting: Asking, **event: Any) -> Any:
+    return answer(waiting.platform.runtime(), {MARK: 1, **event})
+
+
+@pytest.mark.parametrize(
+    ("content", "outcome"),
+    [
+        ({"output": '{"a": 1}'}, Success({"a": 1})),
+        ({"output": "null"}, Success(None)),
+        ({"error": "No", "cause": "because"}, Failure("No", "because")),
+        ({"error": None, "cause": None}, Failure(None, None)),
+    ],
+)
+def test_an_answer_is_the_outcome_of_the_task_and_may_be_repeated(
+    waiting: Asking, content: dict[str, Any], outcome: Any
+) -> None:
+    token = waiting.begun()
+    for _ in range(2):
+        assert said(waiting, token=token, request="one", **content) == {}
+    assert said(waiting, token=token, request="two", **content) == OVER
+    waiting.platform.deliver_all()
+    assert waiting.outcome == outcome
+    assert said(waiting, token=token, request="two", **content) == OVER
+
+
+def test_a_heartbeat_keeps_the_task_waiting(waiting: Asking) -> None:
+    token = waiting.begun()
+    for _ in range(3):
+        waiting.pass_time(50)
+        assert said(waiting, token=token, heartbeat=True) == {}
+    assert waiting.outcome is None
+    waiting.pass_time(130)
+    assert waiting.outcome == Failure("States.HeartbeatTimeout", None)
+    assert said(waiting, token=token, heartbeat=True) == OVER
+
+
+@pytest.mark.parametrize("output", ["", "{", "NaN", "[Infinity]", "[" * 100_000])
+def test_an_output_is_json(waiting: Asking, output: str) -> None:
+    token = waiting.begun()
+    assert said(waiting, token=token, output=output) == TOO_LARGE
+    assert waiting.outcome is None
+
+
+@pytest.mark.parametrize(("size", "is_taken"), [(MAX_OUTCOME_BYTES, True), (MAX_OUTCOME_BYTES + 1, False)])
+def test_an_output_is_as_large_as_an_outcome_may_be(waiting: Asking, size: int, *, is_taken: bool) -> None:
+    token = waiting.begun()
+    assert said(waiting, token=token, output=f'"{"x" * (size - 2)}"') == ({} if is_taken else TOO_LARGE)
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ({"token": "t", "request": 5}, "request: expected a text, or nothing, got 5"),
+        ({MARK: 2, "token": "t"}, f"event.{MARK}: expected wire version 1, got 2"),
+    ],
+)
+def test_a_malformed_request_is_refused_by_its_field(waiting: Asking, event: dict[str, Any], message: str) -> None:
+    refused = said(waiting, **event)
+    assert refused.keys() == {"error", "message"}
+    assert refused["message"] == message
+
+
+@pytest.mark.parametrize(
+    "event", [{"token": "t"}, {"token": 5, "output": "1"}, {"token": "t", "output": 1}, {"token": "t", "heartbeat": 1}]
+)
+def test_a_request_of_no_known_form_is_refused_with_its_fields(waiting: Asking, event: dict[str, Any]) -> None:
+    refused = said(waiting, **event)
+    assert refused["message"].startswith('expected "token" and one of ')
+    assert refused["message"].endswith(f"; got {sorted([MARK, *event])}")
+
+
+@pytest.mark.parametrize(
+    ("event", "is_one"),
+    [
+        ({MARK: 1, "token": "t"}, True),
+        ({MARK: 1, "describe": "e"}, True),
+        ({MARK: 1, "register": "e"}, True),
+        ({MARK: 1, "workflow": "w"}, False),
+        ({"token": "t"}, False),
+        (["token"], False),
+    ],
+)
+def test_a_request_has_the_mark_and_a_kind(event: Any, *, is_one: bool) -> None:
+    assert is_request(event) is is_one
