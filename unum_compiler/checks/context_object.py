@@ -3,7 +3,9 @@
 Source: AWS Step Functions Developer Guide, "Accessing execution data from the Context object".
 """
 
-from unum_compiler.checks.references import Reference, references
+import re
+
+from unum_compiler.checks.references import Reference, expression_texts, references
 from unum_compiler.parsing.tree import Map, Scope, State, Task, all_states, scopes_inside
 from unum_compiler.problems import Report, did_you_mean, shown
 from unum_runtime.model.ir import Language
@@ -21,6 +23,11 @@ _ROOTS = {Language.JSONPATH: "$$", Language.JSONATA: "$states.context"}
 _INPUT, _REDRIVES = "Execution.Input", "Execution.RedriveCount"
 _CHILD = ("Execution.Id", "Execution.Name", "Execution.StartTime")
 """Fields that differ in the child executions of a distributed Map."""
+_RANDOM = {
+    Language.JSONPATH: re.compile(r"States\.(UUID|MathRandom)\("),
+    Language.JSONATA: re.compile(r"\$(uuid|random|shuffle|eval)\b"),
+}
+"""Functions with random results, and one that runs any other."""
 
 
 def check_context(machine: Scope, report: Report) -> None:
@@ -49,6 +56,12 @@ def names_children(machine: Scope) -> bool:
         for scope in scopes_inside(state)
     )
     return any(_reads(scope, field) for scope in inside for field in _CHILD)
+
+
+def draws(machine: Scope) -> bool:
+    """Return True if some expression draws, or may draw, random numbers."""
+    texts = ((state.language, text) for state in all_states(machine) for text in expression_texts(state))
+    return any(_RANDOM[language].search(text) for language, text in texts)
 
 
 def names_sources(state: State) -> bool:

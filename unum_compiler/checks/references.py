@@ -42,6 +42,11 @@ def references(state: State) -> Iterator[Reference]:
         yield from (Reference(where, field, name) for name in read(key, text))
 
 
+def expression_texts(state: State) -> Iterator[str]:
+    """Yield the texts of all expressions of `state`."""
+    yield from (text for _, _, _, text in _expressions(state))
+
+
 def variables(state: State) -> Iterator[tuple[str, str]]:
     """Yield (place, name) of variables that `state` reads; in JSONata also unknown functions."""
     for where, _, key, text in _expressions(state):

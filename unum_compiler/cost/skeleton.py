@@ -43,7 +43,7 @@ class Amounts:
 def skeleton(workflow: Workflow, amounts: Amounts) -> Workflow:
     """Return `workflow` without its data flow."""
     states = {name: _bare(workflow, state, amounts) for name, state in workflow.states.items()}
-    workflow = replace(workflow, keeps_input=None, counts_redrives=None, names_children=None)
+    workflow = replace(workflow, keeps_input=None, counts_redrives=None, names_children=None, draws=None)
     return replace(workflow, states=states, timeout_s=None, payload_limit=None)
 
 

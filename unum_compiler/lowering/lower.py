@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from unum_compiler.checks.certain_successors import certain_task, plain_task
-from unum_compiler.checks.context_object import counts_redrives, keeps_input, names_children, names_sources
+from unum_compiler.checks.context_object import counts_redrives, draws, keeps_input, names_children, names_sources
 from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, with_tasks
 from unum_compiler.lowering.quotas import with_quotas
 from unum_compiler.options import DEFAULT, FunctionOptions
@@ -64,6 +64,7 @@ def _workflow(machine: tree.Machine, name: str, options: Options) -> ir.Workflow
         keeps_input=keeps_input(machine),
         counts_redrives=counts_redrives(machine) or None,
         names_children=names_children(machine) or None,
+        draws=draws(machine) or None,
     )
 
 

@@ -88,6 +88,7 @@ def test_every_field_of_a_workflow_is_written_and_known() -> None:
         "keeps_input": True,
         "counts_redrives": True,
         "names_children": True,
+        "draws": True,
         "payload_limit": 1,
         "small_results": True,
         "strict": True,

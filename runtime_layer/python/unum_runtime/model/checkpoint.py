@@ -254,6 +254,8 @@ class Checkpoint:
         is_packed: stored in a pack.
         fused: committed without an invocation of its own.
         fork: origin of the execution, in the start record of a fork.
+        secret: seed of the execution's random numbers, in its start record; empty if the workflow draws none, and in
+            executions of release 0.1.0.
     """
 
     name: Name
@@ -271,6 +273,7 @@ class Checkpoint:
     is_packed: bool = field(default=False, compare=False)
     fused: bool = False
     fork: ForkOrigin | None = None
+    secret: str = ""
 
     def saying(self, **fields: Any) -> "Checkpoint":
         """Return a copy with other `fields`."""
@@ -306,6 +309,8 @@ class Checkpoint:
             item |= began_to_item(self.began)
         if self.fork is not None:
             item |= self.fork.to_item()
+        if self.secret:
+            item["secret"] = self.secret
         return item | {"fused": 1} if self.fused else item
 
     @classmethod
@@ -394,10 +399,15 @@ def _ending_from_item(item: Item) -> Ending | None:
     return Ending(Status(str(item["status"])), _outcome_from_item(item, prefix))
 
 
-def start_record(execution: Execution, value: Json) -> Checkpoint:
+def start_record(execution: Execution, value: Json, secret: str = "") -> Checkpoint:
     """Return the start record, the first checkpoint of an execution, with the execution's input as outcome.
 
     State and digest are empty: the client that writes it knows neither the states nor the deployed version.
+
+    Args:
+        execution: the execution.
+        value: its input.
+        secret: seed of its random numbers, which nobody can guess.
     """
     return Checkpoint(
         name=Name(execution, (), START_STEP),
@@ -406,6 +416,7 @@ def start_record(execution: Execution, value: Json) -> Checkpoint:
         outcome=Success(value),
         digest="",
         committed_ms=execution.started_ms,
+        secret=secret,
     )
 
 
@@ -432,6 +443,7 @@ def read_start_record(execution_name: str, item: Item) -> Checkpoint:
             committed_ms=int(item["at"]),
             began=began_from_item(item),
             fork=ForkOrigin.from_item(item) if "forking" in item else None,
+            secret=str(item.get("secret", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _not_a_start(execution_name, repr(error)) from error
@@ -440,8 +452,8 @@ def read_start_record(execution_name: str, item: Item) -> Checkpoint:
 _START_FORM: Item = {"state": "", "phase": Phase.ENTERED, "ir": "", "ms": 0, "attempt": 0}
 """Attributes with one value in all start records; earlier releases need them to read one."""
 
-_START_DATA = frozenset(("at", "value", f"value{REFERENCE}", "error", "cause", "list", "list_at"))
-"""Time, input, or the failure of an input that is too large, and entry in the list of executions."""
+_START_DATA = frozenset(("at", "value", f"value{REFERENCE}", "error", "cause", "list", "list_at", "secret"))
+"""Time, input, or the failure of an input that is too large, entry in the list of executions, and secret."""
 
 _FORK_DATA = frozenset(("ir", "by", "routes", "forking", "fork_value", f"fork_value{REFERENCE}"))
 

@@ -318,6 +318,7 @@ class Workflow:
         counts_redrives: True if an expression reads the number of redrives, which then travels with the variables.
         names_children: True if an expression in a distributed Map reads its execution, whose name then travels with the
             variables.
+        draws: True if an expression draws random numbers; a secret of the execution then travels with the variables.
         payload_limit: most bytes of an outcome, for definitions that rely on a limit; None for the store's limit.
         small_results: True if results of branches are expected to be small, to keep them in packs.
         strict: True if the quotas of Step Functions hold, on every value with `payload_limit` and on branches at once.
@@ -334,6 +335,7 @@ class Workflow:
     keeps_input: bool | None = None
     counts_redrives: bool | None = None
     names_children: bool | None = None
+    draws: bool | None = None
     payload_limit: int | None = None
     small_results: bool | None = None
     strict: bool | None = None
@@ -423,7 +425,7 @@ class Workflow:
 
     @cached_property
     def has_variables(self) -> bool:
-        """True if events carry variables, the execution's input, its redrives, or names of child executions."""
+        """True if events carry variables: users', or those of the runtime."""
         return any(getattr(self, name) for name in _CARRIED) or any(map(_assigns, self.states.values()))
 
     def needs_origin(self, fan_out: FanOut) -> bool:
@@ -454,7 +456,7 @@ class Workflow:
         return state
 
 
-_CARRIED = ("keeps_input", "counts_redrives", "names_children")
+_CARRIED = ("keeps_input", "counts_redrives", "names_children", "draws")
 _OPTIONAL = ("timeout_s", *_CARRIED, "payload_limit", "small_results", "strict")
 """Attributes that the text contains only if they are set."""
 

@@ -35,6 +35,7 @@ class Past:
         is_fork: True for a fork, which begins with copies of another execution's commits.
         is_given: True if the request for the fork gave another input.
         entry: name of the commit that begins the fork's own steps; None before that commit, and without a fork.
+        secret: secret in the start record; empty without one.
     """
 
     committed: Callable[[Name], Checkpoint | None]
@@ -45,3 +46,4 @@ class Past:
     is_fork: bool = False
     is_given: bool = False
     entry: Name | None = None
+    secret: str = ""

@@ -11,6 +11,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Succ
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import (
+    START_STEP,
     Execution,
     Key,
     Name,
@@ -459,4 +460,5 @@ def _read_past(world: World) -> Past:
         is_fork=own.origin is not None,
         is_given=own.fork is not None and own.fork.value is not None,
         entry=own.entry,
+        secret=getattr(found(Name(world.identity, (), START_STEP)), "secret", ""),
     )

@@ -36,7 +36,7 @@ from unum_runtime.protocol.planning.advance import (
     pass_wait,
     too_many_failed,
 )
-from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVES, EvaluationContext
+from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVES, SEED, EvaluationContext
 from unum_runtime.protocol.planning.plan import budget_exceeded, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.simulator.committed_past import Past
@@ -102,6 +102,8 @@ class Reference:
             return None  # nothing may run before the fork has copied its origin's commits
         record = Name(self.execution, (), 0)
         variables = {INPUT: value} if self.workflow.keeps_input else {}
+        if self.past.secret and self.workflow.draws:
+            variables[SEED] = self.past.secret
         evaluation = self._evaluation(record, self.execution.started_ms, variables)
         first = Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, evaluation)
         end = self._follow(first) or self._stop_end()

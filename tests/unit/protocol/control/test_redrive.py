@@ -446,13 +446,13 @@ def test_nothing_travels_where_nobody_asks() -> None:
 
 
 def test_a_count_that_does_not_reach_what_was_kept_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redrive_fan_out, "redriven", lambda _: {})
+    monkeypatch.setattr(redrive_fan_out, "of_execution", lambda _: {})
     with pytest.raises(AssertionError):
         test_a_branch_that_goes_on_in_the_middle_sees_it()
 
 
 def test_a_count_that_does_not_reach_distributed_branches_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advance, "redriven", lambda _: {})
-    monkeypatch.setattr(redrive_fan_out, "redriven", lambda _: {})
+    monkeypatch.setattr(advance, "of_execution", lambda _: {})
+    monkeypatch.setattr(redrive_fan_out, "of_execution", lambda _: {})
     with pytest.raises(AssertionError):
         test_branches_see_it_those_that_were_kept_and_those_after_them(DISTRIBUTED)

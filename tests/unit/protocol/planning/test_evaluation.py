@@ -15,7 +15,7 @@ from unum_runtime.protocol.planning.evaluation import (
     REDRIVES,
     EvaluationContext,
     deadline,
-    redriven,
+    of_execution,
     timestamp,
     without_redrives,
 )
@@ -119,9 +119,9 @@ def test_a_deadline_is_counted_from_the_start() -> None:
 
 def test_the_number_of_redrives_is_told_apart() -> None:
     variables = {REDRIVES: 1, "a": 2}
-    assert redriven(variables) == {REDRIVES: 1}
+    assert of_execution(variables) == {REDRIVES: 1}
     assert without_redrives(variables) == {"a": 2}
-    assert (redriven({"a": 2}), without_redrives({})) == ({}, {})
+    assert (of_execution({"a": 2}), without_redrives({})) == ({}, {})
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def _start(rt: Runtime, request: ForkRequest, began: Began | None) -> Checkpoint
     before = steps[_visited(rt, steps, request) - 1]
     origin = ForkOrigin(steps[0].name.execution, request.node, request.visit, before.name.step + 1, value=request.value)
     fresh = replace(
-        start_record(Execution(request.name, rt.clock.now_ms()), None),
+        start_record(Execution(request.name, rt.clock.now_ms()), None, steps[0].secret),
         outcome=steps[0].outcome,
         digest=rt.workflow.digest,
         began=began,

@@ -16,7 +16,7 @@ from unum_runtime.protocol.control.copying import copy_branches, parts_left
 from unum_runtime.protocol.control.entry import planned
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
 from unum_runtime.protocol.history.timeline import branches_of_shard, tolerates_failures
-from unum_runtime.protocol.planning.evaluation import redriven
+from unum_runtime.protocol.planning.evaluation import of_execution
 from unum_runtime.protocol.planning.plan import BranchFailed, Commit, CompleteBranch, Effect, OpenScope, branch, plan
 from unum_runtime.protocol.runtime import Runtime
 
@@ -122,7 +122,7 @@ def _kept(
         failed_in, sequence = sequence[-1].state, sequence[:-1]
         effect = planned(old, sequence[-1]) if sequence else None
     check_steps(old, rt.workflow, sequence)
-    steps = _renamed_all(rt, sequence, after.scope.branch(index), redriven(after.arrival.evaluation.variables))
+    steps = _renamed_all(rt, sequence, after.scope.branch(index), of_execution(after.arrival.evaluation.variables))
     if not isinstance(effect, OpenScope):
         ahead = effect if old is rt.workflow or not steps else planned_anew(rt.workflow, steps[-1])
         return Kept(steps, None, failed_inside=False, is_over=isinstance(ahead, CompleteBranch | BranchFailed))

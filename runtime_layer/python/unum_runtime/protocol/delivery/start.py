@@ -25,7 +25,9 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
     Raises:
         StoreError: the execution may exist or not; deliver the event again.
     """
-    record = start_record(Execution(execution_name, rt.clock.now_ms()), value)
+    record = start_record(
+        Execution(execution_name, rt.clock.now_ms()), value, rt.new_secret() if rt.workflow.draws else ""
+    )
     # An input that is too large becomes a failure, so that the execution exists and fails visibly.
     record = replace(record, outcome=limit_outcome(rt, Success(value), what="input"))
     winner = create(rt, record)

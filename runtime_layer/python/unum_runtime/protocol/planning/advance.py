@@ -21,7 +21,7 @@ from unum_runtime.protocol.planning.evaluation import (
     child_execution,
     compiled,
     deadline,
-    redriven,
+    of_execution,
 )
 
 MAX_PURE_STEPS = 25_000
@@ -178,7 +178,7 @@ def branch_evaluation(state: FanOut, index: int, value: Json, evaluation: Evalua
     seed = f"{evaluation.seed}+{evaluation.visited} {state.name}[{index}]"
     if isinstance(state, Map) and state.distributed:  # a child execution sees no outer variables
         given = {INPUT: value} if INPUT in evaluation.variables else {}
-        variables = given | redriven(evaluation.variables)
+        variables = given | of_execution(evaluation.variables)
     inside = EvaluationContext(evaluation.workflow, evaluation.execution, evaluation.entered_ms, seed, variables)
     if isinstance(state, Map) and state.distributed and inside.workflow.names_children:
         return replace(inside, variables={**variables, CHILD: child_execution(state, inside)})

@@ -25,6 +25,10 @@ CHILD = "$child"
 """Variable with the child execution of a branch of a distributed Map, if the workflow names them."""
 
 
+SEED = "$seed"
+"""Variable with the execution's secret, if the workflow draws random numbers: public data alone could be guessed."""
+
+
 @dataclass(frozen=True)
 class EvaluationContext:
     """Point of an execution between two commits, equal for every delivery.
@@ -34,7 +38,7 @@ class EvaluationContext:
         execution: the execution.
         entered_ms: entry into the states in milliseconds since 1970: the commit before them, or the end of a later
             Wait.
-        seed: seed of random numbers, from the name of the commit.
+        seed: seed of random numbers beside the execution's secret, from the name of the commit.
         variables: visible variables, and the execution's input if the workflow keeps it.
         visited: number of states visited since the commit.
     """
@@ -78,7 +82,7 @@ class EvaluationContext:
             context_object=self._context(state, retries, token),
             variables=self.variables,
             now_ms=self.entered_ms if now_ms is None else now_ms,
-            seed=f"{self.seed}+{self.visited} {state}{part}",
+            seed=f"{self.variables.get(SEED, '')}{self.seed}+{self.visited} {state}{part}",
         )
 
     def after(self, variables: Mapping[str, Json], *, entered_ms: int | None = None) -> "EvaluationContext":
@@ -137,9 +141,9 @@ def _programs(workflow: Workflow) -> Mapping[str, Program]:
     return {name: program(state) for name, state in workflow.states.items()}
 
 
-def redriven(variables: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the redrive count alone, from `variables`."""
-    return {REDRIVES: variables[REDRIVES]} if REDRIVES in variables else {}
+def of_execution(variables: Mapping[str, Json]) -> dict[str, Json]:
+    """Return redrive count and secret of the execution alone, from `variables`."""
+    return {name: variables[name] for name in (REDRIVES, SEED) if name in variables}
 
 
 def without_redrives(variables: Mapping[str, Json]) -> Mapping[str, Json]:

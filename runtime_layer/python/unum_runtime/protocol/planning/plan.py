@@ -36,7 +36,7 @@ from unum_runtime.protocol.planning.advance import (
     branch_evaluation,
     branch_start,
 )
-from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
+from unum_runtime.protocol.planning.evaluation import INPUT, SEED, EvaluationContext
 
 MAX_OUTCOME_BYTES = 380_000
 """Largest stored outcome, below DynamoDB's limit of 400 KB for an item with key and attribute names.
@@ -179,6 +179,8 @@ def evaluation_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationConte
     variables = checkpoint.continuation.variables
     if is_start(checkpoint.name) and workflow.keeps_input and isinstance(checkpoint.outcome, Success):
         variables = {INPUT: checkpoint.outcome.value}
+    if checkpoint.secret and workflow.draws:
+        variables = {**variables, SEED: checkpoint.secret}
     name = checkpoint.name
     return EvaluationContext(workflow, name.execution, checkpoint.committed_ms, str(name), variables)
 

@@ -1,0 +1,106 @@
+"""Random numbers: equal on every delivery, and nothing that an execution's name and start tell."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.platform import Platform
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.model.checkpoint import Success
+from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.protocol.delivery import start as starting
+from unum_runtime.protocol.planning import plan
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
+
+UUID = {"id.$": "States.UUID()"}
+TASK = {"Type": "Task", "Resource": "A", "End": True}
+JSONATA = {"QueryLanguage": "JSONata", "Type": "Pass", "Output": {"id": "{% $uuid() %}"}, "Next": "A"}
+EACH = {"StartAt": "A", "States": {"A": {**TASK, "Parameters": UUID}}}
+CHILDREN = {**EACH, "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+
+DEFINITIONS: dict[str, Any] = {
+    "pass": {"P": {"Type": "Pass", "Parameters": UUID, "Next": "A"}, "A": TASK},
+    "jsonata": {"P": JSONATA, "A": TASK},
+    "arguments": {"P": {"Type": "Pass", "Next": "A"}, "A": {**TASK, "Parameters": UUID}},
+    "later": {"P": {**TASK, "End": False, "Next": "A"}, "A": {**TASK, "Parameters": UUID}},
+    "branches": {"P": {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": EACH, "End": True}},
+    "children": {"P": {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": CHILDREN, "End": True}},
+}
+
+
+def platform_of(kind: str) -> Platform:
+    states = {
+        name: {field: value for field, value in state.items() if field != "End" or value}
+        for name, state in DEFINITIONS[kind].items()
+    }
+    return Platform.of({"StartAt": "P", "States": states}, A=lambda event: event)
+
+
+def drawn(kind: str, *, twice: bool = False) -> Any:
+    """The result of an execution of one name and start; with `twice`, each event is delivered twice."""
+    platform = platform_of(kind)
+    platform.start(value={"items": [1, 2]})
+    while platform.sent:
+        event = platform.sent.pop(0)
+        for _ in range(1 + twice):
+            with suppress(RefusedDelivery):
+                platform.deliver(event)
+    ending = platform.ending()
+    assert ending is not None
+    assert isinstance(ending.outcome, Success)
+    return ending.outcome.value
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_two_executions_of_one_name_and_start_draw_other_numbers(kind: str) -> None:
+    assert "id" in str(drawn(kind))
+    assert drawn(kind) != drawn(kind)
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_a_secret_gives_the_same_numbers_to_every_delivery(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = starting.start_record
+    monkeypatch.setattr(starting, "start_record", lambda *given: record(*given[:2], "known"))
+    assert drawn(kind) == drawn(kind, twice=True)
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_executions_without_a_secret_keep_their_numbers(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of release 0.1.0: they began with numbers that their names decide, and go on with those."""
+    record = starting.start_record
+    monkeypatch.setattr(starting, "start_record", lambda *given: record(*given[:2]))
+    assert drawn(kind) == drawn(kind)
+
+
+def test_a_number_is_drawn_as_release_0_1_0_drew_it() -> None:
+    point = EvaluationContext(platform_of("pass").workflow, Execution("e", 1), 1, "e:1#0")
+    assert point.context_of("P").seed == "e:1#0+0 P"
+
+
+def test_a_workflow_without_random_numbers_stores_no_secret() -> None:
+    for kind, stored in (("pass", True), ("plain", False)):
+        DEFINITIONS.setdefault("plain", {"P": {"Type": "Pass", "Next": "A"}, "A": TASK})
+        platform = platform_of(kind)
+        platform.run()
+        item = platform.memory.read([start_key("w", "e")])[start_key("w", "e")]
+        assert ("secret" in item) is stored
+    del DEFINITIONS["plain"]
+
+
+def unsaid(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(plan, "SEED", "$unused")
+
+
+def left_behind(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("unum_runtime.protocol.planning.advance.of_execution", lambda _: {})
+
+
+@pytest.mark.parametrize(("break_it", "kind"), [(unsaid, "pass"), (left_behind, "children")])
+def test_numbers_that_can_be_guessed_would_be_noticed(
+    break_it: Callable[[pytest.MonkeyPatch], None], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_it(monkeypatch)
+    with pytest.raises(AssertionError):
+        test_two_executions_of_one_name_and_start_draw_other_numbers(kind)
