@@ -254,8 +254,7 @@ class Checkpoint:
         is_packed: stored in a pack.
         fused: committed without an invocation of its own.
         fork: origin of the execution, in the start record of a fork.
-        secret: seed of the execution's random numbers, in its start record; empty if the workflow draws none, and in
-            executions of release 0.1.0.
+        secret: seed of the execution's random numbers, in its start record; empty if none is needed or known.
     """
 
     name: Name
@@ -403,11 +402,6 @@ def start_record(execution: Execution, value: Json, secret: str = "") -> Checkpo
     """Return the start record, the first checkpoint of an execution, with the execution's input as outcome.
 
     State and digest are empty: the client that writes it knows neither the states nor the deployed version.
-
-    Args:
-        execution: the execution.
-        value: its input.
-        secret: seed of its random numbers, which nobody can guess.
     """
     return Checkpoint(
         name=Name(execution, (), START_STEP),
@@ -434,16 +428,11 @@ def read_start_record(execution_name: str, item: Item) -> Checkpoint:
             raise _not_a_start(execution_name, f"{attribute}={found!r}")
     _check_resolved(item)
     try:
-        return Checkpoint(
-            name=Name(started_execution(execution_name, item), (), START_STEP),
-            state="",
-            phase=Phase.ENTERED,
+        return start_record(started_execution(execution_name, item), None, str(item.get("secret", ""))).saying(
             outcome=_outcome_from_item(item),
             digest=str(item["ir"]),
-            committed_ms=int(item["at"]),
             began=began_from_item(item),
             fork=ForkOrigin.from_item(item) if "forking" in item else None,
-            secret=str(item.get("secret", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _not_a_start(execution_name, repr(error)) from error
