@@ -171,7 +171,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         definition: "Definition | sfn.DefinitionBody | sfn.IChainable | None" = None,
         definition_body: "sfn.DefinitionBody | None" = None,
         definition_substitutions: Mapping[str, str] | None = None,
-        functions: Mapping[str, lambda_.IFunction] | None = None,
+        functions: Mapping[str, lambda_.IFunction | lambda_.FunctionBase] | None = None,
         function_options: Mapping[str, FunctionOptions] | None = None,
         workflow_name: str | None = None,
         exported: bool = False,
