@@ -47,6 +47,8 @@ def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[St
     match resource:
         case "http:invoke":
             return _endpoint(parameters)
+        case "eks:call":
+            return []  # the cluster maps the role of the service function to its own permissions
         case "apigateway:invoke":
             values = literals(parameters)
             is_open = values.get("authtype", "NO_AUTH") == "NO_AUTH"

@@ -22,8 +22,7 @@ __all__ = ["Statement", "check_parameters", "check_spelling", "iam_statements", 
 
 SDK = "aws-sdk:"
 _SUFFIXES = {Pattern.RESPONSE: "", Pattern.SYNC: ".sync", Pattern.CALLBACK: ".waitForTaskToken"}
-_KUBERNETES = "it calls the API of Kubernetes, not of AWS; call it in a Lambda function of the workflow"
-_REFUSED = {"eks:call": _KUBERNETES, "eks:runJob": _KUBERNETES}
+_REFUSED = {"eks:runJob": "create the job with eks:call, and poll it in a loop"}
 _VERSION = ":2"
 
 
@@ -40,10 +39,12 @@ class _Fields(NamedTuple):
 
 
 _API_FIELDS = ("AllowNullValues", "AuthType", "Headers", "Path", "QueryParameters", "RequestBody", "Stage")
+_CLUSTER_FIELDS = ("ClusterName", "CertificateAuthority", "Endpoint", "Method", "Path")
 _HTTP_FIELDS = ("Authentication", "Headers", "InvocationConfig", "QueryParameters", "RequestBody", "Transform")
 _OVER_HTTP = {
     "apigateway:invoke": _Fields(("ApiEndpoint", "Method", *_API_FIELDS), ("ApiEndpoint", "Method")),
     "http:invoke": _Fields(("ApiEndpoint", "Method", *_HTTP_FIELDS), ("ApiEndpoint", "Method")),
+    "eks:call": _Fields((*_CLUSTER_FIELDS, "QueryParameters", "RequestBody"), _CLUSTER_FIELDS),
 }
 # Developer Guide, "Create and manage Amazon EMR clusters": one cluster, step, fleet or group, by id or name.
 _ONE = {

@@ -24,18 +24,20 @@ class Authorization:
         headers: headers by name.
         query: query parameters, in order.
         body: fields for a body that is an object.
+        secret: secret of a connection with OAuth, whose token an endpoint may refuse; None for others.
     """
 
     headers: Mapping[str, str]
     query: tuple[tuple[str, str], ...]
     body: Mapping[str, str]
+    secret: str | None = None
 
 
 def authorize(arn: str | None, clients: Clients) -> Authorization:
     """Return the additions of the connection with ARN `arn`.
 
     Raises:
-        StatesError: the connection does not exist, or has an unsupported authorization type.
+        StatesError: the connection does not exist, or gets no token.
     """
     if not arn:
         raise BadParameter("$", "The field 'InvocationConfig.ConnectionArn' is required but was missing")
@@ -47,11 +49,19 @@ def authorize(arn: str | None, clients: Clients) -> Authorization:
     )
     secret = json.loads(stored["SecretString"])
     more = secret.get("invocation_http_parameters") or {}
-    headers = _credentials(connection["AuthorizationType"], secret) | dict(_entries(more.get("header_parameters")))
+    uses_oauth = connection["AuthorizationType"] == "OAUTH_CLIENT_CREDENTIALS"
+    if uses_oauth:
+        from unum_runtime.aws.services.oauth import authorization_header  # noqa: PLC0415 - few connections have tokens
+
+        credentials = {"Authorization": authorization_header(stored["SecretString"], clients)}
+    else:
+        credentials = _credentials(connection["AuthorizationType"], secret)
+    headers = credentials | dict(_entries(more.get("header_parameters")))
     return Authorization(
         headers=headers,
         query=tuple(_entries(more.get("query_string_parameters"))),
         body=dict(_entries(more.get("body_parameters"))),
+        secret=stored["SecretString"] if uses_oauth else None,
     )
 
 
@@ -63,8 +73,7 @@ def _credentials(kind: str, secret: Mapping[str, str]) -> dict[str, str]:
         case "API_KEY":
             return {secret["api_key_name"]: secret["api_key_value"]}
         case _:
-            # AWS documents neither the request for an OAuth token nor its storage in the secret.
-            message = f"a connection with {kind} is not supported; use one with BASIC or API_KEY"
+            message = f"a connection with {kind} is not supported; use BASIC, API_KEY or OAUTH_CLIENT_CREDENTIALS"
             raise BadParameter("$.InvocationConfig", message)
 
 

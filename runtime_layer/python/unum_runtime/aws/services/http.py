@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.adjust import parse_if_json
 from unum_runtime.aws.services.boto_clients import Clients
-from unum_runtime.aws.services.eventbridge_connection import authorize
+from unum_runtime.aws.services.eventbridge_connection import Authorization, authorize
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
@@ -23,6 +23,8 @@ from unum_runtime.model.ir import Json
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
 _SUCCESS = range(200, 300)
+_STATUS = "States.Http.StatusCode"
+_UNAUTHORIZED = 401
 
 
 def invoke_api(parameters: Mapping[str, Json], clients: Clients) -> Json:
@@ -55,6 +57,19 @@ def invoke_endpoint(parameters: Mapping[str, Json], clients: Clients) -> Json:
     """
     connection = parameters.get("InvocationConfig") or parameters.get("Authentication") or {}
     authorization = authorize(connection.get("ConnectionArn"), clients)
+    try:
+        return _invoke_authorized(parameters, authorization, clients)
+    except StatesError as error:
+        if authorization.secret is None or error.error != f"{_STATUS}.{_UNAUTHORIZED}":
+            raise
+    from unum_runtime.aws.services.oauth import forget  # noqa: PLC0415 - see `authorize`
+
+    # The server may have revoked the token before its time; EventBridge asks for another one as well.
+    forget(authorization.secret)
+    return _invoke_authorized(parameters, authorize(connection.get("ConnectionArn"), clients), clients)
+
+
+def _invoke_authorized(parameters: Mapping[str, Json], authorization: Authorization, clients: Clients) -> Json:
     url = _require_text(parameters, "ApiEndpoint")
     if not url.startswith("https://"):
         raise BadParameter("$.ApiEndpoint", f"expected a URL that begins with https://, got {url!r}")
@@ -65,7 +80,7 @@ def invoke_endpoint(parameters: Mapping[str, Json], clients: Clients) -> Json:
     if isinstance(body, dict):
         body = {**body, **authorization.body}
     request = _request(_require_text(parameters, "Method"), url, query, {**headers, **authorization.headers}, body)
-    return _send(request, clients, unreachable="States.Http.Socket", refused="States.Http.StatusCode")
+    return _send(request, clients, unreachable="States.Http.Socket", refused=_STATUS)
 
 
 def _require_text(parameters: Mapping[str, Json], name: str) -> str:

@@ -65,7 +65,9 @@ OPTIMIZED: Mapping[str, Integration] = {
         "dynamodb", "DynamoDB", "AmazonDynamoDBv2", ("getItem", "putItem", "updateItem", "deleteItem")
     ),
     "ecs": Integration("ecs", "ECS", "AmazonECS", ("runTask",), has_callback=True),
-    "eks": Integration("eks", "EKS", "AmazonEKS", (*_EKS, *(name.replace("create", "delete") for name in _EKS))),
+    "eks": Integration(
+        "eks", "EKS", "AmazonEKS", (*_EKS, *(name.replace("create", "delete") for name in _EKS), "call")
+    ),
     "elasticmapreduce": Integration("emr", "ElasticMapReduce", "AmazonElasticMapReduce", _EMR),
     "emr-containers": Integration(
         "emr-containers", "EMRContainers", "AmazonEMRContainers", ("createVirtualCluster", "startJobRun")
@@ -82,8 +84,8 @@ OPTIMIZED: Mapping[str, Integration] = {
     "states": Integration("stepfunctions", "StepFunctions", "AWSStepFunctions", ("startExecution",), has_callback=True),
 }
 
-OTHER_SERVICES: Mapping[str, str] = {"bedrock:invokeModel": "bedrock-runtime"}
-"""botocore services of actions that differ from their integration's service."""
+OTHER_SERVICES: Mapping[str, str] = {"bedrock:invokeModel": "bedrock-runtime", "eks:call": ""}
+"""botocore services of actions that differ from their integration's service; empty for calls without an AWS API."""
 
 OTHER_OPERATIONS: Mapping[str, str] = {
     "elasticmapreduce:addStep": "AddJobFlowSteps",

@@ -32,6 +32,10 @@ def call(resource: str, parameters: Json, *, clients: Clients, token: str | None
             return invoke_api(fields, clients)
         case "http:invoke":
             return invoke_endpoint(fields, clients)
+        case "eks:call":
+            from unum_runtime.aws.services.kubernetes import call_cluster  # noqa: PLC0415 - few workflows call clusters
+
+            return call_cluster(fields, clients)
     called = parse(resource)
     adjusted = adjust_parameters(called, fields, clients, token)
     if alias := nested_executions.start_alias(called, adjusted):

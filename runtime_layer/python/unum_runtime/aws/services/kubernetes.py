@@ -1,0 +1,102 @@
+"""Calls of a Kubernetes API on Amazon EKS: ``eks:call``.
+
+The cluster's endpoint has a certificate of the cluster's own authority, and accepts a token made of a presigned request
+to STS, in the form of ``aws eks get-token``. Source: Developer Guide, "Create and manage Amazon EKS clusters with Step
+Functions". That page documents neither the fields of a response nor the names of errors.
+"""
+
+import base64
+import binascii
+import http.client
+import ssl
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode, urlsplit
+
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+
+from unum_runtime.asl.serialize import dumps
+from unum_runtime.aws.services.adjust import parse_if_json
+from unum_runtime.aws.services.boto_clients import Clients
+from unum_runtime.aws.services.shapes import BadParameter
+from unum_runtime.errors import StatesError
+from unum_runtime.model.ir import Json
+
+TIMEOUT_S = 60
+"""Longest time of one call, in seconds."""
+
+_TOKEN_S = 60
+"""Validity of the presigned request, in seconds; EKS accepts the token for 15 minutes from its date."""
+
+_SUCCESS = range(200, 300)
+
+
+def call_cluster(parameters: Mapping[str, Json], clients: Clients) -> Json:
+    """Call the API of a cluster, and return its response.
+
+    Raises:
+        StatesError: ``EKS.<status>`` for a response without success; ``EKS.SdkClientException`` without a response.
+    """
+    name, endpoint = _text(parameters, "ClusterName"), urlsplit(_text(parameters, "Endpoint"))
+    if endpoint.scheme != "https" or not endpoint.hostname:
+        raise BadParameter("$.Endpoint", f"expected a URL that begins with https://, got {endpoint.geturl()!r}")
+    body = parameters.get("RequestBody")
+    headers = {"Accept": "application/json", "Authorization": f"Bearer {_token(name, clients)}"}
+    typed = {} if body is None else {"Content-Type": "application/json"}
+    connection = http.client.HTTPSConnection(
+        endpoint.hostname,
+        endpoint.port,
+        timeout=TIMEOUT_S,
+        context=_trusting(_text(parameters, "CertificateAuthority")),
+    )
+    try:
+        data = None if body is None else dumps(body).encode()
+        connection.request(_text(parameters, "Method"), _target(parameters), data, {**headers, **typed})
+        response = connection.getresponse()
+        text = response.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        raise StatesError("EKS.SdkClientException", f"{endpoint.geturl()}: {error}") from error
+    finally:
+        connection.close()
+    if response.status not in _SUCCESS:
+        raise StatesError(f"EKS.{response.status}", text)
+    return {
+        "Headers": {name: [value] for name, value in response.getheaders()},
+        "ResponseBody": parse_if_json(text),
+        "StatusCode": response.status,
+        "StatusText": response.reason,
+    }
+
+
+def _text(parameters: Mapping[str, Json], name: str) -> str:
+    if not isinstance(parameters.get(name), str) or not parameters[name]:
+        raise BadParameter("$", f"The field {name!r} is required and must be a string")
+    return str(parameters[name])
+
+
+def _trusting(authority: str) -> ssl.SSLContext:
+    """Return a TLS context that trusts the certificate authority `authority`, PEM in Base64, alone."""
+    try:
+        return ssl.create_default_context(cadata=base64.b64decode(authority, validate=True).decode())
+    except (binascii.Error, ValueError, ssl.SSLError) as error:
+        raise BadParameter("$.CertificateAuthority", f"expected a certificate, PEM in Base64: {error}") from error
+
+
+def _target(parameters: Mapping[str, Json]) -> str:
+    query = parameters.get("QueryParameters") or {}
+    if not isinstance(query, dict):
+        raise BadParameter("$.QueryParameters", "expected an object")
+    pairs = [(key, item) for key, value in query.items() for item in (value if isinstance(value, list) else [value])]
+    encoded = urlencode([(key, item if isinstance(item, str) else dumps(item)) for key, item in pairs])
+    path = quote(_text(parameters, "Path"), safe="/@%:+$~*")
+    return f"{path}?{encoded}" if encoded else path
+
+
+def _token(cluster: str, clients: Clients) -> str:
+    """Return a token that names the caller to `cluster`: a presigned ``GetCallerIdentity``."""
+    suffix = "amazonaws.com.cn" if clients.region.startswith("cn-") else "amazonaws.com"
+    url = f"https://sts.{clients.region}.{suffix}/?Action=GetCallerIdentity&Version=2011-06-15"
+    # The signed header binds the token to the cluster, so that no other cluster's administrator can use it.
+    request = AWSRequest(method="GET", url=url, headers={"x-k8s-aws-id": cluster})
+    SigV4QueryAuth(clients.credentials, "sts", clients.region, expires=_TOKEN_S).add_auth(request)
+    return f"k8s-aws-v1.{base64.urlsafe_b64encode(str(request.url).encode()).decode().rstrip('=')}"
