@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ trial.TEST_CPU_S = 1
 verdicts = []
 mutants = [replace(mutant(part), **change) for part, change in json.loads(sys.argv[1])]
 plugin = trial.Trial(mutants, lambda _, items: [*items], lambda _, verdict: verdicts.append(verdict.fate))
-pytest.main([*trial.PYTEST, "-k", "memory", "tests/contract/test_store.py"], plugins=[plugin])
+pytest.main([*trial.PYTEST, *sys.argv[2:]], plugins=[plugin])
 print(json.dumps(verdicts))
 """
 
@@ -41,9 +41,12 @@ def mutant(part: str) -> Mutant:
     return found
 
 
-def fates(*changes: tuple[str, dict[str, Any]]) -> list[str]:
-    """Try mutants, with other fields, against the contract of the memory store, in a process of their own."""
-    command = [sys.executable, "-c", PROGRAM, json.dumps(changes)]
+CONTRACT = ("-k", "memory", "tests/contract/test_store.py")
+
+
+def fates(*changes: tuple[str, dict[str, Any]], tests: Sequence[str] = CONTRACT) -> list[str]:
+    """Try mutants, with other fields, against tests, in a process of their own."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(changes), *tests]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 - ours
     return [*json.loads(done.stdout.splitlines()[-1])]
 
@@ -96,6 +99,12 @@ def test_a_mutant_is_tried_in_functions_and_with_new_imports() -> None:
         (COMPARISON, {"text": "= = 1"}),
         (COMPARISON, {"text": " and [... for _ in iter(int, 1)] > []"}),
     ) == ["survived", "survived", "killed", "killed", "invalid", "endless"]
+
+
+def test_new_imports_alone_kill_nothing() -> None:
+    unchanged = {"text": "> MAX_ITEM_BYTES", "scope": ""}
+    through_the_compiler = ("tests/unit/protocol/planning/test_quotas.py", "tests/unit/protocol/fanout")
+    assert fates((COMPARISON, unchanged), tests=through_the_compiler) == ["survived"]
 
 
 def verdicts(**fates: str) -> list[Verdict]:
