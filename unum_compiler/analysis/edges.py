@@ -10,6 +10,7 @@ from enum import StrEnum
 from unum_compiler.analysis.flow import Reach, entering, has_lanes, leaving
 from unum_compiler.services.started_workflows import starts_itself
 from unum_compiler.traversal import reachable_from
+from unum_runtime.model.delays import delays_events
 from unum_runtime.model.ir import MOST_BEGUN, Collection, FanOut, Guard, Map, Pattern, Task, Workflow
 
 ENTRY = "$entry"
@@ -127,17 +128,6 @@ def delayed_edges(workflow: Workflow) -> Mapping[str, tuple[str, ...]]:
     return {function: targets for function, targets in edges.items() if targets}
 
 
-def can_time_out(workflow: Workflow, task: Task) -> bool:
-    """Return True if `task` waits for a callback with a time limit."""
-    limited = any(name.startswith(("TimeoutSeconds", "HeartbeatSeconds")) for name in task.data)
-    return task.pattern is Pattern.CALLBACK and (limited or workflow.timeout_s is not None)
-
-
-def takes_leases(task: Task) -> bool:
-    """Return True if deliveries of `task` may find a lease held."""
-    return task.guard is Guard.LEASE or task.memoize
-
-
 def splitting_functions(workflow: Workflow) -> tuple[str, ...]:
     """Return functions whose fan-outs can exceed the branches that one delivery begins.
 
@@ -183,13 +173,7 @@ def _reads_before_user_code(task: Task) -> bool:
 def _is_timed(workflow: Workflow, function: str) -> bool:
     hosted = (task for task in workflow.tasks if task.function == function)
     waits = any(reach.waits for reach in _reaches(workflow, function))
-    return waits or any(_is_repeated(workflow, task) for task in hosted)
-
-
-def _is_repeated(workflow: Workflow, task: Task) -> bool:
-    """Return True if a delivery of `task` may send the same event again, delayed."""
-    is_polled = task.pattern is Pattern.SYNC or can_time_out(workflow, task)
-    return bool(task.retry) or is_polled or takes_leases(task)
+    return waits or any(delays_events(workflow, task) for task in hosted)
 
 
 def _is_split(workflow: Workflow, reach: Reach) -> bool:

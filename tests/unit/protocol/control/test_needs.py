@@ -1,0 +1,40 @@
+"""What executions can still need: from the start everything that is deployed for them, and later what follows."""
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+
+from tests.unit.compiler.machines import FUNCTIONS, machines
+from unum_compiler import compile_workflow
+from unum_compiler.analysis.edges import ENTRY, function_edges, successors, uses_timer
+from unum_compiler.analysis.waits import longest_wait_s
+from unum_compiler.parsing.task_resources import activities
+from unum_runtime.protocol.control.needs import needs_from
+
+LOADED = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@given(machines())
+@LOADED
+def test_an_execution_that_begins_needs_what_the_constructs_deploy(machine: dict[str, Any]) -> None:
+    workflow = compile_workflow(machine, name="w", functions=FUNCTIONS)
+    found = needs_from(workflow, workflow.start_at)
+    assert found.functions == function_edges(workflow).keys() - {ENTRY}
+    assert found.activities == {*activities(workflow)}
+    assert (found.delay_s is not None) is uses_timer(workflow)
+    assert (found.delay_s or 0) == longest_wait_s(workflow)
+
+
+@given(machines())
+@LOADED
+def test_what_may_follow_a_state_of_the_top_level_is_needed(machine: dict[str, Any]) -> None:
+    workflow = compile_workflow(machine, name="w", functions=FUNCTIONS)
+    for task in workflow.tasks:
+        if task.scope is None:
+            following = {workflow.task(name).function for name in successors(workflow, task.name)}
+            assert following | {task.function} <= needs_from(workflow, task.name).functions
+
+
+def test_a_state_that_the_definition_lacks_counts_as_the_first() -> None:
+    machine = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "A", "End": True}}}
+    assert needs_from(compile_workflow(machine, name="w", functions={"A"}), "B").functions == {"A"}
