@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from unum_constructs.function import UnumFunction
     from unum_constructs.grants import IUnumWorkflow
     from unum_constructs.payload import Payload
+    from unum_constructs.resources.upgrades import Keep, OnRemoved
     from unum_constructs.store import Store
     from unum_constructs.sweep import Sweep
     from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget
@@ -34,9 +35,11 @@ __all__ = [
     "FunctionOptions",
     "Guard",
     "IUnumWorkflow",
+    "Keep",
     "LogLevel",
     "Metrics",
     "NodeMetric",
+    "OnRemoved",
     "Payload",
     "Store",
     "Sweep",
@@ -56,9 +59,11 @@ _MODULES = {
     "FunctionOptions": "unum_compiler.options",
     "Guard": "unum_runtime.model.ir",
     "IUnumWorkflow": "unum_constructs.grants",
+    "Keep": "unum_constructs.resources.upgrades",
     "LogLevel": "unum_runtime.model.log_level",
     "Metrics": "unum_runtime.model.metrics",
     "NodeMetric": "unum_runtime.model.metrics",
+    "OnRemoved": "unum_constructs.resources.upgrades",
     "Payload": "unum_constructs.payload",
     "Store": "unum_constructs.store",
     "Sweep": "unum_constructs.sweep",

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from aws_cdk import Annotations, Aws, Duration, Token
 from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as targets
@@ -20,7 +19,7 @@ from unum_constructs.hosting.host import Host, async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.schedules import new_scheduler_role
-from unum_constructs.store import has_list_index, partition_condition
+from unum_constructs.store import has_list_index
 from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.control.sweep import Sweep as Request
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
@@ -138,9 +137,7 @@ class WorkflowSweep(Construct):
         dead_letters: sqs.IQueue,
     ) -> None:
         super().__init__(scope, construct_id)
-        listing = iam.PolicyStatement(
-            actions=["dynamodb:Query"], resources=[index_arn], conditions=partition_condition([partitions])
-        )
+        listing = permissions.list_statement(index_arn, partitions)
         letters = permissions.retry_statements(dead_letters)
         alias = control.doors[Door.SWEEP]
         policy = permissions.attach(self, "Permissions", control.function, [listing, *letters])

@@ -21,14 +21,17 @@ from unum_compiler.options import FunctionOptions
 from unum_compiler.payload import Payload
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.binding import OtherWorkflow, Program, compile_program
+from unum_constructs.assembly.comparison import Comparison
 from unum_constructs.assembly.function_settings import Assembly, State, WiredProgram
 from unum_constructs.assembly.options import (
     ExecutionBounds,
     RuntimeOptions,
     checked_definition,
     checked_history_retention_s,
+    checked_keep,
     checked_limits,
     checked_name,
+    checked_on_removed,
     checked_retention_s,
     options_of,
     with_compatibility,
@@ -47,14 +50,16 @@ from unum_constructs.hosting.host import Failures
 from unum_constructs.imported import Importable
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
-from unum_constructs.resources import activities
+from unum_constructs.resources import activities, permissions
 from unum_constructs.resources.control_function import DIRECTORY, ControlFunction
+from unum_constructs.resources.deployment_guard import DeploymentGuard, is_guarded, policies_of
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.payload_bucket import payload_bucket_for
 from unum_constructs.resources.service_calls import CallingWorkflow
 from unum_constructs.resources.task_response_url import new_task_response_url
 from unum_constructs.resources.timer import WorkflowTimer
+from unum_constructs.resources.upgrades import Keep, OnRemoved
 from unum_constructs.store import Store, claim_name, index_arn
 from unum_constructs.sweep import HOURLY, Sweep, WorkflowSweep
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard
@@ -114,6 +119,14 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It also tries
             letters of `failure_queue` again, and requires a table that lists executions (`Store.dynamodb`). None: no
             search. Default: every hour, if the table is known to list executions.
+        on_removed: effect of a deployment that removes functions, activities, the timer queue or schedules that
+            running executions need. ``REFUSE``: it fails and rolls back; this requires a table that lists executions.
+            ``FAIL_EXECUTIONS``: it goes through. Default: ``REFUSE``, if the table is known to list executions and
+            there is no `vpc`.
+        keep: parts that only executions of earlier definitions need.
+        earlier: definitions whose executions may still run. Synth then says what the deployment means for them, as
+            ``unum diff`` does, and fails if it would be refused. With the context value ``unum:compareDeployed``, it
+            says so for the deployed definition, and for its running executions, as far as it has access.
         small_results: True if results of Map and Parallel branches are expected to fit in 100 bytes of JSON. A branch
             that always ends with a Task then commits and completes in one write, together with other branches in one
             item. Larger results and failures cost as much as without the option, plus one write for every 7 branches.
@@ -189,6 +202,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         payload_limit: int | None = None,
         compatibility: Compatibility | str = Compatibility.GENEROUS,
         sweep: Sweep | None = HOURLY,
+        on_removed: OnRemoved | str | None = None,
+        keep: Keep | None = None,
+        earlier: Sequence[Definition] = (),
         small_results: bool = False,
         log_level: LogLevel = LogLevel.INFO,
         metrics: Metrics = Metrics.WORKFLOW,
@@ -228,10 +244,11 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
         )
         limits = checked_limits(self, max_event_age, retry_attempts)
+        decision, kept = checked_on_removed(self, on_removed), checked_keep(self, keep)
         bounds = ExecutionBounds(timeout, hop_budget, payload, payload_limit, small_results)
 
         # 2. The definition, compiled, and bound to its functions.
-        program = self._compile(checked, functions or {}, function_options or {}, runtime.guard)
+        program = self._compile(checked, functions or {}, function_options or {}, runtime.guard).with_kept(self, kept)
         provision = provision.with_python_of(host.function for host in program.hosts.values())
         program = program.with_services(self, bounds.apply(self, program.workflow, runtime.collection), provision)
         wired = self._wire(program, provision)
@@ -241,17 +258,22 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         # 3. Resources that hold state, code and events.
         self.table = self._new_table(store or Store.dynamodb(), encryption_key)
         sweep = sweep and sweep.checked(self, self.table, self._hosts.values())
+        guarded = is_guarded(self, self.table, decision, is_in_vpc=vpc is not None)
         layers = WorkflowLayers(self, workflow=self._workflow, python=provision.python)
         self.layer = layers.first
         self.failure_queue = self._new_failure_queue(encryption_key)
-        self.activities = activities.new_activities(self, "Activities", self._workflow, encryption_key)
-        self.timer = self._new_timer(wired, provision)
+        self.activities = activities.new_activities(
+            self, "Activities", self._workflow, encryption_key, kept=kept.activities
+        )
+        self.timer = self._new_timer(wired, provision, kept)
         state = self._new_state(retention, history_retention, payload, payload_bucket)
         self.payload_bucket = state.payload_bucket
 
         # 4. Permissions and environments of all functions, and then the aliases, which make the workflow reachable.
         assembly = self._assemble(wired, layers, state, runtime)
         self.control, self.failure_handler = self._new_planning_functions(assembly, provision)
+        if guarded:
+            self._new_guard(assembly, lists=sweep is None)
         self.failure_alarm = self.failure_handler.alarm
         failures = Failures(handler=self.failure_handler, limits=limits)
         self.start_alias = self._new_start_alias(assembly, failures)
@@ -261,6 +283,10 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         # 5. Acknowledgments, messages, outputs and tags.
         assembly.acknowledge(self, self.failure_handler, self.control)
         assembly.report_slow_starts()
+        comparison = Comparison(construct=self, new=self._workflow, parts=assembly.parts, is_guarded=guarded)
+        every: Mapping[str, lambda_.IFunction] = {**checked.functions, **(functions or {})}
+        comparison.with_given(earlier, options_of(self, every, function_options or {}, runtime.guard))
+        comparison.with_deployed()
         WorkflowOutputs(
             start_alias=self.start_alias,
             control_alias=self.control_alias,
@@ -327,7 +353,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         hosts = program.hosts
         check_size(self, sum(host.stack == here for host in {*hosts.values()}))
         cross_stack.deploy_after(self, hosts.values())
-        return WiredProgram(program=program, wiring=wiring, known=cross_stack.functions_known_to(self, hosts))
+        return WiredProgram(
+            program=program, wiring=wiring.with_kept(program.kept), known=cross_stack.functions_known_to(self, hosts)
+        )
 
     def _new_table(self, store: Store, encryption_key: kms.IKey | None) -> dynamodb.ITable:
         table = store.table_for(self, "Table", name=self._fixed_name("table"), encryption_key=encryption_key)
@@ -339,8 +367,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         acknowledge(queue, DEAD_LETTERS)
         return queue
 
-    def _new_timer(self, wired: WiredProgram, provision: Provision) -> WorkflowTimer | None:
-        if not uses_timer(self._workflow):
+    def _new_timer(self, wired: WiredProgram, provision: Provision, kept: Keep) -> WorkflowTimer | None:
+        if not (uses_timer(self._workflow) or kept.timer or kept.schedules):
             return None
         return WorkflowTimer(
             self,
@@ -350,7 +378,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             failure_queue=self.failure_queue,
             targets=dict.fromkeys(wired.known.values()),
             queue_name=self._fixed_name("timer"),
-            waits_long=waits_long(self._workflow),
+            waits_long=waits_long(self._workflow) or kept.schedules,
         )
 
     def _new_state(
@@ -406,6 +434,13 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         handler = FailureHandler(self, "OnFailure", control=control, **common)
         assembly.allow_handler(handler, control)
         return control, handler
+
+    def _new_guard(self, assembly: Assembly, *, lists: bool) -> DeploymentGuard:
+        # The sweep has the same permission.
+        listing = permissions.list_statement(index_arn(self.table), self.own_partitions) if lists else None
+        guard = DeploymentGuard(self, "Guard", control=self.control, parts=assembly.parts, listing=listing)
+        guard.precede(policies_of(self.control, self.failure_handler))
+        return guard
 
     def _new_start_alias(self, assembly: Assembly, failures: Failures) -> lambda_.Alias:
         """Connect every function to the workflow, then make the start alias.

@@ -1,6 +1,11 @@
-"""Deployments that drop edges while executions are in every state: all end, on the states that they began with."""
+"""Deployments while executions are in every state: all end, on the states that they began with.
+
+The first deployments drop edges. The last one removes functions, the timer queue and more: it is refused as long as
+executions need them, unless it keeps them, or lets the executions fail.
+"""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -11,7 +16,7 @@ import boto3
 import pytest
 
 from tests.e2e.conftest import ROOT, Deployment
-from tests.e2e.stranded.definitions import TRAILS
+from tests.e2e.stranded.definitions import LEAVING, TRAILS
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.client import Description
@@ -26,9 +31,24 @@ HELD = {
 """Where executions of a definition are held while later ones are deployed."""
 
 LONG_S = 60
-"""Length of the Wait of the execution that is held there, longer than the deployments take."""
+"""Length of the Wait of executions that are held there, or need the timer after the last deployment: longer than the
+deployments take."""
 
-GONE = {"3-Prepare": "Unum.TimerGone", "3-Ask": "Unum.FunctionGone"}
+REMOVED = [
+    "activity Review",
+    "function Count",
+    "function Extra",
+    "function Work",
+    "the function that calls services",
+    "the schedule group",
+    "the timer queue",
+]
+"""What the last definition removes."""
+
+LATE = ["3-Prepare", "3-Ask", "3-Wait", "3-Review"]
+"""Executions of the third definition that run at the last deployments."""
+
+GONE = {"3-Prepare-again": "Unum.TimerGone", "3-Ask-again": "Unum.FunctionGone"}
 """Errors of executions that need what has left the stack, by name."""
 
 NAMES = {f"{number}-{state}": number for number, states in HELD.items() for state in states}
@@ -37,17 +57,17 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a bus
 
 
 @pytest.fixture(scope="module")
-def deploy(bootstrapped: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Deployment]:
+def deploy(bootstrapped: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int | str], Deployment]:
     folder = tmp_path_factory.mktemp("stranded")
-    numbers = map(str, TRAILS)
-    subprocess.run([sys.executable, "-m", "tests.e2e.stranded.app", str(folder), *numbers], cwd=ROOT, check=True)  # noqa: S603 - ours
-    return lambda number: Deployment(
-        boto3.Session(), cdk.deploy(bootstrapped, ["--all"], app=str(folder / str(number)), cwd=ROOT)
+    names = [*map(str, TRAILS), "4-kept", "4-forced"]
+    subprocess.run([sys.executable, "-m", "tests.e2e.stranded.app", str(folder), *names], cwd=ROOT, check=True)  # noqa: S603 - ours
+    return lambda name: Deployment(
+        boto3.Session(), cdk.deploy(bootstrapped, ["--all"], app=str(folder / str(name)), cwd=ROOT)
     )
 
 
 @pytest.fixture(scope="module")
-def deployed(deploy: Callable[[int], Deployment]) -> Deployment:
+def deployed(deploy: Callable[[int | str], Deployment]) -> Deployment:
     """The third deployment, after executions of the first two came to where they are held."""
     for number, states in HELD.items():
         before = deploy(number)
@@ -56,12 +76,20 @@ def deployed(deploy: Callable[[int], Deployment]) -> Deployment:
         until_held(before, [f"{number}-{state}" for state in states])
     after = deploy(3)
     begin(after, "3-Nowhere")
-    after.table(STACK, "NotesTable").put_item(Item={"key": "gates are open"})
+    open_gates(after)
     return after
 
 
+def open_gates(deployed: Deployment) -> None:
+    deployed.table(STACK, "NotesTable").put_item(Item={"key": "gates are open"})
+
+
+def close_gates(deployed: Deployment) -> None:
+    deployed.table(STACK, "NotesTable").delete_item(Key={"key": "gates are open"})
+
+
 def begin(deployed: Deployment, name: str) -> None:
-    value = {"name": name, "trail": [], "wait_s": LONG_S if name.endswith("Wait") else 1}
+    value = {"name": name, "trail": [], "wait_s": LONG_S if name.endswith(("Wait", "Prepare-again")) else 1}
     deployed.client(STACK).start(value, name=name)
 
 
@@ -74,7 +102,7 @@ def until_held(deployed: Deployment, names: list[str]) -> None:
 
 def is_held(deployed: Deployment, name: str) -> bool:
     if name.endswith("Wait"):
-        return any(each.state in ("Wait", "Count") for each in deployed.client(STACK).why(name).missing)
+        return any(each.state in ("Wait", "Count", "Insert") for each in deployed.client(STACK).why(name).missing)
     return f"held {name}" in deployed_keys(deployed) or f"question of {name}" in deployed_keys(deployed)
 
 
@@ -117,16 +145,95 @@ def test_nothing_became_a_dead_letter(deployed: Deployment, ended: Mapping[str, 
 
 
 @pytest.fixture(scope="module")
-def failed(deploy: Callable[[int], Deployment], ended: Mapping[str, Description]) -> Mapping[str, Description]:
-    """How executions of the third definition end after the timer queue and a function have left the stack."""
-    assert ended
-    before = deploy(3)
-    before.table(STACK, "NotesTable").delete_item(Key={"key": "gates are open"})
+def before(deploy: Callable[[int | str], Deployment]) -> Deployment:
+    """The third deployment again, with executions that are held."""
+    deployed = deploy(3)
+    close_gates(deployed)
+    for name in LATE:
+        begin(deployed, name)
+    until_held(deployed, [name for name in LATE if not name.endswith("Review")])
+    return deployed
+
+
+@pytest.fixture(scope="module")
+def refusal(deploy: Callable[[int | str], Deployment], before: Deployment) -> str:
+    """What the deployment says that removes parts which executions need."""
+    assert before
+    with pytest.raises(cdk.CdkError) as refused:
+        deploy(4)
+    return " ".join(str(refused.value).split())
+
+
+@pytest.mark.parametrize("part", REMOVED)
+def test_a_deployment_that_removes_what_executions_need_is_refused(refusal: str, part: str) -> None:
+    assert part in refusal
+
+
+def test_the_refusal_says_how_many_and_what_to_do(refusal: str) -> None:
+    assert f"running executions need: {len(LATE)} (" in refusal
+    assert "keep=Keep(...)" in refusal
+
+
+def test_the_refused_deployment_is_rolled_back(before: Deployment, refusal: str) -> None:
+    assert refusal
+    (stack,) = before.session.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
+    assert stack["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+
+
+@pytest.fixture(scope="module")
+def kept(deploy: Callable[[int | str], Deployment], refusal: str) -> tuple[Deployment, Mapping[str, Description]]:
+    """How the executions end after the first of two steps: the last definition, which keeps what they need."""
+    assert refusal
+    after = deploy("4-kept")
+    open_gates(after)
+    client, outputs = after.client(STACK), after.outputs[STACK]
+    queues = json.loads(outputs["WorkflowActivities"])
+    worker = Tasks.connect(start_alias=outputs["WorkflowStartAlias"], activities=queues)
+    task = worker.get_activity_task("Review")
+    value = json.loads(task["input"])
+    worker.send_task_success(task["taskToken"], json.dumps({**value, "trail": [*value["trail"], "Review"]}))
+    return after, {name: client.wait(name, timeout_s=90) for name in LATE}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_kept_parts_serve_executions_of_earlier_definitions(
+    kept: tuple[Deployment, Mapping[str, Description]], name: str
+) -> None:
+    _, ended = kept
+    trail = [*TRAILS[3][:-1], *(["Review"] if name.endswith("Review") else []), TRAILS[3][-1]]
+    assert (ended[name].status, ended[name].output["trail"]) == (Status.SUCCEEDED, trail)
+
+
+@pytest.fixture(scope="module")
+def removed(
+    deploy: Callable[[int | str], Deployment], kept: tuple[Deployment, Mapping[str, Description]]
+) -> Deployment:
+    """The second of two steps, while an execution runs that began after the first."""
+    close_gates(kept[0])
+    begin(kept[0], "4-Ask")
+    until_held(kept[0], ["4-Ask"])
+    return deploy(4)
+
+
+def test_the_second_step_removes_what_nobody_needs(removed: Deployment) -> None:
+    assert "WorkflowActivities" not in removed.outputs[STACK]
+    names = [each["FunctionName"] for each in removed.session.client("lambda").list_functions()["Functions"]]
+    assert not [name for name in names if re.match(rf"{STACK}-({'|'.join(LEAVING)})[0-9A-F]{{8}}-", name)]
+    open_gates(removed)
+    assert removed.client(STACK).wait("4-Ask", timeout_s=60).output["trail"] == TRAILS[4]
+
+
+@pytest.fixture(scope="module")
+def failed(deploy: Callable[[int | str], Deployment], removed: Deployment) -> Mapping[str, Description]:
+    """How executions of the third definition end when the last deployment does not ask for them."""
+    assert removed
+    again = deploy(3)
+    close_gates(again)
     for name in GONE:
-        begin(before, name)
-    until_held(before, [*GONE])
-    after = deploy(4)
-    after.table(STACK, "NotesTable").put_item(Item={"key": "gates are open"})
+        begin(again, name)
+    until_held(again, [*GONE])
+    after = deploy("4-forced")
+    open_gates(after)
     client = after.client(STACK)
     return {name: client.wait(name, timeout_s=60) for name in GONE}
 
@@ -135,7 +242,7 @@ def failed(deploy: Callable[[int], Deployment], ended: Mapping[str, Description]
 def test_what_left_the_stack_fails_executions_by_its_name(
     failed: Mapping[str, Description], name: str, error: str
 ) -> None:
-    assert (failed[name].status, failed[name].error) == (Status.FAILED, error)
+    assert (failed[name].status, failed[name].error) == (Status.FAILED, error), failed[name]
     assert "redrive" in str(failed[name].cause)
 
 

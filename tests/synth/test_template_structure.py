@@ -46,7 +46,8 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
         "Lambda::EventInvokeConfig": 5,
         "Logs::LogGroup": 3,
         "IAM::Role": 4,
-        "IAM::Policy": 9,
+        "IAM::Policy": 10,
+        "Custom::UnumDeploymentGuard": 1,
         "CloudWatch::Alarm": 1,
         "SQS::Queue": 1,
         "SQS::QueuePolicy": 1,
@@ -142,8 +143,9 @@ def test_entry_function(everything: Deployment) -> None:
     assert everything.properties("Flow/EntryLogs") == {"RetentionInDays": 30}
 
 
-def test_no_custom_resources(everything: Deployment) -> None:
-    assert not [each for each in everything.template["Resources"].values() if "Custom" in each["Type"]]
+def test_the_only_custom_resource_is_the_guard_of_deployments(everything: Deployment) -> None:
+    found = [each["Type"] for each in everything.template["Resources"].values() if "Custom" in each["Type"]]
+    assert found == ["Custom::UnumDeploymentGuard"]
 
 
 def test_no_warnings(everything: Deployment) -> None:

@@ -187,6 +187,8 @@ LOGICAL_IDS = {
     "FlowEntryRoleDefaultPolicy88118E0D",
     "FlowFailures70A1C59A",
     "FlowFailuresPolicyD3807436",
+    "FlowGuard90159761",
+    "FlowGuardPermissions3ED3B6F2",
     "FlowLayerB8C38750",
     "FlowOnFailureControlF6C38895",
     "FlowOnFailureTimerB116CBA7",

@@ -8,7 +8,7 @@ from unum_cli.commands.arguments import compiled_or_failed
 from unum_cli.commands.assembly import in_assembly, is_assembly
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected, names_workflow
-from unum_compiler.analysis.changes import Change, Effect, changes
+from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.analysis.deployed_values import with_values_of
 from unum_runtime.errors import UnumError
 from unum_runtime.model.ir import Workflow
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
     if options.format == "json":
         print(json.dumps([asdict(change) for change in found], indent=2, ensure_ascii=False))
     else:
-        print("\n".join(map(_line, found)))
+        print("\n".join(map(str, found)))
     if any(change.effect is Effect.BREAKS for change in found):
         raise CommandFailed(_REMEDY)
 
@@ -61,7 +61,3 @@ def _deployed_and_new(options: argparse.Namespace) -> tuple[Workflow, Workflow]:
 
 def _in_file(file: str, name: str) -> Workflow:
     return in_assembly(file, name) if is_assembly(file) else compiled_or_failed(file, name)
-
-
-def _line(change: Change) -> str:
-    return f"{change.effect:<9}  {change.subject}: {change.message}"

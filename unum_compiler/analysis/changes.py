@@ -6,7 +6,7 @@ old workflow as well. If it was needed after a commit, the failure handler of th
 other calls fail.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
@@ -23,6 +23,7 @@ from unum_compiler.analysis.waits import waits_long
 from unum_compiler.parsing.task_resources import SERVICES, activities
 from unum_compiler.services.started_workflows import arguments_of
 from unum_runtime.model.ir import Form, Json, State, Workflow
+from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
 
 
 class Effect(StrEnum):
@@ -54,27 +55,40 @@ class Change:
         effect: effect on running executions.
         subject: part of the workflow or of its deployment.
         message: difference, and its consequence.
+        part: name of the part of the deployment that is removed, see `unum_runtime.protocol.control.removal`; None if
+            none is.
     """
 
     effect: Effect
     subject: str
     message: str
+    part: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.effect:<9}  {self.subject}: {self.message}"
 
 
-def changes(old: Workflow, new: Workflow) -> list[Change]:
+def changes(old: Workflow, new: Workflow, kept: Collection[str] = ()) -> list[Change]:
     """Return all differences between two workflows, those that break executions first.
 
     Retention is no part of a workflow, so it is not compared.
+
+    Args:
+        old: workflow of executions that run.
+        new: workflow of executions that start later.
+        kept: names of parts that stay in any case.
     """
     found = [
         *_functions(old, new),
-        *_permissions(old, new),
-        *_shared(old, new),
+        *_permissions(old, new, {name.removeprefix(FUNCTION) for name in kept}),
+        *_shared(old, new, kept),
         *_workflow(old, new),
         *_states(old, new),
     ]
     order = list(Effect)
-    return sorted(found, key=lambda change: order.index(change.effect))
+    return sorted(
+        (change for change in found if change.part not in kept), key=lambda change: order.index(change.effect)
+    )
 
 
 def _functions(old: Workflow, new: Workflow) -> Iterator[Change]:
@@ -82,12 +96,12 @@ def _functions(old: Workflow, new: Workflow) -> Iterator[Change]:
     before, after = function_edges(old), function_edges(new)
     for function in before.keys() - after.keys():
         message = "is removed: executions that reach it cannot continue"
-        yield Change(Effect.BREAKS, _display_name(function), message)
+        yield Change(Effect.BREAKS, _display_name(function), message, f"{FUNCTION}{function}")
     for function in after.keys() - before.keys():
         yield Change(Effect.ADDED, _display_name(function), "is new")
 
 
-def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
+def _permissions(old: Workflow, new: Workflow, kept: Collection[str]) -> Iterator[Change]:
     """Yield the permissions that functions of both workflows lose."""
     edges = function_edges(new)
     for function, targets in function_edges(old).items():
@@ -96,30 +110,30 @@ def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
         # Without a checkpoint, nothing is committed that the failure handler could continue from.
         can_hand_over = not any(task.committed_by for task in old.tasks if task.function == function)
         for target in sorted(set(targets) - set(edges[function])):
-            is_taken_over = can_hand_over and target in edges
+            is_taken_over = can_hand_over and (target in edges or target in kept)
             yield _lost_permission(function, f"to invoke {_display_name(target)}", is_taken_over=is_taken_over)
         for operation in sorted(store_operations(old, function) - store_operations(new, function)):
             is_taken_over = can_hand_over and operation in _AFTER_COMMIT
             yield _lost_permission(function, f'to "{operation}" in the store', is_taken_over=is_taken_over)
         if function in set(timed_functions(old)) - set(timed_functions(new)):
-            is_taken_over = can_hand_over and uses_timer(new)
+            is_taken_over = can_hand_over and (uses_timer(new) or TIMER in kept)
             yield _lost_permission(function, "to send delayed events", is_taken_over=is_taken_over)
         # A timed function may invoke itself anyway, because the timer's events go to it.
         if function in set(splitting_functions(old)) - set(splitting_functions(new)) - set(timed_functions(new)):
             yield _lost_permission(function, "to invoke itself for parts of a Map", is_taken_over=can_hand_over)
 
 
-def _shared(old: Workflow, new: Workflow) -> Iterator[Change]:
+def _shared(old: Workflow, new: Workflow, kept: Collection[str]) -> Iterator[Change]:
     """Yield removed resources that all executions share regardless of version."""
-    if uses_timer(old) and not uses_timer(new):
+    if uses_timer(old) and not (uses_timer(new) or TIMER in kept):
         message = "is removed with its queue: waiting events and retries are never delivered"
-        yield Change(Effect.BREAKS, "timer", message)
+        yield Change(Effect.BREAKS, "timer", message, TIMER)
     elif waits_long(old) and not waits_long(new):
         message = "are removed with their group: events of long waits are never delivered"
-        yield Change(Effect.BREAKS, "schedules", message)
+        yield Change(Effect.BREAKS, "schedules", message, SCHEDULES)
     for activity in sorted(set(activities(old)) - set(activities(new))):
         message = "is removed with its queue: no worker gets the waiting Tasks"
-        yield Change(Effect.BREAKS, f"activity {activity}", message)
+        yield Change(Effect.BREAKS, f"activity {activity}", message, f"{ACTIVITY}{activity}")
     for action, resource in sorted(_calls(old) - _calls(new)):
         message = f"the function that calls services loses the permission for {action} on {resource}"
         yield Change(Effect.BREAKS, "services", message)

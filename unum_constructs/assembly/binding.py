@@ -25,6 +25,7 @@ from unum_constructs.cdk.lookup import arn_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host
 from unum_constructs.resources.own_functions import Provision
+from unum_constructs.resources.upgrades import Keep
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
 
@@ -46,6 +47,7 @@ class Program:
         hosts: functions with the runtime by key.
         called: functions that Tasks call instead, by key.
         started: workflows that Tasks start, by the placeholder of their start alias.
+        kept: keys of functions without a Task, which stay for executions of earlier definitions.
     """
 
     workflow: Workflow
@@ -53,6 +55,22 @@ class Program:
     hosts: dict[str, Host]
     called: Mapping[str, lambda_.IFunction]
     started: Mapping[str, OtherWorkflow]
+    kept: frozenset[str] = frozenset()
+
+    def with_kept(self, construct: Construct, keep: Keep) -> "Program":
+        """Add the functions of `keep`; activities need the service function, which sends Tasks to them.
+
+        Raises:
+            ConstructError: a function or key belongs to a Task, or a function cannot be wrapped.
+        """
+        added, used = hosts_of(construct, keep.functions, "keep.functions"), {*self.hosts.values()}
+        for key, host in added.items():
+            if key in self.hosts or host in used:
+                raise ConstructError(
+                    construct, f"keep.functions[{key!r}]: expected a function without a Task, got one of `functions`"
+                )
+        services = {SERVICES} if keep.activities else set()
+        return replace(self, hosts={**self.hosts, **added}, kept=frozenset(added.keys() | services))
 
     def with_services(self, construct: Construct, workflow: Workflow, provision: Provision) -> "Program":
         """Replace the compiled definition, and add the service function if a Task calls a service.
@@ -60,7 +78,7 @@ class Program:
         Each function keeps one key; see `with_one_key_each`.
         """
         hosts = self.hosts
-        if any(task.function == SERVICES for task in workflow.tasks):
+        if SERVICES in self.kept or any(task.function == SERVICES for task in workflow.tasks):
             from unum_constructs.assembly.service_grants import warn_of_wide_permissions  # noqa: PLC0415 - loads all service models
 
             memory_mb = service_memory_mb(workflow)
@@ -82,10 +100,12 @@ class Program:
             ConstructError: names the key.
         """
         hosts = {self.hosts[task.function] for task in self.workflow.tasks}
-        unused = [key for key, host in self.hosts.items() if host not in hosts]
+        unused = [key for key, host in self.hosts.items() if host not in hosts and key not in self.kept]
         for key in (*unused, *(self.called.keys() - called_keys(self.workflow))):
             raise ConstructError(
-                construct, f"functions[{key!r}]: expected a Task that names it, found none; remove the key, or name it"
+                construct,
+                f"functions[{key!r}]: expected a Task that names it, found none; remove the key, name it, or give it "
+                "in `keep`",
             )
         name = self.workflow.name
         for key, host in self.hosts.items():

@@ -39,6 +39,7 @@ from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import start_alias
+from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
 
 Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
 
@@ -142,6 +143,19 @@ class Assembly:
             service["fusion"] = False
         return service
 
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """Places of all that executions depend on and a later deployment may remove, by name."""
+        # Keys of one function are one part. A key cannot be a name of CloudFormation's intrinsic functions here.
+        known = {each: key for key, each in reversed([*self.wired.known.items()])}
+        found = {f"{FUNCTION}{key}": arn_of(each.function) for each, key in known.items()}
+        found |= {f"{ACTIVITY}{name}": queue.queue_url for name, queue in self.activities.items()}
+        if self.timer:
+            found[TIMER] = self.timer.queue.queue_url
+        if self.timer and self.timer.schedules:
+            found[SCHEDULES] = self.timer.schedules.group.ref
+        return dict(sorted(found.items()))
+
     def service_of_handler(self) -> dict[str, Any]:
         """Return the fields for the failure handler."""
         return {**self.service, **({"timer": self.timer.queue.queue_url} if self.timer else {})}
@@ -204,7 +218,8 @@ class Assembly:
         else:
             claimed.handler.forward_failures(self.workflow.name, failures.handler)
         # Lambda counts invocations in a chain, so loops, responses and nested executions look like recursion.
-        if key in recursive_functions(self.workflow) or self._answered(key) or self._restarts(key):
+        is_recursive = key in self.wiring.kept or key in recursive_functions(self.workflow)
+        if is_recursive or self._answered(key) or self._restarts(key):
             host.allow_recursion()
         host.serve(self.workflow.name, self._layers_of(host), self._service_of(key))
         return policy
@@ -299,7 +314,8 @@ class Assembly:
         return answered if key == self.wiring.start else tuple({key} & {*answered})
 
     def _uses_timer(self, key: str) -> bool:
-        return key in timed_functions(self.workflow)
+        # A kept function may have had delayed events in an earlier definition.
+        return key in timed_functions(self.workflow) or (self.timer is not None and key in self.wiring.kept)
 
     def _restarts(self, key: str) -> bool:
         """Return True if executions start other executions of this workflow in the function `key`."""

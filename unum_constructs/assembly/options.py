@@ -13,10 +13,11 @@ from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.payload import Payload
-from unum_constructs.cdk.argument_checks import check_types, whole_seconds
+from unum_constructs.cdk.argument_checks import check_mappings, check_types, whole_seconds
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import DeliveryLimits
+from unum_constructs.resources.upgrades import NOTHING, Keep, OnRemoved
 from unum_runtime.model.envelope import EVENT_LIFE_S
 from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.model.log_level import LogLevel
@@ -219,6 +220,32 @@ def with_compatibility(workflow: Construct, definition: Definition, compatibilit
         ConstructError: there is no such mode.
     """
     return replace(definition, compatibility=_checked_choice(workflow, "compatibility", compatibility, Compatibility))
+
+
+def checked_on_removed(workflow: Construct, on_removed: str | None) -> OnRemoved | None:
+    """Return the decision about deployments that remove what executions need; None for the default.
+
+    Raises:
+        ConstructError: there is no such decision.
+    """
+    return None if on_removed is None else _checked_choice(workflow, "on_removed", on_removed, OnRemoved)
+
+
+def checked_keep(workflow: Construct, keep: Keep | None) -> Keep:
+    """Return the kept parts.
+
+    Raises:
+        ConstructError: a value has another type, or no activity can have a name.
+    """
+    check_types(workflow, Keep, {"keep": keep})
+    if keep is None:
+        return NOTHING
+    check_mappings(workflow, {"keep.functions": keep.functions})
+    check_types(workflow, bool, {"keep.timer": keep.timer, "keep.schedules": keep.schedules})
+    for name in (keep.activities,) if isinstance(keep.activities, str) else keep.activities:
+        if isinstance(keep.activities, str) or not is_name(name):
+            raise ConstructError(workflow, f"keep.activities: expected a list of names, each {NAME_RULE}, got {name!r}")
+    return keep
 
 
 def checked_retention_s(workflow: Construct, retention: Duration | None) -> int:

@@ -29,12 +29,20 @@ class Wiring:
         edges: functions that each function invokes, by key.
         references: functions whose versions a function's environment names, by key.
         carried: functions whose versions travel in envelopes; and `START`, if the workflow starts itself.
+        kept: functions without a Task, which stay for executions of earlier definitions.
     """
 
     start: str
     edges: Targets
     references: Targets
     carried: tuple[str, ...]
+    kept: frozenset[str] = frozenset()
+
+    def with_kept(self, keys: Iterable[str]) -> "Wiring":
+        """Add functions without a Task: they invoke nothing, and hand over what follows in earlier definitions."""
+        kept = frozenset(keys) - self.edges.keys()
+        none: Targets = dict.fromkeys(sorted(kept), ())
+        return replace(self, edges={**self.edges, **none}, references={**self.references, **none}, kept=kept)
 
 
 def with_one_key_each(workflow: Workflow, hosts: Mapping[str, Host]) -> Workflow:
@@ -88,6 +96,8 @@ def wire(workflow: Workflow, hosts: Mapping[str, Host], *, stack: str) -> Wiring
 
 def operations(workflow: Workflow, wiring: Wiring, key: str) -> frozenset[Operation]:
     """Return the table operations of the function `key`, which may be `ENTRY`."""
+    if key in wiring.kept:  # the Tasks of earlier definitions may need any
+        return frozenset(Operation)
     own = store_operations(workflow, key)
     # The starting function reads start records, even if no Task runs there, and results that callers wait for.
     return own | {Operation.READ, Operation.LIST} if key == wiring.start else own

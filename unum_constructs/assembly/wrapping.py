@@ -34,8 +34,10 @@ _STARTING = "a Task starts it by `arn:aws:states:::states:startExecution`, with 
 _RUNTIME = re.compile(r"python3\.(1[1-9]|[2-9]\d)")
 
 
-def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) -> dict[str, Host]:
-    """Return the host of each function by key; keys of the same function share a host.
+def hosts_of(
+    workflow: IConstruct, functions: Mapping[str, lambda_.Function], option: str = "functions"
+) -> dict[str, Host]:
+    """Return the host of each function of `option` by key; keys of the same function share a host.
 
     Raises:
         ConstructError: a function cannot be wrapped.
@@ -45,7 +47,7 @@ def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) ->
     for key, function in functions.items():
         if id(function) not in hosts:
             for problem in _problems(stack_of(workflow), function):
-                raise ConstructError(workflow, f"functions[{key!r}]: {problem}")
+                raise ConstructError(workflow, f"{option}[{key!r}]: {problem}")
             if (host := _host(function)) is None:
                 new.append(host := _new_host(function))
             hosts[id(function)] = host

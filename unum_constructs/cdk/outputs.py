@@ -33,12 +33,17 @@ def add_outputs(workflow: Construct, outputs: Mapping[str, tuple[str, str]], *, 
     """
     if exported_as:
         _claim_export(workflow, exported_as)
-    path = workflow.node.path.removeprefix(Stack.of(workflow).node.path)
     for kind, (value, description) in outputs.items():
         name = export_name(exported_as, kind) if exported_as and kind in EXPORTED else None
         output = CfnOutput(workflow, f"{kind}Output", value=value, description=description, export_name=name)
         # Clients find outputs by suffix, so the CDK must not append its hash.
-        output.override_logical_id(re.sub(r"[^A-Za-z0-9]", "", path) + kind)
+        output.override_logical_id(output_id(workflow, kind))
+
+
+def output_id(workflow: Construct, kind: str) -> str:
+    """Return the logical id of an output."""
+    path = workflow.node.path.removeprefix(Stack.of(workflow).node.path)
+    return re.sub(r"[^A-Za-z0-9]", "", path) + kind
 
 
 def _claim_export(workflow: Construct, name: str) -> None:

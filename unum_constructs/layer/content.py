@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from unum_compiler.analysis.waits import waits_long
 from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start.bundle import SUFFIX, bundled
 from unum_runtime.model.ir import Language, Workflow
@@ -29,6 +28,7 @@ _CONTROL = (
     *("failure_function.py", "dead_letters.py", "foreign_events.py", "intake.py", "failure_queue.py"),
     "refused_places.py",
     *("platform_failure.py", "hand_over.py", "take_over.py"),
+    *("deployment_guard.py", "refused_removal.py", "delays.py"),
 )
 """Modules of the failure handler, and those that other functions load only after a deployment took an edge."""
 
@@ -57,7 +57,6 @@ _SERVICE_MODULES = (
     "functions/service_function.py",
     "service_function.py",
 )
-_SCHEDULE_MODULES = ("aws/schedules.py",)
 
 _INTRINSIC = re.compile(r"States\.\w+\(")
 """Call of an intrinsic function. Source: Amazon States Language, "Intrinsic Functions"."""
@@ -148,8 +147,6 @@ def _unused(workflow: Workflow) -> Iterator[str]:
         yield from _INTRINSIC_MODULES
     if all(task.resource is None for task in workflow.tasks):
         yield from _SERVICE_MODULES
-    if not waits_long(workflow):
-        yield from _SCHEDULE_MODULES
 
 
 def _modules(runtime: Path) -> Iterator[tuple[PurePosixPath, Path]]:

@@ -4,7 +4,7 @@ Responses arrive through the start alias, so responders need no access to the ta
 Tasks wait for a worker.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
@@ -22,10 +22,10 @@ def answered_functions(workflow: Workflow) -> tuple[str, ...]:
 
 
 def new_activities(
-    scope: Construct, construct_id: str, workflow: Workflow, encryption_key: kms.IKey | None
+    scope: Construct, construct_id: str, workflow: Workflow, encryption_key: kms.IKey | None, *, kept: Iterable[str]
 ) -> Mapping[str, sqs.Queue]:
-    """Make a queue for each activity of `workflow`; return the queues by activity name."""
-    names = activities(workflow)
+    """Make a queue for each activity of `workflow`, and those `kept`; return the queues by activity name."""
+    names = dict.fromkeys((*activities(workflow), *kept))
     place = Construct(scope, construct_id) if names else scope
     if names:
         acknowledge(place, ACTIVITIES)

@@ -31,10 +31,13 @@ PLAN_ACTIONS = ("lambda:GetFunctionConfiguration", *FORWARD_ACTIONS)
 
 Control requests also report the destination of failed events."""
 
-_MOST_INLINE = 60
+_MOST_INLINE = 59
 _MOST_MANAGED = 45
 """Function ARNs of the greatest length that fit into a role's inline policies, 10,240 characters in total with all
 other statements, and into a managed policy of 6,144. Source: IAM User Guide, "IAM and AWS STS quotas"."""
+
+_FIRST_ID = 60
+"""Number in the id of the first managed policy, which deployed stacks have."""
 
 _ANY_UNPUBLISHED = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:*:{UNPUBLISHED}"
 
@@ -118,9 +121,7 @@ def attach_for_all(
     allowed = [_on_versions(actions, first), _not_invoking([_ANY_UNPUBLISHED])]
     for start in range(0, len(rest), _MOST_MANAGED):
         more = _on_versions(actions, rest[start : start + _MOST_MANAGED])
-        iam.ManagedPolicy(
-            scope, f"{construct_id}From{start + _MOST_INLINE}", statements=[more], roles=[role_of(function)]
-        )
+        iam.ManagedPolicy(scope, f"{construct_id}From{start + _FIRST_ID}", statements=[more], roles=[role_of(function)])
     return attach(scope, construct_id, function, [*allowed, *statements])
 
 
@@ -152,6 +153,12 @@ def table_statements(
     yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
     if table.encryption_key is not None:
         yield key_statement(table.encryption_key, WRITING_ITEMS, through="dynamodb")
+
+
+def list_statement(index_arn: str, partitions: str) -> iam.PolicyStatement:
+    """Return permission to list the executions in index partitions with the prefix `partitions`."""
+    condition = partition_condition([partitions])
+    return iam.PolicyStatement(actions=["dynamodb:Query"], resources=[index_arn], conditions=condition)
 
 
 def definition_statements(

@@ -2,8 +2,9 @@
 
 1: Prepare, Wait, Count (retried after a delay), Cut, a Map of Work, Ask (with a task token), End.
 2: Insert between Count and Cut and Extra in the Map; another Wait; no Retry.
-3: Another order of the states, Cut renamed, a Map of one other state; nobody is asked.
-4: Neither the Wait, and with it the timer queue, nor Count and Work: these functions leave the stack.
+3: Another order of the states, Cut renamed, a Map of one other state; no token, but an activity for one execution.
+4: Neither the Wait, and with it timer queue and schedules, nor the activity, nor Count and Work: these functions leave
+   the stack. Extra's function is replaced by More's.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ FUNCTIONS: Mapping[str, str] = {
     "Cut": "cut",
     "Work": "work",
     "Extra": "work",
+    "More": "work",
     "Ask": "ask",
     "End": "end",
 }
@@ -26,13 +28,19 @@ TRAILS: Mapping[int, list[str]] = {
     1: ["Prepare", "Count", "Cut", *["Work"] * ITEMS, "Ask", "End"],
     2: ["Prepare", "Count", "Insert", "Cut", *["Work", "Extra"] * ITEMS, "Ask", "End"],
     3: ["Prepare", "Insert", "Slice", *["Extra"] * ITEMS, "Ask", "Count", "End"],
-    4: ["Prepare", "Insert", "Slice", *["Extra"] * ITEMS, "Ask", "End"],
+    4: ["Prepare", "Insert", "Slice", *["More"] * ITEMS, "Ask", "End"],
 }
 """The states that an execution passes from its start to its end, by definition."""
 
 
 LAST = 4
 """Definition with which functions leave the stack."""
+
+LEAVING = ("Count", "Extra", "Work")
+"""Keys of these functions."""
+
+REVIEW = "Review"
+"""The activity of the third definition, for executions of which the name ends so."""
 
 
 def definition_of(number: int) -> dict[str, Any]:
@@ -64,13 +72,14 @@ def _second() -> dict[str, Any]:
 
 def _third() -> dict[str, Any]:
     return {
-        "Wait": {"Type": "Wait", "Seconds": 1, "Next": "Insert"},
+        "Wait": {"Type": "Wait", "SecondsPath": "$.wait_s", "Next": "Insert"},
         "Insert": _task("Insert", "Slice"),
         "Slice": {**_task("Slice", "Each"), "Resource": "Cut"},
         "Each": _each({"Extra": _task("Extra")}, "Extra"),
         "Ask": _task("Ask", "Count"),
         "Count": _task("Count", "Last"),
-        "Last": {"Type": "Choice", "Choices": [_never("Work")], "Default": "End"},
+        "Last": {"Type": "Choice", "Choices": [_never("Work"), _reviewed()], "Default": "End"},
+        REVIEW: {"Type": "Task", "Resource": f"arn:aws:states:::activity:{REVIEW}", "Next": "End"},
         "Work": _task("Work", "End"),
     }
 
@@ -80,7 +89,7 @@ def _fourth() -> dict[str, Any]:
         "Prepare": _task("Prepare", "Insert"),
         "Insert": _task("Insert", "Slice"),
         "Slice": {**_task("Slice", "Each"), "Resource": "Cut"},
-        "Each": _each({"Extra": _task("Extra")}, "Extra"),
+        "Each": _each({"More": _task("More")}, "More"),
         "Ask": _task("Ask", "End"),
     }
 
@@ -103,6 +112,10 @@ def _each(states: dict[str, Any], start: str) -> dict[str, Any]:
 
 def _retry() -> dict[str, Any]:
     return {"ErrorEquals": ["Once"], "IntervalSeconds": 1, "MaxAttempts": 1}
+
+
+def _reviewed() -> dict[str, Any]:
+    return {"Variable": "$.name", "StringMatches": f"*-{REVIEW}", "Next": REVIEW}
 
 
 def _never(then: str) -> dict[str, Any]:

@@ -5,16 +5,21 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from tests.e2e.stranded.definitions import FUNCTIONS, LAST, definition_of
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from tests.e2e.stranded.definitions import FUNCTIONS, LAST, LEAVING, REVIEW, definition_of
+from unum_constructs import Definition, Keep, OnRemoved, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 
 
 class Stranded(Stack):
-    """A workflow whose definition changes; its functions stay until the last definition."""
+    """A workflow whose definition changes; its functions stay until the last definition.
 
-    def __init__(self, scope: Construct, construct_id: str, *, definition: int) -> None:
+    With `keeps`, the last one keeps what it would remove; with `forces`, it does not ask.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, definition: int, keeps: bool = False, forces: bool = False
+    ) -> None:
         super().__init__(scope, construct_id)
         self._notes = dynamodb.Table(
             self,
@@ -25,10 +30,21 @@ class Stranded(Stack):
         )
         text = definition_of(definition)
         used = {key for key in FUNCTIONS if f"'{key}'" in str(text)}
-        kept = FUNCTIONS if definition < LAST else used
-        functions = {key: self._function(key, FUNCTIONS[key]) for key in kept}
-        named = {key: functions[key] for key in kept if key in used}
-        UnumWorkflow(self, "Workflow", definition=Definition.from_asl(text), functions=named)
+        kept = LEAVING if keeps else ()
+        in_stack = {key for key in FUNCTIONS if key in used or key in kept or (definition < LAST and key != "More")}
+        functions = {key: self._function(key, FUNCTIONS[key]) for key in FUNCTIONS if key in in_stack}
+        # The second definition alone has no long Wait, and executions of the first may have one.
+        keep = Keep(
+            functions={key: functions[key] for key in kept}, activities=[REVIEW] if keeps else [], schedules=True
+        )
+        UnumWorkflow(
+            self,
+            "Workflow",
+            definition=Definition.from_asl(text),
+            functions={key: functions[key] for key in FUNCTIONS if key in used},
+            keep=keep if keeps or definition == 2 else None,
+            on_removed=OnRemoved.FAIL_EXECUTIONS if forces else None,
+        )
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
     def _function(self, key: str, handler: str) -> UnumFunction:

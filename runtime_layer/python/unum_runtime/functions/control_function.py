@@ -1,13 +1,16 @@
 """Control function: the Lambda handler for what operators ask of executions.
 
 Each kind of requests has an alias of its own, see `unum_runtime.protocol.control.doors`. A version takes requests of
-every kind, but IAM lets nobody invoke it except the function itself, which continues long work there.
+every kind, but IAM lets nobody invoke it except the function itself, which continues long work there. Deployments alone
+invoke the function without a qualifier, see `unum_runtime.functions.deployment_guard`.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from unum_runtime.functions import control_requests
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.function_versions import function_of
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control.doors import TAKEN, door_for, door_of
@@ -16,10 +19,10 @@ from unum_runtime.protocol.requests.start_alias import refusal
 
 
 def handle(event: Json, context: Any) -> Json:
-    """Carry out a control request.
+    """Carry out a control request, or answer CloudFormation.
 
     Args:
-        event: a request.
+        event: a request of an operator, or of CloudFormation for the deployment guard.
         context: Lambda's context object.
 
     Returns:
@@ -28,9 +31,20 @@ def handle(event: Json, context: Any) -> Json:
     Raises:
         UnumError: the result is unknown; the caller must repeat the request.
     """
+    if _is_of_cloudformation(event, context):
+        from unum_runtime.functions import deployment_guard  # noqa: PLC0415 - at deployments that change parts
+
+        deployment_guard.answer(event, context)
+        return None
     *_, qualifier = context.invoked_function_arn.split(":")
     refused = None if qualifier.isdecimal() else _refusal(event, qualifier)
     return control_requests.answer(event, context) if refused is None else refused
+
+
+def _is_of_cloudformation(event: Json, context: Any) -> bool:
+    """Return True for a request for the custom resource, which nobody can send through an alias or to a version."""
+    is_request = isinstance(event, Mapping) and {"RequestType", "ResponseURL"} <= event.keys()
+    return is_request and function_of(context.invoked_function_arn) == context.invoked_function_arn
 
 
 def _refusal(event: Json, alias: str) -> Json:
