@@ -137,7 +137,7 @@ def nudges_what_has_committed(patch: pytest.MonkeyPatch) -> None:
 
     def all_again(self: Any, index: int, last: Any) -> Any:
         yield from begun(self, index, last)
-        yield pending.missing_after(self.rt, branch(self.opened, index), 0)
+        yield pending.missing_after(self.rt, branch(self.opened.opening, index), 0)
 
     begun = pending._Survey._begun
     patch.setattr(pending._Survey, "_begun", all_again)
@@ -145,4 +145,4 @@ def nudges_what_has_committed(patch: pytest.MonkeyPatch) -> None:
 
 def nudges_without_counting(patch: pytest.MonkeyPatch) -> None:
     """Branches that have ended are not counted once more."""
-    patch.setattr(nudge, "_settle", lambda *_: [])
+    patch.setattr(nudge, "_is_complete", lambda *_: False)

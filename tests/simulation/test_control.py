@@ -21,6 +21,7 @@ REDRIVE_AND_CRASH = Faults(crashes=1, duplicates=0, redrives=1)
 REDRIVES = Faults(crashes=0, duplicates=0, redrives=2)
 STOP_AND_REDRIVE = Faults(crashes=0, duplicates=0, stops=1, redrives=1)
 STOP_REDRIVE_AND_THROTTLE = Faults(crashes=0, duplicates=0, throttles=1, stops=1, redrives=1)
+STOP_REDRIVE_AND_FAULTS = Faults(crashes=1, duplicates=0, throttles=2, stops=1, redrives=1)
 STOPS_AND_REDRIVES = Faults(crashes=1, duplicates=1, stops=2, redrives=3, concurrency=3)
 HARSH = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 MAX_STATES = 1_000
@@ -96,7 +97,7 @@ def test_what_was_redriven_succeeds(graph: str) -> None:
         (control_scenarios.carries_after_the_commit, FAILING["branch"], REDRIVE_AND_CRASH, Invariant.NO_RERUN),
         (control_scenarios.carries_nothing, FAILING["branch"], REDRIVE, Invariant.NO_RERUN),
         (control_scenarios.nudges_what_has_committed, UNGUARDED, NUDGE, Invariant.NO_RERUN),
-        (control_scenarios.redrives_once, IN_PLACE, STOP_REDRIVE_AND_THROTTLE, Invariant.NO_LOST_WORK),
+        (control_scenarios.redrives_once, IN_PLACE, STOP_REDRIVE_AND_FAULTS, Invariant.NO_LOST_WORK),
         (control_scenarios.redrives_at_once, RECOVERING["wait before a task"], STOP_AND_REDRIVE, Invariant.CONSISTENT),
         (control_scenarios.redrives_at_once, RECOVERING["wait at the end"], STOP_AND_REDRIVE, Invariant.CONSISTENT),
     ],

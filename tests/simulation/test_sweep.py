@@ -61,8 +61,8 @@ def leaves_jobs_alone(patch: pytest.MonkeyPatch) -> None:
 
 def sends_none(patch: pytest.MonkeyPatch) -> None:
     """The first of those that are lost is never sent."""
-    gaps = nudge._gaps
-    patch.setattr(nudge, "_gaps", lambda rt, name, silent_ms: gaps(rt, name, silent_ms)[1:])
+    taking = nudge._Search.take
+    patch.setattr(nudge._Search, "take", lambda search, pending: taking(search, pending[1:]))
 
 
 @pytest.mark.parametrize(

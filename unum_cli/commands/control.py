@@ -93,9 +93,9 @@ def _errors(options: argparse.Namespace) -> Mapping[str, str]:
 def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Namespace) -> None:
     if options.json:
         missing = [_to_json(each) | _error(errors, each) for each in waits.missing]
-        print_json({"count": waits.count, "missing": missing})
+        print_json({"count": waits.count, "missing": missing, "is_done": waits.is_done})
         return
-    if not waits.count:
+    if not waits.count and waits.is_done:
         print(f"{options.execution} waits for nothing: it has ended")
     for each in waits.missing:
         print(f"{each.state}{list(each.index) or ''}  {each.invocation}")
@@ -108,6 +108,8 @@ def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Name
     # The control function lists the first ones only; an answer of Lambda has at most 6 MB.
     if waits.count > len(waits.missing):
         print(f"and {waits.count - len(waits.missing)} more")
+    if not waits.is_done:
+        print("the time did not suffice for all branches; a nudge continues by itself")
 
 
 def _until(missing: Missing) -> str:

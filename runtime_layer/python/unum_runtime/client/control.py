@@ -73,12 +73,14 @@ class Waits:
     """Missing commits of an execution.
 
     Attributes:
-        count: number of missing commits; 0 for an ended execution.
+        count: number of missing commits that were found; 0 for an ended execution.
         missing: first missing commits.
+        is_done: False if the time did not suffice for all branches; a nudge then continues by itself.
     """
 
     count: int
     missing: tuple[Missing, ...]
+    is_done: bool = True
 
 
 class Redriven(datetime):
@@ -294,7 +296,11 @@ def checked_on(on: On | str | None) -> On | None:
 
 
 def _parse_waits(answer: Json) -> Waits:
-    return Waits(count=answer["count"], missing=tuple(map(_parse_missing, answer["missing"])))
+    return Waits(
+        count=answer["count"],
+        missing=tuple(map(_parse_missing, answer["missing"])),
+        is_done=answer.get("is_done", True),
+    )
 
 
 def _parse_missing(line: Json) -> Missing:

@@ -179,7 +179,7 @@ def _perform(
     if request.control is not Control.WHY:  # the others continue or begin an execution on this version
         keep_definition(rt)
     found = operator_requests.answer(replace(rt, concurrently=_at_once), request, began, old)
-    if found.get(operator_requests.IS_DONE) is False:
+    if found.get(operator_requests.IS_DONE) is False and request.control is not Control.WHY:
         rt.log("left to another delivery", control=request.control, execution=request.execution)
         # At this version, which reports failures, and where only this function's role may send requests.
         own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"

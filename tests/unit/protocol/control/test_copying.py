@@ -15,7 +15,7 @@ from unum_runtime.errors import ExecutionNotRedrivable, TimeIsShort
 from unum_runtime.model.checkpoint import Began, Item, Status
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.naming import SHARD_SIZE, Key
-from unum_runtime.protocol.control import copying, forking, redrive_fan_out, versions
+from unum_runtime.protocol.control import copying, versions
 from unum_runtime.protocol.control import redrive as redrive_module
 from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.redrive import redrive
@@ -157,10 +157,10 @@ def test_a_resumed_redrive_makes_what_is_left_and_at_most_a_part() -> None:
         redrive(platform.runtime(), "e")
     there = first.calls["create"]
     assert there > 600
+    shards = -(-WIDTH // SHARD_SIZE)
     platform.store = rest = CutStore(platform.memory)
     redrive(platform.runtime(), "e")
-    assert rest.calls["create"] <= WIDTH - there + 3
-    shards = -(-WIDTH // SHARD_SIZE)
+    assert rest.calls["create"] <= WIDTH - there + 3 + 3 * shards, "a cursor for each part of three walks"
     assert rest.calls["query"] <= 6 * shards, "what is there costs no reading"
     assert rest.calls["add"] <= 2 * shards, "a shard of ended branches is one write"
 
@@ -179,7 +179,7 @@ def test_each_delivery_without_time_does_one_part(make: Callable[..., Platform],
             assert left < 20
         else:
             break
-    assert left == (5 if make is wide else 2), "of the inner scopes, only the failed one has copies"
+    assert left == 3 * (4 if make is wide else 1), "three walks, and each delivery goes on with the next one"
     deliver_all(platform)
     platform.options["remaining_ms"] = lambda: 900_000
     assert platform.calls["B"] == 1
@@ -228,17 +228,8 @@ def test_two_versions_never_copy_for_one_redrive() -> None:
 
 
 def from_the_first(patch: pytest.MonkeyPatch) -> None:
-    """Copies begin at the first branch again and look at nothing."""
-    patch.setattr(redrive_fan_out, "parts_left", lambda _rt, scope: range(scope.shards))
-    patch.setattr(forking, "parts_left", lambda _rt, scope: range(scope.shards))
+    """Copies begin at the first branch of a part again and look at nothing."""
     patch.setattr(copying, "of_shard", lambda *_: iter(()))
-
-
-def from_the_last_part(patch: pytest.MonkeyPatch) -> None:
-    """The part in which a delivery died counts as complete."""
-    found = copying.parts_left
-    for module in (redrive_fan_out, forking):
-        patch.setattr(module, "parts_left", lambda rt, scope: found(rt, scope)[bool(found(rt, scope).start) :])
 
 
 def committed_first(patch: pytest.MonkeyPatch) -> None:
@@ -246,7 +237,7 @@ def committed_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(redrive_module, "carry", lambda *_: None)
 
 
-@pytest.mark.parametrize("mistake", [from_the_first, from_the_last_part, committed_first])
+@pytest.mark.parametrize("mistake", [from_the_first, committed_first])
 def test_a_mistake_is_found(mistake: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     mistake(monkeypatch)
     with pytest.raises(AssertionError):  # noqa: PT012 - which test finds it differs

@@ -10,7 +10,7 @@ from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, N
 from unum_runtime.model.checkpoint import Began, Checkpoint, ForkOrigin, Phase, Success, read_start_record, start_record
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol.control.forking import first_step, kept_steps
-from unum_runtime.protocol.control.nudge import nudge
+from unum_runtime.protocol.control.nudge import nudge_whole
 from unum_runtime.protocol.delivery.commit import create
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.history.timeline import from_start
@@ -72,7 +72,7 @@ def fork(rt: Runtime, request: ForkRequest, began: Began | None = None) -> Execu
             f"execution {request.name!r} of workflow {rt.workflow.name!r} is another: use another name"
         )
     # The nudge finishes the fork. No event was sent for its copies, so it then sends the first one.
-    nudge(rt, request.name)
+    nudge_whole(rt, request.name)
     return record.name.execution
 
 

@@ -5,6 +5,8 @@ again, a nudge, or the sweep. Until the first own step is committed, nothing pla
 are incomplete, and the start record would lead to the workflow's first state.
 """
 
+from collections.abc import Mapping
+
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import (
     ExecutionAlreadyExists,
@@ -16,9 +18,10 @@ from unum_runtime.errors import (
     RefusedDelivery,
 )
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, ForkOrigin
-from unum_runtime.model.naming import Execution, Name, Scope
-from unum_runtime.protocol.control.copying import copy_branches, leave_rest_if_short, parts_left
+from unum_runtime.model.naming import SHARD_SIZE, Execution, Name, Scope
+from unum_runtime.protocol.control.copying import copy_branches
 from unum_runtime.protocol.control.entry import Entry, commit_step, entered, entering
+from unum_runtime.protocol.control.walk import Tally, Trip, leave_rest_if_short, walk
 from unum_runtime.protocol.delivery.commit import draft, limit_outcome
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.history.timeline import branches_of_shard, from_start, top_level
@@ -55,8 +58,9 @@ def finish(rt: Runtime, record: Checkpoint, origin: ForkOrigin) -> None:
             "another execution has its name"
         )
     execution, kept = record.name.execution, kept_steps(steps, origin)
-    first = first_step(rt, Name(execution, (), origin.step), kept[-1], origin)
     _copy(rt, kept[1:], execution)
+    # Last, because it may read all results of a fan-out, and a delivery that only copies needs none of them.
+    first = first_step(rt, Name(execution, (), origin.step), kept[-1], origin)
     if commit_step(rt, replace(first, began=record.began)).is_stop:
         raise _stopped(rt, execution)
 
@@ -145,13 +149,37 @@ def _copy(rt: Runtime, steps: list[Checkpoint], execution: Execution) -> None:
 
 
 def _copy_scope(rt: Runtime, scope: Scope, execution: Execution) -> None:
-    target = replace(scope, execution=execution)
-    for shard in parts_left(rt, target):
-        branches = branches_of_shard(rt.store, rt.workflow.name, scope, shard)
-        copies = [[_copy_of(rt, step, execution) for step in steps] for steps in branches]
-        copy_branches(rt, target, shard, copies, _commit)
-        for inner in (step.opens for steps in branches for step in steps if step.opens is not None):
-            _copy_scope(rt, inner, execution)
+    """Copy the commits in `scope` and in the scopes inside it."""
+    purpose = f"fork.{scope.iteration}.{scope.generation}.{rt.workflow.digest}"
+    walk(rt, _Copying(rt, execution), scope, Trip(execution, purpose, is_once=True))
+
+
+class _Copying:
+    """A walk that copies the commits of each part of the original's scopes."""
+
+    def __init__(self, rt: Runtime, execution: Execution) -> None:
+        self._rt, self._execution = rt, execution
+
+    def scope(self, node: Scope) -> Scope:
+        """See `Tree.scope`."""
+        return node
+
+    def visit(self, node: Scope, shard: int, *, is_done: bool) -> tuple[Tally, Mapping[int, Scope]]:
+        """See `Tree.visit`."""
+        rt, target = self._rt, replace(node, execution=self._execution)
+        branches = branches_of_shard(rt.store, rt.workflow.name, node, shard)
+        if not is_done:
+            copies = [[_copy_of(rt, step, self._execution) for step in steps] for steps in branches]
+            copy_branches(rt, target, shard, copies, _commit)
+        return Tally(), {_place(step): step.opens for steps in branches for step in steps if step.opens is not None}
+
+    def leave(self, node: Scope, tally: Tally) -> None:
+        """See `Tree.leave`."""
+
+
+def _place(step: Checkpoint) -> int:
+    """Return the place of the scope that `step` opened among those of its part: a branch may open several."""
+    return step.name.frames[-1].index % SHARD_SIZE * 10**9 + step.name.step
 
 
 def _commit(rt: Runtime, copy: Checkpoint) -> bool:

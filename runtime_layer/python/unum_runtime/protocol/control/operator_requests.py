@@ -13,7 +13,7 @@ from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import NAME_RULE, is_name
 from unum_runtime.protocol.control.fork import ForkRequest, fork, found
-from unum_runtime.protocol.control.nudge import missing, nudge
+from unum_runtime.protocol.control.nudge import Pending, missing, nudge
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.versions import RunsOn
@@ -30,9 +30,6 @@ SILENT = "silent_ms"
 
 IS_DONE = "is_done"
 """Field of an answer: False if the rest of the request is left to another delivery of it."""
-
-MOST_SHOWN = 100
-"""Pending commits listed in an answer; further ones are only counted."""
 
 
 class ValidationException(ClientError):
@@ -160,7 +157,7 @@ def answer(rt: Runtime, asked: Request, began: Began | None, old: Workflow | Non
     """
     match asked:
         case Request(control=Control.NUDGE):
-            return _nudged(rt, asked)
+            return _shown(nudge(rt, asked.execution, silent_ms=asked.silent_ms))
         case Request(control=Control.WHY):
             return _shown(missing(rt, asked.execution, silent_ms=asked.silent_ms))
         case Request(control=Control.REDRIVE):
@@ -171,13 +168,6 @@ def answer(rt: Runtime, asked: Request, began: Began | None, old: Workflow | Non
         case Request(fork=ForkRequest() as forked):
             return _forked(rt, forked, began)
     raise ValidationException(f"control: this version cannot {asked.control}")
-
-
-def _nudged(rt: Runtime, asked: Request) -> dict[str, Json]:
-    try:
-        return _shown(nudge(rt, asked.execution, silent_ms=asked.silent_ms))
-    except TimeIsShort:
-        return {**_shown(missing(rt, asked.execution)), IS_DONE: False}
 
 
 def _redriven(rt: Runtime, asked: Request, began: Began | None, old: Workflow | None) -> dict[str, Json]:
@@ -235,8 +225,9 @@ def _fork_request(execution: str, event: Mapping[str, Json]) -> ForkRequest:
     )
 
 
-def _shown(waits: list[Missing]) -> dict[str, Json]:
-    return {"count": len(waits), "missing": [_line(each) for each in waits[:MOST_SHOWN]]}
+def _shown(waits: Pending) -> dict[str, Json]:
+    shown = {"count": waits.total, "missing": [_line(each) for each in waits]}
+    return shown if waits.is_done else {**shown, IS_DONE: False}
 
 
 def _line(each: Missing) -> Json:

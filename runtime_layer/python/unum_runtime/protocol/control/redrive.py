@@ -17,7 +17,7 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control.compatibility import check_steps, planned_anew
 from unum_runtime.protocol.control.entry import Entry, commit_step, entered, entering, planned
 from unum_runtime.protocol.control.forking import unfinished
-from unum_runtime.protocol.control.nudge import nudge, own_steps
+from unum_runtime.protocol.control.nudge import nudge_whole, own_steps
 from unum_runtime.protocol.control.redrive_fan_out import carry, pure_failure, runs_again, same_size, still_fails
 from unum_runtime.protocol.control.versions import pin, pinned
 from unum_runtime.protocol.history.timeline import redrives
@@ -45,12 +45,12 @@ def redrive(rt: Runtime, execution_name: str, began: Began | None = None, old: W
         ExecutionNotRedrivable: the execution did not fail, its time is over, no part of it could run again, or the IR
             of `rt` cannot continue what was committed under `old`.
         NotOurEvent: the execution runs on another version.
-        TimeIsShort: some copies are left; redrive again.
+        TimeIsShort: some branches are left to check, copy or send; redrive again.
         UnumError: a service did not answer; redrive again.
     """
     steps = own_steps(rt, execution_name, old)
     redriven = under_way(steps) or _begin_again(rt, old or rt.workflow, steps, began)
-    nudge(rt, execution_name)
+    nudge_whole(rt, execution_name)
     return redriven.committed_ms
 
 

@@ -1,7 +1,7 @@
 """Redrive of a fan-out: copy branch outcomes into a replacement scope.
 
 Each branch keeps every step that it committed before its failure. The copies are created if absent, before the commit
-that opens the new scope. A redrive may therefore die in between, or run twice, without harm; see `copying`.
+that opens the new scope. A redrive may therefore die in between, or run twice, without harm; see `walk`.
 """
 
 from collections.abc import Mapping
@@ -10,10 +10,11 @@ from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
 from unum_runtime.model.ir import Json, Work, Workflow
-from unum_runtime.model.naming import SHARD_SIZE, Frames, checkpoint_key
+from unum_runtime.model.naming import SHARD_SIZE, Frames, Scope, checkpoint_key
 from unum_runtime.protocol.control.compatibility import check_steps, planned_anew
-from unum_runtime.protocol.control.copying import copy_branches, parts_left
+from unum_runtime.protocol.control.copying import copy_branches
 from unum_runtime.protocol.control.entry import planned
+from unum_runtime.protocol.control.walk import Tally, Trip, walk
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
 from unum_runtime.protocol.history.timeline import branches_of_shard, tolerates_failures
 from unum_runtime.protocol.planning.evaluation import of_execution
@@ -28,13 +29,11 @@ class Kept:
     Attributes:
         steps: its commits under new names, in order.
         inside: the scope that the last of them opened and its replacement; None without one.
-        failed_inside: True if the branch failed because of that scope.
         is_over: True if no part of the branch runs again.
     """
 
     steps: tuple[Checkpoint, ...]
-    inside: tuple[OpenScope, OpenScope] | None
-    failed_inside: bool
+    inside: "_Pair | None"
     is_over: bool
 
 
@@ -43,14 +42,9 @@ def runs_again(rt: Runtime, old: Workflow, before: OpenScope, after: OpenScope) 
 
     Raises:
         ExecutionNotRedrivable: a part of it would fail again, or cannot continue on this version.
+        TimeIsShort: some branches are left; call it again.
     """
-    # No short circuit: every branch may be a reason to refuse.
-    again = [
-        _runs_again(rt, old, kept)
-        for shard in range(before.scope.shards)
-        for kept in _kept_in(rt, old, before, after, shard)
-    ]
-    return any(again)
+    return walk(rt, _Checking(rt, old), _Pair(before, after), _trip(rt, "check", after)).branches > 0
 
 
 def carry(rt: Runtime, old: Workflow, before: OpenScope, after: OpenScope) -> None:
@@ -60,12 +54,80 @@ def carry(rt: Runtime, old: Workflow, before: OpenScope, after: OpenScope) -> No
         TimeIsShort: some steps are left; call it again.
         StoreError: some steps may not have been copied; call it again.
     """
-    for shard in parts_left(rt, after.scope):
-        kept = _kept_in(rt, old, before, after, shard)
-        is_copied = copy_branches(rt, after.scope, shard, [each.steps for each in kept], copy)
-        for inside in (each.inside for each, is_done in zip(kept, is_copied, strict=True) if is_done):
-            if inside is not None:
-                carry(rt, old, *inside)
+    walk(rt, _Carrying(rt, old), _Pair(before, after), _trip(rt, "copy", after))
+
+
+def _trip(rt: Runtime, purpose: str, after: OpenScope) -> Trip:
+    scope = after.scope
+    # What one version has checked or copied says nothing about another.
+    return Trip(scope.execution, f"{purpose}.{scope.iteration}.{scope.generation}.{rt.workflow.digest}", is_once=True)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A scope and its replacement.
+
+    Attributes:
+        before: the scope.
+        after: its replacement.
+        has_failed: True if the branch around failed because of the scope.
+    """
+
+    before: OpenScope
+    after: OpenScope
+    has_failed: bool = False
+
+
+class _Keeping:
+    """A walk through scopes and their replacements."""
+
+    def __init__(self, rt: Runtime, old: Workflow) -> None:
+        self._rt, self._old = rt, old
+
+    def scope(self, node: _Pair) -> Scope:
+        """See `Tree.scope`."""
+        return node.after.scope
+
+    def leave(self, node: _Pair, tally: Tally) -> None:
+        """See `Tree.leave`."""
+
+    def _kept(self, node: _Pair, shard: int) -> dict[int, Kept]:
+        """Return what each branch of one shard keeps."""
+        rt, first = self._rt, shard * SHARD_SIZE
+        sequences = branches_of_shard(rt.store, rt.workflow.name, node.before.scope, shard)
+        return {
+            index: _kept(rt, self._old, node.before, index, sequence, node.after)
+            for index, sequence in enumerate(sequences, first)
+        }
+
+
+class _Checking(_Keeping):
+    """A walk that counts the branches that run again, and raises if one of them cannot."""
+
+    def visit(self, node: _Pair, shard: int, *, is_done: bool) -> tuple[Tally, Mapping[int, _Pair]]:  # noqa: ARG002
+        """See `Tree.visit`."""
+        kept = self._kept(node, shard)
+        return Tally(sum(not each.is_over for each in kept.values())), _inside(kept)
+
+    def leave(self, node: _Pair, tally: Tally) -> None:
+        """Raise ExecutionNotRedrivable if the scope failed and none of its branches runs again."""
+        if node.has_failed and not tally.branches:
+            raise still_fails(node.before)
+
+
+class _Carrying(_Keeping):
+    """A walk that copies what branches keep."""
+
+    def visit(self, node: _Pair, shard: int, *, is_done: bool) -> tuple[Tally, Mapping[int, _Pair]]:  # noqa: ARG002
+        """See `Tree.visit`."""
+        kept = self._kept(node, shard)
+        is_copied = copy_branches(self._rt, node.after.scope, shard, [each.steps for each in kept.values()], copy)
+        return Tally(), _inside({index: kept[index] for index, is_own in zip(kept, is_copied, strict=True) if is_own})
+
+
+def _inside(kept: Mapping[int, Kept]) -> dict[int, _Pair]:
+    """Return the scopes inside branches, with their replacements."""
+    return {index: each.inside for index, each in kept.items() if each.inside is not None}
 
 
 def pure_failure(workflow: Workflow, before: Effect, last: Checkpoint) -> bool:
@@ -105,14 +167,6 @@ def same_size(before: OpenScope, after: Effect) -> OpenScope:
     raise ExecutionNotRedrivable(f"state {state!r}: had {size} branches, and would have others now: fork at it instead")
 
 
-def _kept_in(rt: Runtime, old: Workflow, before: OpenScope, after: OpenScope, shard: int) -> list[Kept]:
-    """Return what the branches of one shard keep."""
-    sequences = branches_of_shard(rt.store, rt.workflow.name, before.scope, shard)
-    return [
-        _kept(rt, old, before, index, sequence, after) for index, sequence in enumerate(sequences, shard * SHARD_SIZE)
-    ]
-
-
 def _kept(
     rt: Runtime, old: Workflow, opened: OpenScope, index: int, sequence: list[Checkpoint], after: OpenScope
 ) -> Kept:
@@ -125,11 +179,11 @@ def _kept(
     steps = _renamed_all(rt, sequence, after.scope.branch(index), of_execution(after.arrival.evaluation.variables))
     if not isinstance(effect, OpenScope):
         ahead = effect if old is rt.workflow or not steps else planned_anew(rt.workflow, steps[-1])
-        return Kept(steps, None, failed_inside=False, is_over=isinstance(ahead, CompleteBranch | BranchFailed))
+        return Kept(steps, None, is_over=isinstance(ahead, CompleteBranch | BranchFailed))
     again = same_size(effect, planned_anew(rt.workflow, steps[-1]))
     # Inner scopes have the new frames and generation, so their copies need the new scope in `opens`.
     steps = (*steps[:-1], replace(steps[-1], opens=again.scope))
-    return Kept(steps, (effect, again), failed_inside=failed_in == again.scope.state, is_over=False)
+    return Kept(steps, _Pair(effect, again, has_failed=failed_in == again.scope.state), is_over=False)
 
 
 def _may_succeed(old: Workflow, opened: OpenScope, index: int, sequence: list[Checkpoint], failure: Failure) -> bool:
@@ -147,14 +201,6 @@ def _may_succeed(old: Workflow, opened: OpenScope, index: int, sequence: list[Ch
         f"branch {index} of {opened.scope.state!r} failed after {sequence[-1].state!r}, by no user code, with "
         f"{failure.error}: it would again, so fork at a state before {opened.scope.state!r}, or with another input"
     )
-
-
-def _runs_again(rt: Runtime, old: Workflow, kept: Kept) -> bool:
-    if kept.is_over:
-        return False
-    if kept.inside is not None and not runs_again(rt, old, *kept.inside) and kept.failed_inside:
-        raise still_fails(kept.inside[0])
-    return True
 
 
 def _renamed_all(

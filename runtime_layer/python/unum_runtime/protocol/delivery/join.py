@@ -3,7 +3,7 @@
 `unum_runtime.protocol.fanout.completion` decides that a scope is complete.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory
@@ -14,7 +14,7 @@ from unum_runtime.model.naming import SHARD_SIZE, Name, Scope, place_in_shard, s
 from unum_runtime.model.pack import unpacked
 from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
-from unum_runtime.protocol.fanout.completion import add_completed, add_completed_again, add_failed
+from unum_runtime.protocol.fanout.completion import add_completed, add_failed
 from unum_runtime.protocol.fanout.lanes import next_in_lane, read_origin
 from unum_runtime.protocol.planning.advance import by_branch, exceeded, join, too_many_failed
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
@@ -34,14 +34,6 @@ def complete(rt: Runtime, effect: CompleteBranch | BranchFailed, delivery: Deliv
         return [continue_scope(rt, scope)]
     # Read the next branch only now: a check before the addition would be older than the start that relies on it.
     return _next_branch(rt, scope, index, delivery)
-
-
-def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invoke | Commit]:
-    """Repeat completion-set additions for branches `ended`, in ascending order; return a complete scope's continuation.
-
-    Branches that wait under MaxConcurrency are not started: the caller knows which of them have begun.
-    """
-    return [continue_scope(rt, scope)] if add_completed_again(rt, scope, ended) else []
 
 
 def fail(rt: Runtime, effect: BranchFailed, delivery: DeliveryState) -> list[Invoke | Commit]:

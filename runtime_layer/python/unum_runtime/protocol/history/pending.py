@@ -6,21 +6,18 @@ as harmless as a late delivery of its event.
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import TypeAlias
 
 from unum_runtime.cold_start.records import dataclass, field, replace
-from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
-from unum_runtime.model.ir import Json, Map, Pattern, Task
-from unum_runtime.model.naming import Name, Scope
-from unum_runtime.protocol.history.timeline import branches, frees_lane
+from unum_runtime.model.ir import FanOut, Json, Map, Pattern, Task
+from unum_runtime.model.naming import SHARD_SIZE, Name, Scope
+from unum_runtime.protocol.history.timeline import branches_of_shard, frees_lane
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
     CompleteBranch,
     Effect,
-    Finish,
     Invoke,
     JoinNeighbour,
     OpenScope,
@@ -91,7 +88,7 @@ class Missing:
     waits_for: WaitsFor
     until_ms: int | None = None
     job: Json = None
-    effect: "Effect | EndedBranches | Resend"
+    effect: "Effect | EndedBranches | Complete | Resend"
 
     @property
     def due_ms(self) -> int:
@@ -102,100 +99,186 @@ class Missing:
         return self.since_ms
 
 
-Gap: TypeAlias = Missing | EndedBranches
-"""A step that may have been lost: a commit, or the entry of ended branches in a completion set."""
+@dataclass(frozen=True)
+class Complete:
+    """A scope all of whose branches have ended; its continuation is pending."""
+
+    scope: Scope
 
 
-def gaps(rt: Runtime, last: Checkpoint) -> Iterator[Gap]:
-    """Yield continuations of `last`, the last commit of a branch or the top level, that may be lost.
+@dataclass(frozen=True)
+class Opened:
+    """A fan-out to look for pending commits in.
+
+    Attributes:
+        opening: the effect that opens it.
+        since_ms: time of the commit before it, in milliseconds since 1970.
+    """
+
+    opening: OpenScope
+    since_ms: int
+
+    @property
+    def scope(self) -> Scope:
+        """Scope of the fan-out."""
+        return self.opening.scope
+
+    @property
+    def needed(self) -> int:
+        """Number of branches that complete the scope."""
+        return self.opening.arrival.state.quorum or self.scope.size
+
+
+@dataclass(frozen=True)
+class Part:
+    """Pending commits in one shard of a scope.
+
+    Attributes:
+        missing: pending commits of branches; only that of the scope if this part alone decides it.
+        ended: ended branches of the part.
+        is_decided: True if the part alone completes or fails the scope.
+        latest_ms: latest end of a branch, in milliseconds since 1970.
+        inside: fan-outs that branches have opened, by branch.
+    """
+
+    missing: list[Missing]
+    ended: EndedBranches
+    is_decided: bool
+    latest_ms: int
+    inside: dict[int, Opened]
+
+
+def pending_after(rt: Runtime, last: Checkpoint) -> "Missing | Opened | None":
+    """Return what may be lost after `last`, the last commit of a branch or the top level; None after its end.
 
     Args:
         rt: a runtime of the execution's version.
-        last: the last commit; if its outcome is collected, the continuation is committed and nothing is pending.
+        last: the last commit.
+
+    Raises:
+        RefusedDelivery: its outcome is collected, so the continuation is committed and nothing is pending.
     """
-    try:
-        yield from _after(rt, last, plan(rt.workflow, last))
-    except RefusedDelivery as refused:
-        rt.log("refused", reason=str(refused))
+    return _after(rt, plan(rt.workflow, last), last.committed_ms)
 
 
-def _after(rt: Runtime, last: Checkpoint, effect: Effect) -> Iterator[Gap]:
+def _after(rt: Runtime, effect: Effect, since_ms: int) -> "Missing | Opened | None":
     match effect:
-        case Finish():
-            return
         case OpenScope():
-            yield from _Survey(rt, effect, last.committed_ms).gaps()
+            return Opened(effect, since_ms)
         case Invoke() | JoinNeighbour() | Commit():
-            yield missing_after(rt, effect, last.committed_ms)
+            return missing_after(rt, effect, since_ms)
+    return None
+
+
+def part_of(rt: Runtime, opened: Opened, shard: int) -> Part:
+    """Return the pending commits in one shard of a scope, without those in the scopes inside.
+
+    Raises:
+        RefusedDelivery: results of the scope are collected, so its outcome is committed.
+    """
+    return _Survey(rt, opened, shard).part()
+
+
+def pending_join(rt: Runtime, opened: Opened, effect: Complete | EndedBranches, latest_ms: int) -> Missing:
+    """Return the pending commit after all branches; a Task that joins them may itself wait for a job or token.
+
+    Args:
+        rt: the runtime.
+        opened: the fan-out.
+        effect: the effect that continues it, unless a joining Task waits.
+        latest_ms: latest end of a branch, in milliseconds since 1970; 0 without one.
+    """
+    scope, follower, since_ms = opened.scope, opened.opening.arrival.state.join, latest_ms or opened.since_ms
+    lost = _delivery(scope.join, scope.state, since_ms, effect)
+    if follower is None:
+        return lost
+    invoke = Invoke(scope.join, follower, Results(scope))
+    begins = _delivery(scope.join, follower, since_ms, invoke)
+    begun = _begun(rt, begins, invoke)
+    return lost if begun is begins else begun
 
 
 @dataclass(frozen=True)
 class _Survey:
-    """Pending commits in one scope, collected branch by branch.
+    """Pending commits in one shard of a scope, collected branch by branch.
 
     Attributes:
         rt: the runtime.
         opened: the scope.
-        since_ms: time of opening the scope, in milliseconds since 1970.
+        shard: the shard.
         over: times of branches that have freed their lanes, by index.
         done: indexes of the completed branches.
         failed: failures that count against the scope.
+        inside: fan-outs that branches have opened, by branch.
+        _read: earlier shards whose branches are in `over`.
     """
 
     rt: Runtime
-    opened: OpenScope
-    since_ms: int
+    opened: Opened
+    shard: int
     over: dict[int, int] = field(default_factory=dict)
     done: list[int] = field(default_factory=list)
     failed: list[BranchFailed] = field(default_factory=list)
+    inside: dict[int, Opened] = field(default_factory=dict)
+    _read: set[int] = field(default_factory=set)
 
-    def gaps(self) -> list[Gap]:
+    def part(self) -> Part:
         """Return the pending commits of the branches, or that of the scope if enough branches have ended."""
-        scope = self.opened.scope
-        found: list[Gap] = []
-        for index, course in enumerate(branches(self.rt.store, self.rt.workflow.name, scope)):
+        found: list[Missing] = []
+        for index, course in enumerate(self._sequences(self.shard), self.shard * SHARD_SIZE):
             found += self._begun(index, course[-1]) if course else self._next(index)
+        latest_ms = max((self.over[index] for index in self.over if index // SHARD_SIZE == self.shard), default=0)
         # Without a quorum the first failure decides; repeating the others would only cost writes.
-        failed = self.failed if self.opened.arrival.state.quorum is not None else self.failed[:1]
-        ended = EndedBranches(scope, tuple(self.done), tuple(failed))
-        if not self._is_decided:
-            return [*found, ended]
-        return [self._joined(ended, max(self.over.values(), default=self.since_ms))]
+        failed = self.failed if self._fan_out.quorum is not None else self.failed[:1]
+        ended = EndedBranches(self.opened.scope, tuple(self.done), tuple(failed))
+        if self._is_decided:
+            found = [pending_join(self.rt, self.opened, ended, latest_ms)]
+        return Part(found, ended, self._is_decided, latest_ms, {} if self._is_decided else self.inside)
 
-    def _joined(self, ended: EndedBranches, since_ms: int) -> Missing:
-        """Return the pending commit after the branches; a Task that joins them may itself wait for a job or token."""
-        scope, follower = ended.scope, self.opened.arrival.state.join
-        lost = _delivery(scope.join, scope.state, since_ms, ended)
-        if follower is None:
-            return lost
-        invoke = Invoke(scope.join, follower, Results(scope))
-        begins = _delivery(scope.join, follower, since_ms, invoke)
-        begun = _begun(self.rt, begins, invoke)
-        return lost if begun is begins else begun
-
-    def _begun(self, index: int, last: Checkpoint) -> Iterator[Gap]:
-        effect, fan_out = plan(self.rt.workflow, last), self.opened.arrival.state
+    def _begun(self, index: int, last: Checkpoint) -> Iterator[Missing]:
+        effect, fan_out = plan(self.rt.workflow, last), self._fan_out
         if frees_lane(fan_out, effect):
             self.over[index] = last.committed_ms
         if not isinstance(effect, CompleteBranch | BranchFailed):
-            yield from _after(self.rt, last, effect)
+            found = _after(self.rt, effect, last.committed_ms)
+            if isinstance(found, Opened):
+                self.inside[index] = found
+            elif found is not None:
+                yield found
         elif isinstance(effect, CompleteBranch) or (isinstance(fan_out, Map) and fan_out.tolerates):
             self.done.append(index)
         else:
             self.failed.append(effect)
 
-    def _next(self, index: int) -> Iterator[Gap]:
+    def _next(self, index: int) -> Iterator[Missing]:
         """Yield the first commit of branch `index` if it is due; under MaxConcurrency another branch comes first."""
-        # Branches come in ascending order, so the one before it in its lane is already in `over`.
-        before = index - self.opened.arrival.width
-        if before < 0 or before in self.over:
-            yield missing_after(self.rt, branch(self.opened, index), self.over.get(before, self.since_ms))
+        opening = self.opened.opening
+        before = index - opening.arrival.width
+        if before < 0 or self._freed(before):
+            since_ms = self.over.get(before, self.opened.since_ms)
+            yield missing_after(self.rt, branch(opening, index), since_ms)
+
+    def _freed(self, index: int) -> bool:
+        """Return True if branch `index`, of this part or an earlier one, has freed its lane."""
+        shard = index // SHARD_SIZE
+        if shard != self.shard and shard not in self._read:
+            self._read.add(shard)
+            for other, course in enumerate(self._sequences(shard), shard * SHARD_SIZE):
+                if course and frees_lane(self._fan_out, plan(self.rt.workflow, course[-1])):
+                    self.over[other] = course[-1].committed_ms
+        return index in self.over
+
+    def _sequences(self, shard: int) -> list[list[Checkpoint]]:
+        return branches_of_shard(self.rt.store, self.rt.workflow.name, self.opened.scope, shard)
+
+    @property
+    def _fan_out(self) -> FanOut:
+        return self.opened.opening.arrival.state
 
     @property
     def _is_decided(self) -> bool:
-        """True if enough branches have ended to complete or fail the scope."""
-        size, quorum = self.opened.scope.size, self.opened.arrival.state.quorum or self.opened.scope.size
-        return len(self.done) >= quorum or len(self.failed) > size - quorum
+        """True if enough branches have ended in this part alone to complete or fail the scope."""
+        return len(self.done) >= self.opened.needed or len(self.failed) > self.opened.scope.size - self.opened.needed
 
 
 def missing_after(rt: Runtime, effect: Invoke | JoinNeighbour | Commit, since_ms: int) -> Missing:
@@ -247,5 +330,5 @@ def _resuming_event(rt: Runtime, tried: Try, by: By) -> Envelope:
     return replace(envelope, job=job, sent_s=rt.sent_s())
 
 
-def _delivery(name: Name, state: str, since_ms: int, effect: Effect | EndedBranches) -> Missing:
+def _delivery(name: Name, state: str, since_ms: int, effect: Effect | EndedBranches | Complete) -> Missing:
     return Missing(name=name, state=state, since_ms=since_ms, waits_for=WaitsFor.DELIVERY, effect=effect)
