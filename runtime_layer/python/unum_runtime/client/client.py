@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
@@ -17,7 +16,7 @@ from unum_runtime.client.reading.execution_list import ExecutionPage, Listing, c
 from unum_runtime.client.reading.map_runs import MapRun, map_runs
 from unum_runtime.client.reading.page_tokens import checked_size
 from unum_runtime.client.reading.progress import Progress, progress
-from unum_runtime.client.reading.stored_definitions import definition_of
+from unum_runtime.client.reading.stored_definitions import Past, definition_of, past_of
 from unum_runtime.client.redrive_many import RedriveResult, redrive_all
 from unum_runtime.client.sharing import START_LEASE_MS, Sharing
 from unum_runtime.client.task_responses import ActivityTask, Tasks
@@ -282,7 +281,7 @@ class Client:
             ExecutionDoesNotExist: no execution of that name.
             ClientError: the execution runs on another version than `definition`, or none is stored.
         """
-        return progress(definition or self.definition(name), self._checkpoints(name))
+        return progress(*self.past(name, definition))
 
     def map_runs(self, name: str, definition: Workflow | None = None) -> Sequence[MapRun]:
         """Return the progress of an execution's Maps; each loop round and each retry counts separately.
@@ -295,7 +294,7 @@ class Client:
             ExecutionDoesNotExist: no execution of that name.
             ClientError: the execution runs on another version than `definition`, or none is stored.
         """
-        return map_runs(definition or self.definition(name), self._checkpoints(name))
+        return map_runs(*self.past(name, definition))
 
     def children(self, name: str, definition: Workflow | None = None) -> Sequence[ChildExecution]:
         """Return the child executions of an execution: the begun branches of its distributed Maps.
@@ -308,7 +307,7 @@ class Client:
             ExecutionDoesNotExist: no execution of that name.
             ClientError: the execution runs on another version than `definition`, or none is stored.
         """
-        return [*child_executions(definition or self.definition(name), self._checkpoints(name))]
+        return [*child_executions(*self.past(name, definition))]
 
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
         """Yield each step once, after its commit, until the execution has ended.
@@ -463,10 +462,17 @@ class Client:
         listed = stored_steps.steps(self.store, self.workflow, execution)
         return (checkpoint for checkpoint in listed if not checkpoint.is_stop)
 
-    def _checkpoints(self, name: str) -> Iterator[Checkpoint]:
-        """Return start record and all steps, including a stop record."""
-        record = self._record(name)
-        return chain([record], stored_steps.steps(self.store, self.workflow, record.name.execution))
+    def past(self, name: str, definition: Workflow | None = None) -> Past:
+        """Return what readers of an execution's past need; see `stored_definitions.Past`.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            DefinitionNotStored: the store has not all definitions that the execution has run on.
+        """
+        record, last = self._record(name), definition or self.definition(name)
+        return past_of(
+            self.store, last, [record, *stored_steps.steps(self.store, self.workflow, record.name.execution)]
+        )
 
     def _polls(self, record: Checkpoint, timeout_s: float | None) -> Iterator[Pauses]:
         """Yield the pauses once per poll until the execution has ended, and pause after each poll."""

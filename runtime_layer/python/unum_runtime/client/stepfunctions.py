@@ -35,7 +35,6 @@ from unum_runtime.client.client import Client
 from unum_runtime.client.events.child_events import child_events
 from unum_runtime.client.events.history_events import events
 from unum_runtime.client.events.journal import HistoryEvent, without_data
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.execution_list import checked_status
 from unum_runtime.client.reading.find_child import find_child
@@ -346,18 +345,13 @@ class StepFunctionsClient:
             InvalidArn: `executionArn` is neither an ARN nor a name.
             ClientError: the client has a definition of another version, or none is stored.
         """
-        store, workflow = self._client.store, self._client.workflow
         child_name, child = self._arns.child_of(executionArn), None
         if child_name is None:
             name = self._arns.name_of(executionArn)
         else:
             name, child = self.find_child(child_name)
-        record = stored_steps.start_record(store, workflow, name)
-        checkpoints = [record, *stored_steps.steps(store, workflow, record.name.execution)]
-        definition, now_ms = self._needed_definition(name), self._client.clock.now_ms()
-        if child is None:
-            return events(definition, checkpoints, now_ms=now_ms)
-        return child_events(definition, checkpoints, child, now_ms=now_ms)
+        past, now_ms = self._client.past(name, self._needed_definition(name)), self._client.clock.now_ms()
+        return events(*past, now_ms=now_ms) if child is None else child_events(past, child, now_ms=now_ms)
 
     def find_child(self, name: str) -> tuple[str, ChildExecution]:
         """Return the name of the parent, and its child execution `name`; boto3 has no equivalent.

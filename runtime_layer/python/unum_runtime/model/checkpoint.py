@@ -255,6 +255,7 @@ class Checkpoint:
         fused: committed without an invocation of its own.
         fork: origin of the execution, in the start record of a fork.
         secret: seed of the execution's random numbers, in its start record; empty if none is needed or known.
+        past: in copies of a fork, facts of the original as text; see `unum_runtime.protocol.history.past`.
     """
 
     name: Name
@@ -273,6 +274,7 @@ class Checkpoint:
     fused: bool = False
     fork: ForkOrigin | None = None
     secret: str = ""
+    past: str = ""
 
     def saying(self, **fields: Any) -> "Checkpoint":
         """Return a copy with other `fields`."""
@@ -310,6 +312,8 @@ class Checkpoint:
             item |= self.fork.to_item()
         if self.secret:
             item["secret"] = self.secret
+        if self.past:
+            item["past"] = self.past
         return item | {"fused": 1} if self.fused else item
 
     @classmethod
@@ -342,6 +346,7 @@ class Checkpoint:
             is_packed="packed" in item,
             fused="fused" in item,
             fork=ForkOrigin.from_item(item) if "forking" in item else None,
+            past=str(item.get("past", "")),
         )
 
 
@@ -458,13 +463,7 @@ def started_execution(execution_name: str, item: Item) -> Execution:
 
 
 def stop_record(name: Name, failure: Failure, stopped_ms: int) -> Checkpoint:
-    """Return a stop record, which ends an execution in place of its next step at the top level.
-
-    Args:
-        name: name of that step.
-        failure: error and cause in the stop request.
-        stopped_ms: time of the stop in milliseconds since 1970.
-    """
+    """Return the stop record `name`, which ends an execution by `failure` in the place of its next step."""
     return Checkpoint(
         name=name,
         state="",

@@ -11,7 +11,7 @@ from tests.unit.protocol.cut_store import CutStore, Died
 from tests.unit.protocol.map_platform import deployed
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import TimeIsShort
-from unum_runtime.model.naming import SHARD_SIZE, Execution, Scope
+from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Scope
 from unum_runtime.protocol.control import walk as walk_module
 from unum_runtime.protocol.control.walk import CURSOR_LIFE_S, MOST_PARTS, Tally, Trip, walk
 
@@ -225,9 +225,11 @@ def test_two_deliveries_of_one_walk_disturb_nothing(platform: Platform) -> None:
 def cursor_before_its_part(patch: pytest.MonkeyPatch) -> None:
     """A cursor names the part after the one that is about to be done."""
     key = walk_module.walk_key
-    patch.setattr(
-        walk_module, "walk_key", lambda partition, begun_ms, path: key(partition, begun_ms, [*path[:-1], path[-1] + 1])
-    )
+
+    def further(partition: str, begun_ms: int, path: list[int]) -> Key:
+        return key(partition, begun_ms, [*path[:-1], path[-1] + 1] if path else path)
+
+    patch.setattr(walk_module, "walk_key", further)
     stored = walk_module.to_text
 
     def ahead(levels: list[list[int]]) -> str:

@@ -1,32 +1,28 @@
 """Rebuild event histories of child executions."""
 
-from collections.abc import Iterable
-
 from unum_runtime.client.events.history_events import ENDINGS, branch_end
 from unum_runtime.client.events.journal import Event, HistoryEvent, Journal, data, failure_data
 from unum_runtime.client.events.scope_events import Account
 from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.map_runs import runs
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, Success
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.client.reading.stored_definitions import Past
+from unum_runtime.model.checkpoint import Failure, Status, Success
+from unum_runtime.model.ir import Json
 from unum_runtime.protocol.history.timeline import Timeline
 
 
-def child_events(
-    workflow: Workflow, checkpoints: Iterable[Checkpoint], child: ChildExecution, *, now_ms: int
-) -> list[HistoryEvent]:
+def child_events(past: Past, child: ChildExecution, *, now_ms: int) -> list[HistoryEvent]:
     """Return the events of `child`, in order of time.
 
     Args:
-        workflow: version of the parent.
-        checkpoints: start record, steps and stop records of the parent.
+        past: commits of the parent, and the definitions that it has run on.
         child: child execution of the parent.
         now_ms: current time, in milliseconds since 1970.
     """
-    timeline, journal = Timeline(workflow, checkpoints), Journal()
+    timeline, journal = Timeline(*past), Journal()
     (opened,) = (run.opened() for run in runs(timeline) if run.id == child.map_run)
     assert opened is not None  # noqa: S101 - a child is computed from it
-    role = workflow.home.role_arn
+    role = past.last.home.role_arn
     details = data(input=Success(child.input)) | ({"roleArn": role} if role else {})
     started_ms = round(child.started_at.timestamp() * 1000)
     began = Event(type="ExecutionStarted", at_ms=started_ms, previous=None, details=details)

@@ -52,18 +52,21 @@ ENDINGS: Mapping[Status, str] = {
 }
 
 
-def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int) -> list[HistoryEvent]:
+def events(
+    workflow: Workflow, checkpoints: Iterable[Checkpoint], earlier: Iterable[Workflow] = (), *, now_ms: int
+) -> list[HistoryEvent]:
     """Return an execution's events, in order of time.
 
     Args:
-        workflow: version of the execution.
+        workflow: last version of the execution.
         checkpoints: start record, steps and stop records.
+        earlier: other versions that it has run on.
         now_ms: current time, in milliseconds since 1970.
 
     Raises:
-        ClientError: the execution runs on another version.
+        ClientError: the execution has run on a version that is not given.
     """
-    timeline, journal = Timeline(workflow, checkpoints), Journal()
+    timeline, journal = Timeline(workflow, checkpoints, earlier), Journal()
     start, role = timeline.start, workflow.home.role_arn
     details = data(input=_known(start)) | ({"roleArn": role} if role else {})
     began = Event(type="ExecutionStarted", at_ms=start.committed_ms, previous=None, details=details)
@@ -81,18 +84,24 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
 
 def branch_end(timeline: Timeline, opened: OpenScope, index: int, account: Account, *, succeeds: bool) -> Event:
     """Report the states of branch `index` of the scope that `opened` opens; return its last event."""
-    thread = _Thread(timeline, opened.scope.branch(index), account, succeeds)
+    version = timeline.version_of(timeline.committed[opened.scope.origin])
+    thread = _Thread(timeline, opened.scope.branch(index), account, version, succeeds)
     return thread.follow_branch(opened, index).last
 
 
 def _report(timeline: Timeline, account: Account) -> None:
     """Report events after the start, then after each redrive."""
-    top_level = _Thread(timeline, (), account)
+    top_level = _Thread(timeline, (), account, timeline.version_of(timeline.start))
     end = top_level.follow(timeline.start)
     for count, (ended, redriven) in enumerate(redrives(timeline.top_level), start=1):
-        last = account.journal.latest(until_ms=ended.committed_ms) if ended.is_stop else end.last
+        # The copies of a fork are older than its start.
+        until_ms = max(ended.committed_ms, timeline.start.committed_ms)
+        last = account.journal.latest(until_ms=until_ms) if ended.is_stop else end.last
         account.last = account.journal.add(_ending(ended, last))
         account.add("ExecutionRedriven", {"redriveCount": count}, redriven.committed_ms)
+        way = timeline.way_to(redriven)
+        if way is not None:
+            pass_on(account, way.visits, is_inside=way.reenters, meets=False)
         end = top_level.follow(redriven)
 
 
@@ -131,12 +140,14 @@ class _Thread:
         timeline: commits of the execution.
         frames: fan-outs around it.
         account: reporter of its events.
+        workflow: version of the last commit.
         succeeds: True if its success is proved.
     """
 
     timeline: Timeline
     frames: Frames
     account: Account
+    workflow: Workflow
     succeeds: bool = False
 
     def follow(self, checkpoint: Checkpoint | None) -> _End:
@@ -144,6 +155,8 @@ class _Thread:
         last, effect = checkpoint, None
         while checkpoint is not None:
             last = checkpoint
+            # After a redrive, or behind the copies of a fork, the top level continues on another version.
+            self.workflow = self.timeline.version_of(checkpoint)
             effect, checkpoint = self._beyond(checkpoint)
         return _End(self.account.last, last, effect)
 
@@ -159,7 +172,7 @@ class _Thread:
                 return BranchFailed(name.execution, name.frames, failure), None
             case Checkpoint(outcome=Collected()):
                 return None, self._beyond_collected(checkpoint)
-        led = following(self.timeline.workflow, checkpoint)
+        led = following(self.workflow, checkpoint)
         return led.effect, self._pass_on(led)
 
     def _pass_on(self, led: Following) -> Checkpoint | None:
@@ -181,7 +194,7 @@ class _Thread:
     def _resumes_at(self, checkpoint: Checkpoint) -> str | None:
         """Return the state entered after a commit; None if its scope ends, or before a retry."""
         if is_start(checkpoint.name):
-            return self.timeline.workflow.start_at
+            return self.workflow.start_at
         if checkpoint.phase is Phase.LEFT:
             return checkpoint.continuation.goes_to or self._state(checkpoint.state).next
         return checkpoint.state if checkpoint.phase is Phase.ENTERED else None
@@ -216,7 +229,7 @@ class _Thread:
         checkpoint = self.timeline.committed.get(name)
         # Another Task's commit under this name stands for both, so only that Task's outcome is known.
         own = checkpoint if checkpoint is not None and checkpoint.state == task.name else None
-        this = TaskAttempt(self.timeline.workflow, task, name, entered, own)
+        this = TaskAttempt(self.workflow, task, name, entered, own)
         this.report_start(self.account)
         if own is not None:
             this.report_end(self.account, own, succeeded=is_success(own))
@@ -228,7 +241,7 @@ class _Thread:
 
     def _fan_out(self, scope: Scope, opened: OpenScope | None) -> Checkpoint | None:
         """Report a fan-out; return its commit, or a substitute if a joining Task commits instead."""
-        state, commit = self.timeline.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
+        state, commit = self.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
         is_over = scope.join in self.timeline.committed if commit is None else is_success(commit)
         started = self.account.start(state, scope.size, self._opened_ms(scope), scope.generation)
         ends = self._branches(scope, opened, started, succeeds=is_over and not tolerates_failures(state))
@@ -261,14 +274,14 @@ class _Thread:
         self, scope: Scope, opened: OpenScope | None, started: Event, *, succeeds: bool
     ) -> Mapping[int, _End]:
         """Report each started branch; return ends by index."""
-        state = self.timeline.workflow.fan_out(scope.state)
+        state = self.workflow.fan_out(scope.state)
         at_once = range(scope.size) if opened is None else started_at_once(opened)
         # A branch follows the one before it in its lane, so its first event has that branch's last as its cause.
         waiting, ends = deque((index, started) for index in at_once), dict[int, _End]()
         while waiting:
             index, before = waiting.popleft()
             account = self.account.branch(index, before)
-            thread = _Thread(self.timeline, scope.branch(index), account, succeeds)
+            thread = _Thread(self.timeline, scope.branch(index), account, self.workflow, succeeds)
             ends[index] = end = thread._branch(scope, opened, index)
             if opened is not None and frees_lane(state, end.effect):
                 waiting += ((following, end.last) for following in started_after(opened, index))
@@ -278,7 +291,7 @@ class _Thread:
         """Report this branch, if its start is proved."""
         if opened is None and not self.succeeds and self.timeline.last(self.frames) is None:
             return _End(self.account.last)
-        state, commit = self.timeline.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
+        state, commit = self.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
         self.account.iterate(state, "Started")
         if opened is not None:
             end = self.follow_branch(opened, index)
@@ -345,7 +358,7 @@ class _Thread:
         return checkpoint
 
     def _state(self, name: str) -> State:
-        return self.timeline.workflow.states[name]
+        return self.workflow.states[name]
 
 
 def _whole(ends: Mapping[int, _End]) -> Mapping[int, tuple[Checkpoint, CompleteBranch | BranchFailed]]:

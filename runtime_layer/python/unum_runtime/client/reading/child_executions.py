@@ -54,19 +54,22 @@ class ChildExecution:
     steps: tuple[Step, ...] = field(repr=False)
 
 
-def child_executions(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Iterator[ChildExecution]:
+def child_executions(
+    workflow: Workflow, checkpoints: Iterable[Checkpoint], earlier: Iterable[Workflow] = ()
+) -> Iterator[ChildExecution]:
     """Yield the begun child executions of an execution, Map Run by Map Run, in the order of items.
 
     Branches of a Map whose opening commit was collected are left out: nothing is left to compute their names from.
 
     Args:
-        workflow: version of the execution.
+        workflow: last version of the execution.
         checkpoints: start record, steps and stop records of the execution.
+        earlier: other versions that it has run on.
 
     Raises:
-        ClientError: the execution runs on another version.
+        ClientError: the execution has run on a version that is not given.
     """
-    for run in runs(Timeline(workflow, checkpoints)):
+    for run in runs(Timeline(workflow, checkpoints, earlier)):
         opened = run.opened() if run.state.distributed else None
         if opened is not None:
             yield from _children(run, opened)
@@ -87,12 +90,12 @@ def _child(
     inside = branch_evaluation(run.state, frames[-1].index, value, opened.arrival.evaluation)
     label, name, started_ms = child_execution(run.state, inside)
     last = run.timeline.last(frames)
-    effect = None if last is None or isinstance(last.outcome, Collected) else plan(run.timeline.workflow, last)
+    effect = None if last is None or isinstance(last.outcome, Collected) else plan(run.workflow, last)
     failure = effect.failure if isinstance(effect, BranchFailed) else None
     return ChildExecution(
         name=name,
         map_run=run.id,
-        state=run.timeline.workflow.visible_name(run.state.name),
+        state=run.workflow.visible_name(run.state.name),
         label=label.removeprefix("/"),
         index=tuple(frame.index for frame in frames),
         status=status,

@@ -97,23 +97,26 @@ class MapRun:
     stopped_at: datetime | None
 
 
-def map_runs(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> list[MapRun]:
+def map_runs(workflow: Workflow, checkpoints: Iterable[Checkpoint], earlier: Iterable[Workflow] = ()) -> list[MapRun]:
     """Return all Map Runs of an execution, in commit order of the steps before them.
 
     Args:
-        workflow: version of the execution.
+        workflow: last version of the execution.
         checkpoints: start record, steps and stop records of the execution.
+        earlier: other versions that it has run on.
 
     Raises:
-        ClientError: the execution runs on another version.
+        ClientError: the execution has run on a version that is not given.
     """
-    return [run.describe() for run in runs(Timeline(workflow, checkpoints))]
+    return [run.describe() for run in runs(Timeline(workflow, checkpoints, earlier))]
 
 
 def runs(timeline: Timeline) -> "Iterator[Run]":
     """Yield all Map Runs in `timeline`, in commit order of the steps before them."""
     for checkpoint in timeline.committed.values():
-        if checkpoint.opens is not None and isinstance(timeline.workflow.states[checkpoint.opens.state], Map):
+        if checkpoint.opens is not None and isinstance(
+            timeline.version_of(checkpoint).states.get(checkpoint.opens.state), Map
+        ):
             yield Run(timeline, checkpoint, checkpoint.opens)
 
 
@@ -138,7 +141,7 @@ class Run:
         items = _counted(branches, [1] * len(branches) if opened is None else _sizes(state, opened))
         return MapRun(
             id=self.id,
-            state=self.timeline.workflow.visible_name(state.name),
+            state=self.workflow.visible_name(state.name),
             index=tuple(frame.index for frame in self.scope.frames),
             distributed=state.distributed,
             generation=self.scope.generation,
@@ -147,10 +150,15 @@ class Run:
             branches=_counted(branches, [1] * len(branches)),
             results_written=items.succeeded if self._are_written() else 0,
             max_concurrency=opened.arrival.width if opened is not None and state.has_limit else 0,
-            tolerance=Tolerance() if opened is None else _tolerance(self.timeline.workflow, state, opened),
+            tolerance=Tolerance() if opened is None else _tolerance(self.workflow, state, opened),
             started_at=to_datetime(self.origin.committed_ms),
             stopped_at=None if stopped_ms is None else to_datetime(stopped_ms),
         )
+
+    @property
+    def workflow(self) -> Workflow:
+        """Version of the Map."""
+        return self.timeline.version_of(self.origin)
 
     @property
     def id(self) -> str:
@@ -161,13 +169,13 @@ class Run:
     @property
     def state(self) -> Map:
         """The Map."""
-        state = self.timeline.workflow.states[self.scope.state]
+        state = self.workflow.states[self.scope.state]
         assert isinstance(state, Map)  # noqa: S101 - others have no runs
         return state
 
     def opened(self) -> OpenScope | None:
         """Return the opening effect; None if its commit was collected."""
-        effect = None if isinstance(self.origin.outcome, Collected) else plan(self.timeline.workflow, self.origin)
+        effect = None if isinstance(self.origin.outcome, Collected) else plan(self.workflow, self.origin)
         return effect if isinstance(effect, OpenScope) else None
 
     def statuses(self, opened: OpenScope | None) -> tuple[Status, int | None, list[Status | None]]:
@@ -197,7 +205,7 @@ class Run:
             return None
         if isinstance(last.outcome, Collected):
             return Status.SUCCEEDED  # no data are left to plan from; collection mostly follows success
-        match plan(self.timeline.workflow, last):
+        match plan(self.workflow, last):
             case CompleteBranch():
                 return Status.SUCCEEDED
             case BranchFailed():

@@ -11,7 +11,16 @@ from enum import StrEnum
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
 from unum_runtime.model.ir import Fail, FanOut, Task, Workflow
 from unum_runtime.model.naming import Name, Scope
-from unum_runtime.protocol.history.timeline import Following, Timeline, begun, branch_begin, following, frees_lane
+from unum_runtime.protocol.history.timeline import (
+    Following,
+    Timeline,
+    begun,
+    branch_begin,
+    entered_state,
+    following,
+    frees_lane,
+    redrives,
+)
 from unum_runtime.protocol.planning.advance import Visits
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
@@ -67,27 +76,46 @@ class Progress:
         return Reach.SUCCEEDED if self.succeeded else Reach.NOT_REACHED
 
 
-def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[str, Progress]:
+def progress(
+    workflow: Workflow, checkpoints: Iterable[Checkpoint], earlier: Iterable[Workflow] = ()
+) -> Mapping[str, Progress]:
     """Return progress of every state in `workflow`.
 
     Args:
-        workflow: the version that the execution runs on.
+        workflow: the last version that the execution runs on.
         checkpoints: the execution's steps, its start record if a client wrote one, and its stop records.
+        earlier: other versions that it has run on; their states that `workflow` lacks are left out.
 
     Raises:
-        ClientError: the execution runs on another version.
+        ClientError: the execution has run on a version that is not given.
     """
-    timeline = Timeline(workflow, checkpoints)
-    found = _Count(timeline).count()
+    timeline = Timeline(workflow, checkpoints, earlier)
+    # The steps of a scope are of one version, so each version counts its own ones.
+    counts = [_Count(timeline, version).count() for version in timeline.versions]
     is_over = timeline.end is not None
-    return {name: replace(found[name], over=is_over) for name in workflow.states}
+    return {
+        name: replace(_sum(count[name] for count in counts if name in count), over=is_over) for name in workflow.states
+    }
+
+
+def _sum(counts: Iterable[Progress]) -> Progress:
+    total = Progress()
+    for each in counts:
+        total = Progress(
+            succeeded=total.succeeded + each.succeeded,
+            failed=total.failed + each.failed,
+            running=total.running + each.running,
+            duration_ms=total.duration_ms + each.duration_ms,
+            slowest_ms=max(total.slowest_ms, each.slowest_ms),
+        )
+    return total
 
 
 class _Count:
-    """Counts per state, from commits and their effects."""
+    """Counts per state of one version, from its commits and their effects."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self.timeline, self.workflow = timeline, timeline.workflow
+    def __init__(self, timeline: Timeline, version: Workflow) -> None:
+        self.timeline, self.workflow = timeline, version
         self.found = dict.fromkeys(self.workflow.states, Progress())
         self.opened: dict[Scope, OpenScope] = {}
         self.collected: list[Scope] = []
@@ -97,9 +125,11 @@ class _Count:
     def count(self) -> Mapping[str, Progress]:
         """Return progress per state, by name."""
         for checkpoint in self.timeline.committed.values():
-            # A fork may have copied steps of another version; this version cannot plan from a state that it lacks.
-            if not checkpoint.state or checkpoint.state in self.workflow.states:
+            # A fork of an earlier release may have copied steps of another version, whose states this one lacks.
+            is_known = not checkpoint.state or checkpoint.state in self.workflow.states
+            if is_known and self.timeline.version_of(checkpoint) is self.workflow:
                 self._count_step(checkpoint)
+        self._count_ways()
         # Branches are counted last: the ends of all others decide which of them have begun.
         for scope, opened in self.opened.items():
             for index in begun(opened, self.freed.get(scope, ())):
@@ -114,6 +144,13 @@ class _Count:
         for name, state in self.invoked.items():
             self._count_uncommitted(name, state)
         return self.found
+
+    def _count_ways(self) -> None:
+        """Count the states that redrives passed on the way to their first steps on this version."""
+        for _, redriven in redrives(self.timeline.top_level):
+            way = self.timeline.way_to(redriven) if self.timeline.version_of(redriven) is self.workflow else None
+            if way is not None:
+                self._count_visits(way)
 
     def _count_step(self, checkpoint: Checkpoint) -> None:
         """Count a commit, plus states passed after it."""
@@ -177,13 +214,16 @@ class _Count:
 
         If the effect is a failure, the first Fail failed, or without one the last visited state.
         """
+        self._note(led.effect)
+        self._count_visits(led)
+
+    def _count_visits(self, led: Following) -> None:
         effect, entered = led.effect, [*_names(led.visits)][led.reenters :]
-        self._note(effect)
         fails = [name for name in entered if isinstance(self.workflow.states[name], Fail)]
         places = (fails or entered[-1:])[:1] if _fails(effect) else []
         failed = {name for place in places for name in self._with_scopes(place, _failed_branch_of(effect))}
         # The last visit of the target is no pass: control stops there, and its commit counts it.
-        counted_later = {_target(effect)}
+        counted_later = {entered_state(effect)}
         for name in reversed(entered):
             if name in counted_later:
                 counted_later.clear()
@@ -215,16 +255,6 @@ def _names(visits: Visits) -> Iterator[str]:
         yield visit.state.name
         for branch_visits in visit.branches:
             yield from _names(branch_visits)
-
-
-def _target(effect: Effect) -> str | None:
-    """Return the state that `effect` enters; its own commit counts it."""
-    match effect:
-        case Invoke(_, state) | JoinNeighbour(Invoke(_, state)) | Commit(_, state):
-            return state
-        case OpenScope(scope):
-            return scope.state
-    return None
 
 
 def _fails(effect: Effect) -> bool:

@@ -24,6 +24,7 @@ from unum_runtime.protocol.control.entry import Entry, commit_step, entered, ent
 from unum_runtime.protocol.control.walk import Tally, Trip, leave_rest_if_short, walk
 from unum_runtime.protocol.delivery.commit import draft, limit_outcome
 from unum_runtime.protocol.delivery.join import join_results
+from unum_runtime.protocol.history.past import past_of
 from unum_runtime.protocol.history.timeline import branches_of_shard, from_start, top_level
 from unum_runtime.protocol.planning.evaluation import without_redrives
 from unum_runtime.protocol.planning.plan import OpenScope, plan
@@ -196,6 +197,7 @@ def _copy_of(rt: Runtime, checkpoint: Checkpoint, execution: Execution) -> Check
         continuation=_not_redriven(checkpoint.continuation),
         ending=None,  # the end before a redrive of the original must not look like the fork's end
         began=None,
+        past=past_of(checkpoint, rt.workflow),
     )
 
 

@@ -38,12 +38,16 @@ from unum_runtime.model.naming import (
     shard_partition,
 )
 from unum_runtime.model.pack import unpacked
+from unum_runtime.protocol.history.past import as_it_was, past_digest
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.planning.advance import Visits
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
+    Commit,
     CompleteBranch,
     Effect,
+    Invoke,
+    JoinNeighbour,
     OpenScope,
     branch,
     is_start,
@@ -136,6 +140,16 @@ def following(workflow: Workflow, checkpoint: Checkpoint) -> Following:
     return Following(effect, visits, checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name))
 
 
+def entered_state(effect: Effect) -> str | None:
+    """Return the state that `effect` enters, whose own commit tells of it; None if it enters none."""
+    match effect:
+        case Invoke(_, state) | JoinNeighbour(Invoke(_, state)) | Commit(_, state):
+            return state
+        case OpenScope(scope):
+            return scope.state
+    return None
+
+
 def branch_begin(opened: OpenScope, index: int) -> Following:
     """Return first effect and visits of branch `index`."""
     visits: Visits = []
@@ -175,23 +189,32 @@ def is_success(checkpoint: Checkpoint) -> bool:
 class Timeline:
     """Commits of one execution, by name and by branch.
 
+    Each commit names the definition that wrote it. A redrive may have moved the execution to another one, and a fork
+    may have copied commits of several.
+
     Attributes:
-        workflow: version of the execution.
+        workflow: last version of the execution.
         committed: start record and steps, by name, without stop records.
         top_level: start record, steps of the top level and stop records, in order.
     """
 
-    def __init__(self, workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> None:
+    def __init__(self, workflow: Workflow, checkpoints: Iterable[Checkpoint], earlier: Iterable[Workflow] = ()) -> None:
         """Index `checkpoints`: steps, stop records and, if a client wrote one, the start record; in any order.
 
+        Args:
+            workflow: last version of the execution.
+            checkpoints: the commits.
+            earlier: other versions that it has run on.
+
         Raises:
-            ClientError: the execution runs on another version.
+            ClientError: the execution has run on a version that is not given.
         """
         self.workflow = workflow
         self.committed: dict[Name, Checkpoint] = {}
+        self._versions = {each.digest: each for each in (*earlier, workflow)}
         self._sequences: dict[Frames, list[Checkpoint]] = {}
         stops = []
-        for checkpoint in checkpoints:
+        for checkpoint in map(self._as_it_was, checkpoints):
             if checkpoint.is_stop:
                 stops.append(checkpoint)  # in the place of a step: no state came to it
                 continue
@@ -203,6 +226,40 @@ class Timeline:
         self.top_level: Sequence[Checkpoint] = sorted([*self._sequences.get((), ()), *stops], key=_step)
 
     @property
+    def versions(self) -> Sequence[Workflow]:
+        """Versions that the execution has run on; the last is `workflow`."""
+        return [*self._versions.values()]
+
+    def version_of(self, checkpoint: Checkpoint) -> Workflow:
+        """Return the version that wrote `checkpoint`, and by which its continuation was planned."""
+        if is_start(checkpoint.name):  # a client wrote it, and knew no version: the first step does
+            first = self.after(checkpoint.name)
+            return self.workflow if first is None else self.version_of(first)
+        return self._versions[checkpoint.digest]
+
+    def way_to(self, redriven: Checkpoint) -> Following | None:
+        """Return effect and visits that led to `redriven`, the step of a redrive on another definition than before.
+
+        Returns:
+            None if the redrive entered the failed state again at once, by whichever definition.
+        """
+        position, version = self.top_level.index(redriven), self.version_of(redriven)
+        ended, before = self.top_level[position - 1], self.top_level[position - 2]
+        if ended.is_stop or self.version_of(ended) is not version:
+            # By a definition that mends a failure without user code, the last step is kept, else the one before it.
+            for kept in (ended, before):
+                led = self._planned_anew(version, kept)
+                if led is not None and entered_state(led.effect) == redriven.state:
+                    return led
+        return None
+
+    def _planned_anew(self, version: Workflow, kept: Checkpoint) -> Following | None:
+        is_known = kept.state in version.states or is_start(kept.name)
+        if not is_known or isinstance(kept.outcome, Collected) or self.version_of(kept) is version:
+            return None
+        return following(version, kept.saying(digest=version.digest, ending=None))
+
+    @property
     def start(self) -> Checkpoint:
         """Start record of the execution."""
         return self.top_level[0]
@@ -210,7 +267,9 @@ class Timeline:
     @property
     def end(self) -> Checkpoint | None:
         """Commit that ended the execution; None while it runs, also after a redrive."""
-        return self.top_level[-1] if self.top_level and self.top_level[-1].ending is not None else None
+        last = self.top_level[-1] if self.top_level else None
+        # The last copy of an unfinished fork may be of an end of the original.
+        return last if last is not None and last.ending is not None and not last.past else None
 
     @property
     def latest_ms(self) -> int:
@@ -233,8 +292,13 @@ class Timeline:
         sequence = self._sequences.get(frames)
         return sequence[-1] if sequence else None
 
+    def _as_it_was(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Return the copy `checkpoint` with what was true of the original, if the original's version is known."""
+        digest = past_digest(checkpoint)
+        return as_it_was(checkpoint) if not digest or digest in self._versions else checkpoint
+
     def _check_version(self, checkpoint: Checkpoint) -> None:
-        if not is_start(checkpoint.name) and checkpoint.digest != self.workflow.digest:
+        if not is_start(checkpoint.name) and checkpoint.digest not in self._versions:
             raise ClientError(
                 f"{checkpoint.name}: ran on version {checkpoint.digest} of workflow {self.workflow.name!r}, "
                 f"but this is version {self.workflow.digest}; give the definition that was deployed then"
