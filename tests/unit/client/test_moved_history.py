@@ -52,7 +52,7 @@ def history(platform: Platform, name: str = "e") -> list[str]:
     boto = StepFunctionsClient(client(platform), home=HOME)
     told = []
     for event in boto.events(executionArn=name):
-        details = next((value for key, value in event.items() if key.endswith("EventDetails")), {})
+        details: Any = next((value for key, value in event.items() if key.endswith("EventDetails")), {})
         told.append(f"{event['type']} {details.get('name', '')}".strip())
         assert event["previousEventId"] < event["id"]
     return told

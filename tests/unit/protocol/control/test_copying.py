@@ -15,7 +15,7 @@ from unum_runtime.errors import ExecutionNotRedrivable, TimeIsShort
 from unum_runtime.model.checkpoint import Began, Item, Status
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.naming import SHARD_SIZE, Key
-from unum_runtime.protocol.control import copying, versions
+from unum_runtime.protocol.control import copying, versions, walk
 from unum_runtime.protocol.control import redrive as redrive_module
 from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.redrive import redrive
@@ -247,7 +247,7 @@ def test_a_mistake_is_found(mistake: Callable[[pytest.MonkeyPatch], None], monke
 
 def test_what_is_left_is_said_while_there_is_time() -> None:
     rt = deployed(chain("A")).runtime()
-    copying.leave_rest_if_short(replace(rt, remaining_ms=lambda: copying.RESERVE_MS))
-    said = "copies are left to another delivery; the same request again continues them"
+    walk.leave_rest_if_short(replace(rt, remaining_ms=lambda: walk.RESERVE_MS))
+    said = "some parts are left to another delivery; the same request again continues them"
     with pytest.raises(TimeIsShort, match=f"^{said}$"):
-        copying.leave_rest_if_short(replace(rt, remaining_ms=lambda: copying.RESERVE_MS - 1))
+        walk.leave_rest_if_short(replace(rt, remaining_ms=lambda: walk.RESERVE_MS - 1))
