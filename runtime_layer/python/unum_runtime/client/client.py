@@ -463,16 +463,8 @@ class Client:
         return (checkpoint for checkpoint in listed if not checkpoint.is_stop)
 
     def past(self, name: str, definition: Workflow | None = None) -> Past:
-        """Return what readers of an execution's past need; see `stored_definitions.Past`.
-
-        Raises:
-            ExecutionDoesNotExist: no execution of that name.
-            DefinitionNotStored: the store has not all definitions that the execution has run on.
-        """
-        record, last = self._record(name), definition or self.definition(name)
-        return past_of(
-            self.store, last, [record, *stored_steps.steps(self.store, self.workflow, record.name.execution)]
-        )
+        """Return an execution's commits, and the definitions that it has run on; errors are those of `progress`."""
+        return past_of(self.store, definition or self.definition(name), self._record(name))
 
     def _polls(self, record: Checkpoint, timeout_s: float | None) -> Iterator[Pauses]:
         """Yield the pauses once per poll until the execution has ended, and pause after each poll."""

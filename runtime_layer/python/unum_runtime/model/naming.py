@@ -11,7 +11,6 @@ executions, IAM policies and clients of other releases compute them too.
 """
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -308,19 +307,6 @@ def checkpoint_key(workflow: str, name: Name) -> Key:
 def redrive_key(workflow: str, name: Name) -> Key:
     """Return the key of the pin of the redrive whose step at the top level is `name`."""
     return Key(f"{execution_partition(workflow, name.execution)}/redrives", f"{name.step:09d}")
-
-
-def walk_partition(workflow: str, execution: Execution, purpose: str) -> str:
-    """Return the partition of the cursors of a walk through an execution's scopes; see `walk`."""
-    return f"{execution_partition(workflow, execution)}/walks/{purpose}"
-
-
-def walk_key(partition: str, begun_ms: int, path: Iterable[int]) -> Key:
-    """Return the key of a cursor in `partition`, ordered by the walk's begin, then by progress: the path of its part.
-
-    The path is shard, place in it, shard, ..., shard. An empty path stands for the end of the walk and comes last.
-    """
-    return Key(partition, f"{begun_ms:015d}.{'.'.join(f'{place:012d}' for place in path) or 'end'}")
 
 
 def key_in_shard(partition: str, index: int, step: int) -> Key:

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import NamedTuple
 
+from unum_runtime.client.reading.stored_steps import steps
 from unum_runtime.errors import DefinitionNotStored
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Workflow
@@ -21,8 +22,8 @@ def definition_of(store: Store, workflow: str, execution: Execution) -> Workflow
     """
     # A stop takes the place of a step and names no version, but the step before it does.
     newest = store.query(execution_partition(workflow, execution), newest=2)
-    steps = (Checkpoint.from_item(Name(execution, (), int(key.sort)), item) for key, item in newest.items())
-    digests = [step.digest for step in steps if step.digest]
+    found = (Checkpoint.from_item(Name(execution, (), int(key.sort)), item) for key, item in newest.items())
+    digests = [step.digest for step in found if step.digest]
     return read_definition(store, workflow, digests[0]) if digests else None
 
 
@@ -40,13 +41,14 @@ class Past(NamedTuple):
     earlier: list[Workflow]
 
 
-def past_of(store: Store, last: Workflow, checkpoints: list[Checkpoint]) -> Past:
-    """Return the past with `checkpoints` and the definition `last`.
+def past_of(store: Store, last: Workflow, record: Checkpoint) -> Past:
+    """Return the past of the execution with the start record `record` and the definition `last`.
 
     Raises:
         DefinitionNotStored: the store does not have one of the definitions.
         StoreError: the store did not answer.
     """
+    checkpoints = [record, *steps(store, last.name, record.name.execution)]
     own = dict.fromkeys(each.digest for each in checkpoints if each.digest)
     if own and last.digest not in own:  # a file of another version; readers say which one is needed
         return Past(last, checkpoints, [])
