@@ -89,8 +89,8 @@ e2e: setup  ## the emulator's contract, then real deployments
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
 
-endurance: setup  ## the deployments that crash or are crowded, with EXECUTIONS=1000
-	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_chaos.py tests/e2e/test_endurance.py
+endurance: setup  ## the deployments that are crowded, with EXECUTIONS=1000, and recoveries that crash, of BRANCHES=2000
+	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) UNUM_BRANCHES=$(or $(BRANCHES),2000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_endurance.py tests/e2e/test_wide_recovery.py
 
 simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, a chaos run, all mutants (hours), then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)

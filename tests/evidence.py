@@ -118,6 +118,8 @@ def _played(found: dict[str, Any]) -> Iterator[str]:
         "deliveries that were killed": sum(kills.values()),
         **{f"killed in a {kind}": number for kind, number in sorted(kills.items())},
         **{f"requests for a {kind}": number for kind, number in sorted(asked.items())},
+        "executions that a sweep nudged": found["nudged"],
+        "failure records that became letters": found["letters"],
         "committed outcomes": found["commits"],
         "violations: outcomes without exactly one cause, executions without exactly one end, others": found[
             "violations"

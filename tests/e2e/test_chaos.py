@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +18,8 @@ from tests.history.check import Violation
 from tests.history.record import read
 from unum_runtime.model.checkpoint import Status
 
-EXECUTIONS = int(os.environ.get("UNUM_EXECUTIONS", "50"))
-"""In `make endurance` more."""
+EXECUTIONS = 50
+"""A thousand in `make simulate`."""
 
 FOUND = {
     "second-outcome": "a second outcome",
@@ -41,7 +40,8 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def play(deployment: Deployment) -> Play:
     """A chaos run whose executions have ended, or stand still."""
-    played = Play(deployment.client("Chaos"), deployment.session, deployment.table("Chaos", "NotesTable"))
+    notes = deployment.table("Chaos", "NotesTable")
+    played = Play(deployment.client("Chaos"), deployment.session, notes, silent_s=12, sweep_every_s=10)
     played.run(EXECUTIONS, prefix="chaos", timeout_s=PATIENCE_S * max(1, EXECUTIONS // 50))
     return played
 

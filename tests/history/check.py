@@ -131,7 +131,7 @@ class _Checker:
         self._open: dict[str, Line] = {}
         self._given: dict[Place, tuple[str, int]] = {}
         self._stamps: dict[str, set[str]] = defaultdict(set)
-        self._shapes: dict[tuple[Any, ...], set[tuple[Any, ...]]] = defaultdict(set)
+        self._contents: dict[tuple[str, tuple[Any, ...]], set[tuple[Any, ...]]] = defaultdict(set)
         self._joined: dict[tuple[Any, ...], int] = {}
         self._branches: dict[tuple[Any, ...], set[int]] = defaultdict(set)
 
@@ -329,8 +329,13 @@ class _Checker:
                 self._violate(rule, place, line, f"{before} opens {opened}, and not this branch")
 
     def _is_copy(self, place: Place, commit: Commit) -> bool:
-        """Return True if an operator's request copies what was committed elsewhere; stops and first steps do not."""
-        return commit.content in self._shapes[place.shape] and "status" not in commit.item
+        """Return True if an operator's request copies an outcome of the same branch before, or of a fork's original."""
+        record = self._found.commits.get(Place(place.execution, (), 0))
+        source, is_early = place.execution, bool(place.frames)
+        if record is not None and "forking" in record.item:
+            name, started_ms, _, _, first_own_step = json.loads(record.item["forking"])
+            source, is_early = f"{name}:{started_ms:x}", _top(place) < first_own_step
+        return is_early and commit.content in self._contents[source, place.shape]
 
     def _scope_joined_at(self, place: Place) -> list[Any] | None:
         before = place.before
@@ -363,7 +368,7 @@ class _Checker:
         found = self._found
         found.commits[place] = commit
         self._stamps[place.execution] |= {*_STAMP.findall(json.dumps(commit.item))}
-        self._shapes[place.shape].add(commit.content)
+        self._contents[place.execution, place.shape].add(commit.content)
         for depth in range(1, len(place.frames) + 1):
             self._branches[_scope(place, depth)].add(place.frames[depth - 1].branch)
         if "status" in commit.item:
@@ -398,6 +403,11 @@ class _Checker:
     def _check_stamps(self, place: Place, text: str, line: Line, what: str) -> None:
         if unknown := {*_STAMP.findall(text)} - self._stamps[place.execution]:
             self._violate("a value of nobody", place, line, f"{what} has {sorted(unknown)}, which nothing committed")
+
+
+def _top(place: Place) -> int:
+    """Return the step of the top level that a place is inside of, or is itself."""
+    return place.frames[0].iteration - 1 if place.frames else place.step
 
 
 def _scope(place: Place, depth: int) -> tuple[Any, ...]:

@@ -205,6 +205,24 @@ def forge_a_delayed_event(lines: list[dict[str, Any]]) -> None:
     lines[event]["event"] = {**lines[event]["event"], "step": 1}
 
 
+def copy_another_result(lines: list[dict[str, Any]]) -> None:
+    """A redrive copies into one branch what another one has committed."""
+    copiers = {
+        line["delivery"] for line in lines if line["what"] == "begun" and line["event"].get("control") == "redrive"
+    }
+    first, second, *_ = (each for each in numbers(lines, is_branch) if lines[each]["by"] in copiers)
+    lines[second]["after"] = lines[first]["after"]
+
+
+def fork_another_execution(lines: list[dict[str, Any]]) -> None:
+    """The start record of a fork names another original than the one that its copies come from."""
+    fork, *_ = numbers(lines, lambda line: place_of(line) is not None and "forking" in line["after"])
+    other, *_ = (lines[each] for each in numbers(lines, is_success) if "fork" not in lines[each]["key"][0])
+    name, started = other["key"][0].partition("/")[2].split(":")
+    _, _, *rest = json.loads(lines[fork]["after"]["forking"])
+    lines[fork]["after"] = {**lines[fork]["after"], "forking": json.dumps([name, int(started, 16), *rest])}
+
+
 def write_in_bulk(lines: list[dict[str, Any]]) -> None:
     lines.append({"what": "bulk", "by": "", "operation": "batch_write_item", "tables": [TABLE]})
 
@@ -227,6 +245,8 @@ PLANTED: dict[Change, str] = {
     lose_an_event: "an event is lost",
     lose_a_failure_record: "a failure is lost",
     forge_a_delayed_event: "a foreign event",
+    copy_another_result: "a commit before its cause",
+    fork_another_execution: "a commit before its cause",
     write_in_bulk: "a bulk write",
 }
 

@@ -17,5 +17,30 @@ def test_a_sample_is_called_a_sample() -> None:
     )
 
 
+def test_a_chaos_run_says_what_died_and_what_stood_still() -> None:
+    figures = {
+        "executions": 1086,
+        "kills": {"task": 530, "failure handler": 41},
+        "ends": {"SUCCEEDED": 1065, "FAILED": 21},
+        "requests": {"stop": 100},
+        "nudged": 36,
+        "letters": 1,
+        "commits": 10204,
+        "violations": 0,
+        "wrong": 0,
+        "still": 2,
+        "sweep_every_s": 20,
+        "silent_s": 30,
+    }
+    page = render({"chaos": figures})
+    for row in (
+        "that were killed | 571",
+        "in a failure handler | 41",
+        "stood still | 2",
+        "as FAILED, nested ones included | 21",
+    ):
+        assert f"{row} |" in page
+
+
 def test_what_was_not_measured_has_no_section() -> None:
     assert "## Mutants" not in render({})

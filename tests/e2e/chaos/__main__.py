@@ -17,7 +17,7 @@ from pathlib import Path
 import boto3
 
 from tests.e2e.chaos.judge import WORKFLOWS, Judgement, judge
-from tests.e2e.chaos.play import SILENT_S, SWEEP_EVERY_S, Play
+from tests.e2e.chaos.play import Play
 from tests.e2e.conftest import EMULATOR_PYTHON, ROOT, Deployment
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
@@ -32,7 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.chaos", description=__doc__)
     parser.add_argument("--executions", type=int, default=1000, help="executions that are started; forks come on top")
     parser.add_argument("--timeout", type=float, default=3 * 3600, help="seconds after which the rest stands still")
-    parser.add_argument("--processes", type=int, default=16, help="maximum of function processes")
+    parser.add_argument("--processes", type=int, default=40, help="maximum of function processes")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     history = OUT / "history.jsonl"
@@ -58,8 +58,10 @@ def report(judged: Judgement, play: Play, took_s: float) -> int:
         "kills": dict(judged.kills),
         "ends": dict(judged.ends),
         "requests": requests,
-        "sweep_every_s": SWEEP_EVERY_S,
-        "silent_s": SILENT_S,
+        "nudged": judged.nudged,
+        "letters": judged.letters,
+        "sweep_every_s": play.sweep_every_s,
+        "silent_s": play.silent_s,
         "commits": sum(len(found.commits) for found in judged.found.values()),
         "lines": len(judged.lines),
         "violations": sum(map(len, judged.violations.values())),

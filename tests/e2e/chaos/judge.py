@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.history.check import Findings, Violation, check, check_results, still
+from tests.history.places import of_envelope
 from tests.history.record import Line, read
 from tests.history.story import tell
 
@@ -47,6 +48,19 @@ class Judgement:
         return Counter(kind_of(functions[delivery]) for delivery in killed)
 
     @property
+    def nudged(self) -> int:
+        """Number of executions of which a sweep sent an event again."""
+        sweeps = {line["delivery"] for line in self.lines if line["what"] == "begun" and _is_sweep(line["event"])}
+        sent = (of_envelope(line["event"]) for line in self.lines if line["what"] == "sent" and line["by"] in sweeps)
+        return len({place.execution for place in sent if place is not None})
+
+    @property
+    def letters(self) -> int:
+        """Number of failure records that the failure handler could not process in any attempt."""
+        bodies = (line["body"] for line in self.lines if line["what"] == "message")
+        return sum(isinstance(body, dict) and "requestContext" in body for body in bodies)
+
+    @property
     def ends(self) -> Counter[str]:
         """Ends of executions by status; an execution that was redriven counts with its last one."""
         last = (found.end(execution) for found in self.found.values() for execution in found.ends)
@@ -69,6 +83,10 @@ def judge(
         seen = [*check_results(found, results)] if name == workflows[0] else []
         judged.found[name], judged.violations[name] = found, [*found.violations, *seen]
     return judged
+
+
+def _is_sweep(event: Any) -> bool:
+    return isinstance(event, dict) and event.get("control") == "sweep"
 
 
 def kind_of(function: str) -> str:

@@ -1,6 +1,7 @@
 """Executions of the chaos workflow, with clients, responders and operators, until each has ended."""
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,12 +22,10 @@ ITEMS = 8
 CLIENTS = 8
 AT_ONCE = 40
 """Executions that run at the same time. With more, events wait for processes, and a sweep sends them again."""
-SILENT_S = 30
-"""Longer than the retries of the workflow's functions; a sweep by default waits for an hour."""
-SWEEP_EVERY_S = 20
-"""By default, sweeps come hourly."""
 
 _REFUSED = (UnumError, ClientError, BotoCoreError, RuntimeError)
+
+_PLAYED = re.compile(r":function:Chaos-(Workflow|Child)")
 
 KINDS = ("map", "lanes", "parallel", "wait", "callback", "nested", "catch", "chain", "broken", "stopped")
 
@@ -65,12 +64,16 @@ class Play:
         notes: the table in which user code writes.
         plans: the executions, forks included, by name.
         ended: descriptions of the executions that have ended for good.
+        silent_s: silence after which a sweep nudges; by default it waits for an hour.
+        sweep_every_s: time between two sweeps; by default an hour, too.
         asked: number of requests of operators that were answered, by kind.
     """
 
     client: Client
     session: boto3.Session
     notes: Any
+    silent_s: int = 30
+    sweep_every_s: int = 20
     plans: dict[str, Plan] = field(default_factory=dict)
     ended: dict[str, Description] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
@@ -166,11 +169,11 @@ class Play:
 
     def _sweep(self) -> None:
         """Send the request of the workflow's own schedule, more often and with less patience than the schedule has."""
-        if time.monotonic() - self._swept_s < SWEEP_EVERY_S:
+        if time.monotonic() - self._swept_s < self.sweep_every_s:
             return
         self._swept_s = time.monotonic()
         for schedule in schedules(self.session):
-            request = {**json.loads(schedule["Input"]), "silent_ms": SILENT_S * 1000}
+            request = {**json.loads(schedule["Input"]), "silent_ms": self.silent_s * 1000}
             with suppress(*_REFUSED):
                 self.session.client("lambda").invoke(
                     FunctionName=schedule["Arn"], InvocationType="Event", Payload=json.dumps(request)
@@ -191,5 +194,5 @@ def schedules(session: boto3.Session) -> Iterable[Mapping[str, Any]]:
     scheduler = session.client("scheduler")
     for each in scheduler.list_schedules()["Schedules"]:
         target = scheduler.get_schedule(Name=each["Name"], GroupName=each["GroupName"])["Target"]
-        if json.loads(target.get("Input", "{}")).get("control") == "sweep" and ":Chaos-" in target["Arn"]:
+        if json.loads(target.get("Input", "{}")).get("control") == "sweep" and _PLAYED.search(target["Arn"]):
             yield target

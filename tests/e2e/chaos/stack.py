@@ -12,11 +12,13 @@ from unum_constructs import Definition, UnumFunction, UnumWorkflow
 HERE = Path(__file__).parent
 
 FAULTS = "emulator:faults"
-TASKS = "die=0.05 within=6 doomed=0.01 twice=0.05"
-HANDLERS = "die=0.15 within=8 twice=0.05"
+TASKS = "die=0.05 within=6 doomed=0.02 twice=0.05"
+HANDLERS = "die=0.35 within=8 doomed=0.05 twice=0.05"
+SERVICES = "die=0.15 within=8 twice=0.05"
 FORWARDERS = "die=0.1 within=2 twice=0.05"
 COPIERS = "die=0.95 within=150"
-"""Faults by kind of function: one event in a hundred fails in each attempt, so that the failure handler has work."""
+"""Faults by kind of function. Some events fail in each attempt, so that the failure handler has work, and some of its
+own do, so that records become letters."""
 
 
 class Chaos(Stack):
@@ -43,7 +45,7 @@ class Chaos(Stack):
             "Workflow", "workflow", functions, Queue=queue.queue_url, Child=child.start_alias.function_arn
         )
         services = workflow.node.find_child("Services")
-        _fail(services, HANDLERS)
+        _fail(services, SERVICES)
         self._wide()
         self._broken()
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
