@@ -16,7 +16,7 @@ TASKS = "die=0.05 within=6 doomed=0.02 twice=0.05"
 HANDLERS = "die=0.35 within=8 doomed=0.05 twice=0.05"
 SERVICES = "die=0.15 within=8 twice=0.05"
 FORWARDERS = "die=0.1 within=2 twice=0.05"
-COPIERS = "die=0.95 within=150"
+COPIERS = "die=1 within=150"
 """Faults by kind of function. Some events fail in each attempt, so that the failure handler has work, and some of its
 own do, so that records become letters."""
 
