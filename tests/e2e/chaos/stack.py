@@ -11,6 +11,9 @@ from unum_constructs import Definition, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 
+RETURN_S = 30
+"""Time after which messages of a forwarder that died return, in place of three minutes, so that a run is short."""
+
 FAULTS = "emulator:faults"
 TASKS = "die=0.05 within=6 doomed=0.02 twice=0.05"
 HANDLERS = "die=0.35 within=8 doomed=0.05 twice=0.05"
@@ -55,14 +58,18 @@ class Chaos(Stack):
     ) -> UnumWorkflow:
         definition = Definition.from_asl_file(HERE / f"{file}.asl.json", substitutions=substitutions)
         workflow = UnumWorkflow(self, construct_id, definition=definition, functions=functions)
-        _fail(workflow.failure_handler, HANDLERS)
+        for handler in (workflow.failure_handler, workflow.control):
+            _fail(handler, HANDLERS)
         if workflow.timer is not None:
             _fail(workflow.timer, FORWARDERS)
+            queue = workflow.timer.queue.node.default_child
+            assert isinstance(queue, sqs.CfnQueue)
+            queue.visibility_timeout = RETURN_S
         return workflow
 
     def _wide(self) -> None:
         functions = {key: self._function(f"Wide{key}", f"chaos.{key.lower()}") for key in ("Begin", "Item", "Join")}
-        _fail(self._workflow("Wide", "wide", functions).failure_handler, COPIERS)
+        _fail(self._workflow("Wide", "wide", functions).control, COPIERS)
 
     def _broken(self) -> None:
         functions = {key: self._function(key, f"broken.{key.lower()}") for key in ("First", "Second")}
