@@ -6,6 +6,7 @@ from examples.existing_app.stack import ExistingApp
 from examples.iot_pipeline.stack import IotPipeline
 from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
+from tests.e2e.attacks.stack import Attacks
 from tests.e2e.callbacks.stack import Callbacks
 from tests.e2e.called.stack import Called
 from tests.e2e.chaos.stack import Chaos
@@ -39,6 +40,7 @@ for stack in (
     Endurance,
     Keyed,
     Parted,
+    Attacks,
 ):
     stack(app, stack.__name__)
 app.synth()

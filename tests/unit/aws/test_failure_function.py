@@ -45,10 +45,16 @@ A_TO_B = {
         "A": {
             "Type": "Task",
             "Resource": "A",
-            "Next": "B",
+            "Next": "Held",
             "Retry": [{"ErrorEquals": ["Runtime.OutOfMemory"]}],
             "Catch": [{"ErrorEquals": ["Sandbox.Timedout"], "Next": "B", "ResultPath": "$.error"}],
         },
+        "Held": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.hold_s", "IsPresent": True, "Next": "Hold"}],
+            "Default": "B",
+        },
+        "Hold": {"Type": "Wait", "SecondsPath": "$.hold_s", "Next": "B"},
         "B": {"Type": "Task", "Resource": "B", "End": True},
     },
 }
@@ -395,6 +401,10 @@ def test_what_it_commits_is_counted_once_however_often_it_is_told(
     assert (counted["ExecutionsFailed"], counted["Throttles"]) == (1, 2)
 
 
+def service_at(function: str) -> configuration.Service:
+    return function_versions.configured(at(function))[1]["Flow"]
+
+
 def take_over(event: Json, **changes: Json) -> Json:
     """The request that A sends when it may not invoke B."""
     request = TakeOver(
@@ -430,3 +440,69 @@ def test_nobody_takes_over_through_an_alias(deployed: Deployed) -> None:
         with pytest.raises(NotOurEvent):
             failure_function.handle(request, Context(invoked_function_arn=f"{ACCOUNT}:on-failure:{alias}"))
     assert deployed.functions.sent() == []
+
+
+FORGED = {"input": {"n": -999}}
+
+
+def test_an_event_is_sent_again_with_the_input_that_is_committed(deployed: Deployed) -> None:
+    event = deployed.event()
+    deployed.fail({**event, **FORGED}, {"errorType": "Runtime.OutOfMemory", "errorMessage": "forged"})
+    (waiting,) = deployed.waiting()
+    assert (waiting["address"], waiting["event"]["input"]) == (at("A"), event["input"])
+    with_one = deployed.functions.environments[at("A")]["Flow"]
+    deployed.functions.environments[at("A", "8")] = {"Flow": {**with_one, "timer": None}}
+    deployed.fail({**event, **FORGED}, {"errorType": "StoreError", "errorMessage": "forged"}, qualifier="8")
+    assert deployed.functions.sent() == [(at("A", "8"), {**event, "redelivered": 1})]
+
+
+def test_a_failure_that_is_caught_has_the_input_that_is_committed(deployed: Deployed) -> None:
+    deployed.fail({**deployed.event(), **FORGED}, {"errorType": "Sandbox.Timedout", "errorMessage": "late"})
+    ((_, event),) = deployed.functions.sent()
+    assert event["input"]["n"] == 1
+
+
+def test_routes_of_a_record_are_not_used(deployed: Deployed) -> None:
+    event = {**deployed.event(), "routes": {"B": at("Elsewhere")}}
+    deployed.fail(event, {"errorType": "Sandbox.Timedout", "errorMessage": "late"})
+    ((address, _),) = deployed.functions.sent()
+    assert address == at("B")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"step": 2}, {"state": "B"}, {"state": "Nowhere"}, {"step": 2, "state": "B"}, {"execution": ["other", 5]}],
+)
+def test_what_no_committed_outcome_leads_to_does_not_fail(deployed: Deployed, change: Json) -> None:
+    event = deployed.event()
+    started_ms = event["execution"][1]
+    change = {**change, **({"execution": ["other", started_ms]} if "execution" in change else {})}
+    with pytest.raises(NotOurEvent):
+        deployed.fail({**event, **change}, DIED)
+    assert deployed.describe().status is Status.RUNNING
+    deployed.fail(event, DIED)
+    assert deployed.describe().error == "Runtime.ExitError", "and nothing is in its way"
+
+
+@pytest.mark.parametrize("error", ["Forged", "StoreError"])
+@pytest.mark.parametrize("retries", [[], [1]])
+def test_what_is_not_due_has_not_failed(deployed: Deployed, error: str, retries: list[int]) -> None:
+    event, lasting = deployed.event(), {"hold_s": 3_600}
+    service = deployed.functions.environments[at("A")]["Flow"]
+    deployed.functions.environments[at("B")] = {"Flow": {**service, "hosts": ["B"], "timer": None}}
+    rt = runtime_factory.runtime_of("Flow", service_at("A"), at("A"), Context())
+    commit(rt, Commit(Envelope.from_json(event).name, "A", Phase.LEFT, Success(lasting)), DeliveryState({}))
+    forged = {**event, "step": 2, "state": "B", "retries": retries}
+    of_b = record(forged, {"errorType": error, "errorMessage": "forged"})
+    of_b["requestContext"]["functionArn"] = at("B")
+    with pytest.raises(NotOurEvent, match="expected an event that is due"):
+        failure_function.handle(of_b, Context())
+    name = Envelope.from_json(forged).name
+    failure_function.handle(take_over(forged, name=name, state="B", retries=tuple(retries)), Context())
+    assert (deployed.describe().status, deployed.functions.sent()) == (Status.RUNNING, [])
+
+
+def test_an_intake_that_believes_a_record_would_be_noticed(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failure_function, "planned_event", lambda _rt, event, _routes: event)
+    with pytest.raises(AssertionError):
+        test_a_failure_that_is_caught_has_the_input_that_is_committed(deployed)

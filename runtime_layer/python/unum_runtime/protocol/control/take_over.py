@@ -61,8 +61,8 @@ def take_over(rt: Runtime, request: TakeOver, routes: Mapping[str, str]) -> None
 def planned_event(rt: Runtime, event: Envelope, routes: Mapping[str, str]) -> Envelope:
     """Return `event` with the content that the committed outcome before it gives it, for a sender that may forge one.
 
-    Only the uses of the retriers are the event's own, and the input after a Task without a checkpoint, which is stored
-    nowhere else.
+    Only the time of sending and the uses of the retriers are the event's own, and the input after a Task without a
+    checkpoint, which is stored nowhere else.
 
     Args:
         rt: a runtime of the execution's version.
@@ -88,7 +88,10 @@ def planned_event(rt: Runtime, event: Envelope, routes: Mapping[str, str]) -> En
     invoke = effect.invoke if isinstance(effect, JoinNeighbour) else effect
     if not isinstance(invoke, Invoke):
         raise NotOurEvent(f"{event.name}: expected an event of the execution, got one of state {event.state!r}")
-    return envelope(rt, invoke, routes)
+    # Who could say that it had failed before it was due could shorten every Wait.
+    if invoke.due_ms is not None and invoke.due_ms > rt.clock.now_ms():
+        raise NotOurEvent(f"{event.name}: expected an event that is due, got one of state {event.state!r}")
+    return replace(envelope(rt, invoke, routes), sent_s=event.sent_s)
 
 
 def _is_without_checkpoint(rt: Runtime, effect: Effect, event: Envelope) -> bool:
@@ -114,7 +117,8 @@ def _pending(rt: Runtime, request: TakeOver) -> Missing:
         raise NotOurEvent(f"{request.name}: expected state {invoke.state!r}, got {request.state!r}")
     missing = missing_after(rt, effect, since_ms=0)
     # A job's poll and a responder's result have their retries in the store.
-    if request.retries and isinstance(invoke, Invoke) and missing.waits_for in (WaitsFor.DELIVERY, WaitsFor.TIME):
+    # What is not due yet has not failed, so a retry of it is a forgery.
+    if request.retries and isinstance(invoke, Invoke) and missing.waits_for is WaitsFor.DELIVERY:
         missing = replace(missing, effect=replace(invoke, retries=request.retries, due_ms=request.due_ms))
     return missing
 

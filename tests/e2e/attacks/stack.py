@@ -1,0 +1,59 @@
+"""One app for the whole catalogue of attacks: two workflows on one table, and a role for everybody who might attack."""
+
+from typing import Any
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from unum_constructs import Definition, Store, UnumFunction, UnumWorkflow
+
+DEFINITION: Any = {
+    "StartAt": "First",
+    "States": {
+        "First": {"Type": "Task", "Resource": "First", "Next": "Hold"},
+        "Hold": {"Type": "Wait", "SecondsPath": "$.hold_s", "Next": "Second"},
+        "Second": {"Type": "Task", "Resource": "Second", "End": True},
+    },
+}
+"""An execution waits for as long as its input says, and fails before that if its input says so."""
+
+CODE = """
+def handle(event, context):
+    if event.get("fails"):
+        raise ValueError("as asked")
+    return event
+"""
+
+
+class Attacks(Stack):
+    """Two workflows of the same form on one table, and roles."""
+
+    def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
+        super().__init__(scope, construct_id, **options)
+        self.workflow = self._flow("Flow", {})
+        self._flow("Other", {"store": Store.dynamodb(table=self.workflow.table)})
+        grants = {
+            "Starter": self.workflow.grant_start,
+            "Reader": self.workflow.grant_read,
+            "Stopper": self.workflow.grant_stop,
+            "Redriver": self.workflow.grant_redrive,
+            "Forker": self.workflow.grant_fork,
+            "Nudger": self.workflow.grant_nudge,
+        }
+        for name, grant in grants.items():
+            grant(self._role(name))
+        self._role("Nobody")
+
+    def _flow(self, name: str, options: Any) -> UnumWorkflow:
+        functions = {key: self._function(f"{name}{key}") for key in ("First", "Second")}
+        return UnumWorkflow(self, name, definition=Definition.from_asl(DEFINITION), functions=functions, **options)
+
+    def _function(self, name: str) -> UnumFunction:
+        return UnumFunction(self, name, handler="index.handle", code=lambda_.Code.from_inline(CODE))
+
+    def _role(self, name: str) -> iam.Role:
+        role = iam.Role(self, name, assumed_by=iam.AccountRootPrincipal())
+        CfnOutput(self, f"{name}Role", value=role.role_arn)
+        return role

@@ -1,0 +1,35 @@
+"""Who may not stop, redrive, fork, nudge or start, does not bring it about, whatever they send wherever they may."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.attacks.world import World, brought_about
+from tests.e2e.conftest import Deployment
+
+pytestmark = pytest.mark.e2e
+
+MAY: dict[str, set[str]] = {
+    "Nobody": set(),
+    "Reader": set(),
+    "Stopper": {"stop"},
+    "Redriver": {"redrive"},
+    "Forker": {"fork"},
+    "Nudger": {"begin"},
+    "FlowSecond": set(),
+    "FlowFirst": {"start", "begin", "forged step"},
+}
+"""What each role is there for. The code of the function in which executions start may start some; no other may. What a
+function may invoke, it may invoke with any event of its own workflow."""
+
+
+@pytest.fixture(scope="module")
+def world(deployment: Deployment) -> Iterator[World]:
+    found = World(deployment)
+    yield found
+    found.forget()
+
+
+@pytest.mark.parametrize("role", MAY)
+def test_a_role_brings_about_what_it_is_for_and_nothing_else(role: str, world: World) -> None:
+    assert brought_about(world, role) == MAY[role]

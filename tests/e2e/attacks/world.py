@@ -1,0 +1,261 @@
+"""What is attacked, how, and what shows that an attack has succeeded: executions and records, never an answer."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import Deployment, until
+from unum_runtime.client import Client
+from unum_runtime.model.checkpoint import Status, Success
+from unum_runtime.model.envelope import Envelope, Value, start_request
+from unum_runtime.model.naming import Name
+
+STACK = "Attacks"
+HOLD_S = 3_600
+
+
+class Dropping:
+    """An invoker that loses every event."""
+
+    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        assert events
+
+
+@dataclass(frozen=True)
+class Victims:
+    """Executions for one attacker: one that waits, one that has failed, one whose first event was lost, and one of the
+    other workflow that waits."""
+
+    running: str
+    failed: str
+    lost: str
+    other: str
+
+
+@dataclass(frozen=True)
+class World:
+    """The deployed app, seen by somebody who may do everything."""
+
+    deployment: Deployment
+    trusted: dict[str, Any] = field(default_factory=dict)
+
+    def client(self, workflow: str = "Flow") -> Client:
+        return self.deployment.client(STACK, workflow)
+
+    @property
+    def name(self) -> str:
+        return self.deployment.outputs[STACK]["FlowWorkflow"]
+
+    @cached_property
+    def functions(self) -> Mapping[str, Any]:
+        """The configuration of each function of the app, by the front of its logical id."""
+        formation, lambdas = (self.deployment.session.client(name) for name in ("cloudformation", "lambda"))
+        found = formation.describe_stack_resources(StackName=STACK)["StackResources"]
+        named = {
+            each["LogicalResourceId"][:-8]: each["PhysicalResourceId"]
+            for each in found
+            if each["ResourceType"] == "AWS::Lambda::Function"
+        }
+        return {key: lambdas.get_function_configuration(FunctionName=name) for key, name in named.items()}
+
+    @cached_property
+    def queues(self) -> list[str]:
+        """URLs of all queues of the app."""
+        found = self.deployment.session.client("cloudformation").describe_stack_resources(StackName=STACK)
+        resources = found["StackResources"]
+        return [each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::SQS::Queue"]
+
+    @cached_property
+    def addresses(self) -> list[str]:
+        """Everything in the app that can be invoked: functions, versions and aliases."""
+        lambdas, found = self.deployment.session.client("lambda"), []
+        for each in self.functions.values():
+            arn, name = each["FunctionArn"], each["FunctionName"]
+            versions = lambdas.list_versions_by_function(FunctionName=name)["Versions"]
+            aliases = lambdas.list_aliases(FunctionName=name)["Aliases"]
+            qualifiers = [*(one["Version"] for one in versions), *(one["Name"] for one in aliases)]
+            found += [arn, *(f"{arn}:{qualifier}" for qualifier in qualifiers)]
+        return found
+
+    def session_of(self, role: str) -> boto3.Session:
+        """A session of a role of the stack, or of the role of a function, which trusts this test until `forget`."""
+        output = self.deployment.outputs[STACK].get(f"{role}Role")
+        arn = output or self._trusting(self.functions[role]["Role"])
+        function = self.functions[role]["FunctionName"] if role in self.functions else "attacker"
+        given = self.deployment.session.client("sts").assume_role(RoleArn=arn, RoleSessionName=function)["Credentials"]
+        return boto3.Session(
+            aws_access_key_id=given["AccessKeyId"],
+            aws_secret_access_key=given["SecretAccessKey"],
+            aws_session_token=given["SessionToken"],
+            region_name=self.deployment.session.region_name,
+        )
+
+    def _trusting(self, arn: str) -> str:
+        roles, name = self.deployment.session.client("iam"), arn.rpartition("/")[2]
+        if name not in self.trusted:
+            self.trusted[name] = roles.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"]
+            here = {"AWS": f"arn:aws:iam::{arn.split(':')[4]}:root"}
+            statement = {"Effect": "Allow", "Principal": here, "Action": "sts:AssumeRole"}
+            document = {"Version": "2012-10-17", "Statement": [statement, *self.trusted[name]["Statement"]]}
+            roles.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(document))
+        return arn
+
+    def forget(self) -> None:
+        """Trust nobody any more."""
+        for name, document in self.trusted.items():
+            iam = self.deployment.session.client("iam")
+            iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(document))
+
+    def victims(self) -> Victims:
+        """Executions to attack, in the state that they are to keep."""
+        found = Victims(*(uuid.uuid4().hex for _ in range(4)))
+        flow, other = self.client(), self.client("Other")
+        flow.start({"hold_s": HOLD_S}, name=found.running)
+        other.start({"hold_s": HOLD_S}, name=found.other)
+        flow.start({"fails": True, "hold_s": 0}, name=found.failed)
+        replace(flow, invoker=Dropping()).start({"hold_s": HOLD_S}, name=found.lost)
+        assert flow.wait(found.failed, timeout_s=120).status is Status.FAILED
+        until(lambda: bool([*flow.steps(found.running)]) and bool([*other.steps(found.other)]))
+        return found
+
+    def names(self) -> set[str]:
+        """The names of all executions of the workflow."""
+        prefix = f"start:{self.name}/"
+        items = self.deployment.table(STACK, "FlowTable").scan()["Items"]
+        return {each["pk"].removeprefix(prefix) for each in items if each["pk"].startswith(prefix)}
+
+    def settle(self) -> None:
+        """Wait until no event of the workflow's is on its way any more."""
+        queues = self.deployment.session.client("sqs")
+
+        def is_quiet() -> bool:
+            timers = [url for url in self.queues if "Timer" in url]
+            found = [queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"] for url in timers]
+            return all(
+                int(each["ApproximateNumberOfMessages"]) + int(each["ApproximateNumberOfMessagesNotVisible"]) == 0
+                for each in found
+            )
+
+        until(is_quiet)
+        time.sleep(2)  # what was invoked asynchronously comes to its end
+
+
+def control(kind: str, execution: str, **content: Any) -> dict[str, Any]:
+    """The event of a control request, as an attacker writes it."""
+    return {"$unum": 1, "control": kind, "execution": execution, **content}
+
+
+def payloads(world: World, victims: Victims) -> Iterator[Any]:
+    """Yield everything that is worth sending, as itself and inside of records of failures."""
+    own = [
+        control("stop", victims.running, error="Forged"),
+        control("stop", victims.other, error="Forged"),
+        control("redrive", victims.failed),
+        control("nudge", victims.lost),
+        control("fork", victims.failed, node="First", name=f"forked-{victims.failed}", input={"hold_s": HOLD_S}),
+        {"$unum": 1, "control": "sweep", "silent_ms": 1, "nudge": True},
+        start_request(victims.lost),
+        {"hold_s": HOLD_S},
+    ]
+    start = str(world.client().start_alias)
+    for event in own:
+        yield event
+        yield record(event, start)
+        yield record(event, f"{world.functions['FlowOnFailureHandler']['FunctionArn']}:1")
+    for workflow, victim in (("Flow", victims.running), ("Other", victims.other)):
+        for event in envelopes(world, workflow, victim):
+            yield event
+            for error in ("Forged", "StoreError"):
+                function = world.functions[f"{workflow}Second"]["FunctionArn"]
+                yield record(event, f"{function}:1", {"errorType": error, "errorMessage": "forged"})
+
+
+def envelopes(world: World, workflow: str, execution: str) -> Iterator[Any]:
+    """Yield events for the Task after the Wait, which has not ended: one forged input, and a step that is not due."""
+    client = world.client(workflow)
+    last = [*client.steps(execution)][-1].checkpoint
+    for step in (last.name.step + 1, last.name.step + 2):
+        name = Name(last.name.execution, (), step)
+        value = Value(Success({"hold_s": 0, "forged": True}), last.committed_ms)
+        event = Envelope(
+            workflow=client.workflow,
+            digest=str(last.digest),
+            name=name,
+            state="Second",
+            input=value,
+            sent_s=int(time.time()),
+            routes={},
+        )
+        yield json.loads(event.to_bytes())
+
+
+def record(event: Any, address: str, error: Any = None) -> Any:
+    """A record of a failure that there was not."""
+    context = {"requestId": uuid.uuid4().hex, "functionArn": address, "condition": "RetriesExhausted"}
+    answer = {"responsePayload": error, "responseContext": {}} if error else {}
+    return {"requestContext": context, "requestPayload": event, **answer}
+
+
+def attack(world: World, role: str, victims: Victims) -> int:
+    """Send everything everywhere, as `role`; return how much was accepted."""
+    session, accepted = world.session_of(role), 0
+    lambdas, queues = session.client("lambda"), session.client("sqs")
+
+    def is_open(address: str) -> bool:
+        with suppress(ClientError):
+            lambdas.invoke(FunctionName=address, InvocationType="DryRun")
+            return True
+        return False
+
+    open_addresses = [each for each in world.addresses if is_open(each)]
+    for payload in payloads(world, victims):
+        for address in open_addresses:
+            lambdas.invoke(FunctionName=address, Payload=json.dumps(payload))
+            accepted += 1
+        targets = [each["FunctionArn"] for key, each in world.functions.items() if key.startswith("Flow")]
+        for body in (payload, *({"address": f"{each}:1", "event": payload, "due_ms": 1} for each in targets)):
+            for url in world.queues:
+                try:
+                    queues.send_message(QueueUrl=url, MessageBody=json.dumps(body))
+                except ClientError:
+                    break
+                accepted += 1
+    return accepted
+
+
+Effect = Callable[[World, Victims], bool]
+
+EFFECTS: Mapping[str, Effect] = {
+    "stop": lambda world, found: world.client().describe(found.running).status in (Status.ABORTED, Status.FAILED),
+    "redrive": lambda world, found: (
+        world.client().describe(found.failed).status is not Status.FAILED
+        or any(each.state == "First" for each in [*world.client().steps(found.failed)][1:])
+    ),
+    "fork": lambda world, found: f"forked-{found.failed}" in world.names(),
+    "begin": lambda world, found: bool([*world.client().steps(found.lost)]),
+    "end of the other workflow's": lambda world, found: (
+        world.client("Other").describe(found.other).status is not Status.RUNNING
+    ),
+    "step of the other workflow's": lambda world, found: len([*world.client("Other").steps(found.other)]) > 1,
+    "forged step": lambda world, found: len([*world.client().steps(found.running)]) > 1,
+}
+"""What attackers want to bring about, and whether it has come about. A forged start shows as one more name."""
+
+
+def brought_about(world: World, role: str) -> set[str]:
+    """Attack as `role`, and return which effects there were."""
+    victims, names = world.victims(), world.names()
+    attack(world, role, victims)
+    world.settle()
+    found = {effect for effect, has_come in EFFECTS.items() if has_come(world, victims)}
+    # One attacker's victims are another's bystanders: a start without a name of its own is one more name.
+    started = world.names() - names - {f"forked-{victims.failed}"}
+    return found | ({"start"} if started else set())

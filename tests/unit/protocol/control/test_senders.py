@@ -1,0 +1,73 @@
+"""Which function the control function sends events of a Wait or a fan-out to."""
+
+from typing import Any
+
+import pytest
+
+from unum_compiler import compile_workflow
+from unum_compiler.analysis.flow import entering, leaving
+from unum_runtime.model.ir import FanOut, Wait, Workflow
+from unum_runtime.protocol.control.senders import senders
+
+
+def task(following: str | None = None, **more: Any) -> Any:
+    return {"Type": "Task", "Resource": more.pop("resource", "A"), **to(following), **more}
+
+
+def wait(following: str | None = None) -> Any:
+    return {"Type": "Wait", "Seconds": 1, **to(following)}
+
+
+def to(following: str | None) -> Any:
+    return {"Next": following} if following else {"End": True}
+
+
+def compiled(start: str, **states: Any) -> Workflow:
+    return compile_workflow({"StartAt": start, "States": states}, name="w", functions=None)
+
+
+CAUGHT = {"Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Sorry"}]}
+EVERYTHING = compiled(
+    "Early",
+    Early=wait("A"),
+    A=task("C", **CAUGHT),
+    C={"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": True, "Next": "W"}], "Default": "M"},
+    W=wait("P"),
+    P={"Type": "Pass", "Next": "M"},
+    M={
+        "Type": "Map",
+        "ItemProcessor": {
+            "StartAt": "Inner",
+            "States": {"Inner": wait("B"), "B": task("After", resource="B"), "After": wait()},
+        },
+        "Retry": [{"ErrorEquals": ["States.ALL"]}],
+        "Next": "Late",
+        **CAUGHT,
+    },
+    Late=wait("End"),
+    End=task(resource="D"),
+    Sorry=wait(),
+)
+
+
+def test_it_is_the_function_before() -> None:
+    found = senders(EVERYTHING)
+    names = ("Early", "W", "M", "Inner", "After", "Late", "Sorry")
+    assert [found[name] for name in names] == [None, "A", "A", "A", "B", "B", "A"]
+
+
+def test_a_loop_without_a_task_has_an_end() -> None:
+    states = {
+        "W": wait("C"),
+        "C": {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": True, "Next": "W"}], "Default": "A"},
+    }
+    assert senders(compiled("W", **states, A=task())) == {"W": None, "C": None}
+
+
+@pytest.mark.parametrize("state", [each.name for each in EVERYTHING.states.values() if isinstance(each, Wait | FanOut)])
+def test_it_may_do_what_follows(state: str) -> None:
+    """What the compiler's analysis of permissions says of the function covers what it says of the state."""
+    sender = senders(EVERYTHING)[state]
+    reaches = [leaving(EVERYTHING, each.name) for each in EVERYTHING.tasks if each.function == sender]
+    allowed = {name for reach in reaches or [entering(EVERYTHING, EVERYTHING.start_at)] for name in reach.tasks}
+    assert {*entering(EVERYTHING, state).tasks} <= allowed
