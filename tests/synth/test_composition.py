@@ -72,7 +72,7 @@ def test_a_function_with_an_alias_and_a_destination_of_its_own_keeps_both() -> N
         "A/EventInvokeConfig": queue,
         "Live/EventInvokeConfig": queue,
         "A/CurrentVersion/EventInvokeConfig": handler,
-        "Flow/Start/EventInvokeConfig": handler,
+        "Flow/Start/EventInvokeConfig": deployment.logical_id("Flow/StartIntake"),
     }.items():
         assert flat(deployment.properties(path)["DestinationConfig"]["OnFailure"]["Destination"]) == destination
 
@@ -200,7 +200,7 @@ def test_injected_properties_reach_every_function() -> None:
     deployment = Deployment(Stack(App(), "Stack", property_injectors=[Traced()]))  # type: ignore[list-item]
     deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
     modes = [each["Properties"].get("TracingConfig") for each in deployment.all("Lambda::Function").values()]
-    assert modes == [{"Mode": "Active"}, {"Mode": "Active"}]
+    assert modes == [{"Mode": "Active"}] * 3
 
 
 def test_names_that_only_the_deployment_knows() -> None:

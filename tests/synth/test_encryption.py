@@ -69,9 +69,10 @@ def test_everything_has_the_key(encrypted: Deployment) -> None:
 
 
 def test_the_key_is_used_through_the_service_in_question(encrypted: Deployment) -> None:
-    """Through none by the failure handler alone, which Lambda shows environments."""
+    """Through none by those alone that plan in place of others, which Lambda shows environments."""
     direct = {(name, *actions) for name, service, actions in uses(encrypted) if not service}
-    assert direct == {(encrypted.logical_id("Flow/OnFailure/Permissions"), "kms:Decrypt")}
+    planning = (encrypted.logical_id(f"Flow/{each}/Permissions") for each in ("OnFailure", "ControlFunction"))
+    assert direct == {(each, "kms:Decrypt") for each in planning}
     assert not any("*" in action for _, _, actions in uses(encrypted) for action in actions)
 
 

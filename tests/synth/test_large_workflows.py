@@ -102,7 +102,7 @@ def test_policies_for_functions_of_nested_stacks(nested_200: list[Deployment]) -
     around = nested_200[0]
     assert max(inline_sizes(around).values()) <= MOST_POLICY_CHARACTERS
     managed = around.all("IAM::ManagedPolicy").values()
-    assert len(managed) == 2 * 4, "the failure handler's, and the timer's, beyond what is inline"
+    assert len(managed) == 3 * 4, "of failure handler, control function and timer, beyond what is inline"
     assert max(size(each["Properties"]["PolicyDocument"]) for each in managed) <= MOST_MANAGED_CHARACTERS
     allowed = [
         flat(arn)

@@ -156,7 +156,7 @@ def test_a_permission_for_everything_is_found() -> None:
 
 
 def any_function(patch: pytest.MonkeyPatch) -> None:
-    def invoke_statements(_hosts: Any, _handlers: Any = ()) -> Iterator[iam.PolicyStatement]:
+    def invoke_statements(_hosts: Any, _handlers: Any = (), **_options: Any) -> Iterator[iam.PolicyStatement]:
         yield iam.PolicyStatement(
             actions=["lambda:InvokeFunction"], resources=["arn:aws:lambda:us-east-1:123456789012:function:*"]
         )

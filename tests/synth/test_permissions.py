@@ -153,7 +153,7 @@ def test_a_shared_function_that_starts_reports_to_both_handlers() -> None:
         handler = f"{deployment.logical_id(f'{flow}/OnFailure/Handler')}.Arn:*"
         assert deployment.statements(f"{flow}/Permissions/S")[0] == (INVOKE, [handler])
         destination = deployment.properties(f"{flow}/Start/EventInvokeConfig")["DestinationConfig"]
-        assert flat(destination["OnFailure"]["Destination"]) == deployment.version(f"{flow}/OnFailure/Handler")
+        assert flat(destination["OnFailure"]["Destination"]) == deployment.logical_id(f"{flow}/StartIntake")
 
 
 def test_grant_start() -> None:

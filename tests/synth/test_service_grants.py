@@ -46,7 +46,7 @@ def calls(deployment: Deployment) -> list[tuple[list[str], list[str]]]:
 
 def test_nothing_without_need() -> None:
     deployment = Deployment.of(chain("A"), "A")
-    assert len(deployment.all("Lambda::Function")) == 1 + 1
+    assert len(deployment.all("Lambda::Function")) == 1 + 2
 
 
 def test_function(storing: Deployment) -> None:
@@ -89,7 +89,7 @@ def test_a_workflow_of_services_alone() -> None:
     UnumWorkflow(
         deployment.stack, "Flow", definition=Definition.from_asl(machine(Put=put("orders"))), workflow_name="Flow"
     )
-    assert len(deployment.all("Lambda::Function")) == 1 + 1
+    assert len(deployment.all("Lambda::Function")) == 1 + 2
 
 
 def with_tokens(deployment: Deployment, **parameters: Any) -> None:

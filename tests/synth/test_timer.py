@@ -85,7 +85,7 @@ def test_forwarder(waiting: Deployment) -> None:
     }
     assert senders == {
         "workflow": "Flow",
-        "trusted": [f"{waiting.logical_id(role)}.RoleId" for role in (HANDLER_ROLE, "Flow/Timer/ForwarderRole")],
+        "trusted": trusted_roles(waiting),
         "edges": {waiting.logical_id("B"): [waiting.logical_id("C")]},
     }
     assert forwarder["Layers"] == [{"Ref": waiting.logical_id("Flow/Layer")}]
@@ -175,12 +175,24 @@ def test_logical_ids() -> None:
     send = {**task("arn:aws:states:::sqs:sendMessage", "A"), "Parameters": {"QueueUrl.$": "$.q", "MessageBody": "x"}}
     deployment = Deployment.of(machine(W=wait("S"), S=send, A={**task("A"), **RETRY}), "A")
     ours = {name for name in deployment.template["Resources"] if name.startswith("Flow")}
-    versions = {deployment.version(path) for path in ("Flow/Entry", "Flow/Services", HANDLER)}
+    own = ("Flow/Entry", "Flow/Services", HANDLER, "Flow/ControlFunction/Function")
+    versions = {deployment.version(path) for path in own}
     assert ours - versions - {f"{version}OnFailure" for version in versions} == LOGICAL_IDS
 
 
 LOGICAL_IDS = {
     "FlowControl163B91C1",
+    "FlowControlFunctionCFA9B654",
+    "FlowControlFunctionForkA95A4D12",
+    "FlowControlFunctionFunctionLogs398BB54E",
+    "FlowControlFunctionFunctionRole32AB83CC",
+    "FlowControlFunctionFunctionRoleDefaultPolicyAF0CD5D4",
+    "FlowControlFunctionNudge6F2B21ED",
+    "FlowControlFunctionPermissionsE66D3B7A",
+    "FlowControlFunctionRedrive046CABBB",
+    "FlowControlFunctionStop8312EC8A",
+    "FlowControlFunctionSweepAE97C53F",
+    "FlowStartIntakeA6910465",
     "FlowEntry6F44A694",
     "FlowEntryLogsB6F6074C",
     "FlowEntryRole78432AF3",
@@ -231,9 +243,13 @@ def test_cfn_lint(waiting: Deployment) -> None:
 
 
 def test_the_sweep_trusts_letters_of_the_machinery(waiting: Deployment) -> None:
-    variables = waiting.properties(HANDLER)["Environment"]["Variables"]
-    trusted = json.loads(flat(variables["UNUM_SENDERS"]))["trusted"]
-    assert trusted == [f"{waiting.logical_id(role)}.RoleId" for role in (HANDLER_ROLE, "Flow/Timer/ForwarderRole")]
+    variables = waiting.properties("Flow/ControlFunction/Function")["Environment"]["Variables"]
+    assert json.loads(flat(variables["UNUM_SENDERS"]))["trusted"] == trusted_roles(waiting)
+
+
+def trusted_roles(waiting: Deployment) -> list[str]:
+    roles = (HANDLER_ROLE, "Flow/ControlFunction/FunctionRole", "Flow/Timer/ForwarderRole")
+    return [f"{waiting.logical_id(role)}.RoleId" for role in roles]
 
 
 def test_functions_without_a_place_in_the_environment_are_left_out() -> None:

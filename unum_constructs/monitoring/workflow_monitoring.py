@@ -14,6 +14,7 @@ from unum_constructs.hosting.host import Host
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, optional_alarm
 from unum_constructs.monitoring.dashboard import MonitoredParts, dashboard_rows
+from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.timer import WorkflowTimer
 from unum_constructs.sweep import WorkflowSweep
@@ -26,6 +27,7 @@ class MonitoredWorkflow(MeteredWorkflow):
     timer: WorkflowTimer | None
     sweep: WorkflowSweep | None
     failure_handler: FailureHandler
+    control: ControlFunction
     failure_queue: sqs.Queue
     failure_alarm: cloudwatch.Alarm
     _hosts: dict[str, Host]
@@ -119,7 +121,7 @@ class MonitoredWorkflow(MeteredWorkflow):
         functions: dict[str, lambda_.Function] = {
             key.removeprefix("$"): host.function for key, host in self._hosts.items()
         }
-        functions["on failure"] = self.failure_handler.function
+        functions |= {"on failure": self.failure_handler.function, "control": self.control.function}
         if self.timer is not None:
             functions["timer"] = self.timer.forwarder
         return MonitoredParts(
