@@ -205,6 +205,7 @@ def test_a_child_has_a_history_of_its_own(crowd: Platform) -> None:
     assert [event["id"] for event in told] == [1, 2, 3, 4, 5, 6, 7]
     last = boto3.get_execution_history(executionArn=bad, reverseOrder=True, maxResults=1)["events"][0]
     assert (last["type"], last["executionFailedEventDetails"]["error"]) == ("ExecutionFailed", "ValueError")
+    assert "LambdaFunctionFailed" in [event["type"] for event in boto3.events(executionArn=bad)]
     running = boto3.events(executionArn=arns_of(crowd, "e8")[0])
     assert [event["type"] for event in running][:2] == ["ExecutionStarted", "TaskStateEntered"]
     assert not running[-1]["type"].startswith("Execution")
