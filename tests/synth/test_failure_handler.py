@@ -81,6 +81,13 @@ def test_what_it_cannot_do_is_kept(loop: Deployment) -> None:
     assert loop.logical_id(PERMISSIONS) in configuration["DependsOn"]
 
 
+def test_failed_starts_that_it_cannot_do_are_kept(loop: Deployment) -> None:
+    (queue,) = arns(loop, "Flow/Failures")
+    assert destination(loop, "Flow/StartIntake") == queue
+    configuration = loop.resource("Flow/StartIntake/EventInvokeConfig")
+    assert {loop.logical_id("Flow/StartIntake"), loop.logical_id(PERMISSIONS)} <= {*configuration["DependsOn"]}
+
+
 def test_it_is_retained_as_long_as_the_versions_that_lead_to_it(loop: Deployment) -> None:
     for path in (VERSION, f"{VERSION}/EventInvokeConfig"):
         resource = loop.resource(path)

@@ -15,11 +15,12 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IDependable
 
+from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.cdk.nag import ALARM, acknowledge
 from unum_constructs.cdk.threshold_alarm import new_alarm
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting import environment
-from unum_constructs.hosting.host import FailureDestination
+from unum_constructs.hosting.host import FailureDestination, async_configuration
 from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction, door_arns
@@ -108,6 +109,16 @@ class FailureHandler(PlanningFunction):
             lambda_.Alias(scope, each, alias_name=name, version=self.version, description=description)
             for each, name in names.items()
         )
+        # Lambda applies no other qualifier's configuration: without its own, a failed start that the handler cannot
+        # process would vanish.
+        failures = async_configuration(
+            start_intake,
+            function_name=self.function.function_name,
+            qualifier=start_intake.alias_name,
+            destination=self._dead_letters.queue_arn,
+        )
+        # The configuration names the alias by text, which CloudFormation takes for no dependency.
+        failures.node.add_dependency(resource_of(start_intake, lambda_.CfnAlias), self.policy)
         return start_intake, former
 
     def forward_failures(self, workflow_name: str, other: FailureDestination) -> None:
