@@ -166,7 +166,9 @@ def test_an_assembly_has_under_each_hash_what_belongs_to_it(
 
 def test_of_many_functions_the_first_are_named() -> None:
     (told,) = with_pythons(**{f"F{number}": OTHER for number in range(5)}).starts_told()
-    assert told.text.startswith("Stack/Flow/OnFailure/Handler, Stack/F0, Stack/F1 and 3 more: ")
+    assert told.text.startswith(
+        "Stack/Flow/ControlFunction/Function, Stack/Flow/OnFailure/Handler, Stack/F0 and 4 more: "
+    )
 
 
 def test_a_layer_has_nothing_that_lay_in_its_folder(workflow: Workflow, tmp_path: Path) -> None:

@@ -219,8 +219,8 @@ def test_the_cost_is_that_of_what_was_used() -> None:
         "Invocations": 500,
         "Duration": 50_000,
     }
-    of_handler = deployment.logical_id("Flow/OnFailure/Handler")
-    values = {id_: 0 if of_handler in of.values() else used[name] for id_, (name, of) in ids.items()}
+    idle = {deployment.logical_id(f"Flow/{path}") for path in ("OnFailure/Handler", "ControlFunction/Function")}
+    values = {id_: used[name] if idle.isdisjoint(of.values()) else 0 for id_, (name, of) in ids.items()}
     value = eval(expression, {"FILL": lambda metric, _else: metric, **values})  # noqa: S307 - arithmetic, in a test
     usd = list_prices().usd
     requests = 1_000 * usd["dynamodb_write_unit"] + 500 * usd["dynamodb_read_unit"] + 500 * usd["lambda_request"]

@@ -34,7 +34,7 @@ OBJECT = sfn.TaskInput.from_object({"a": "b"})
 JOB = sfn.IntegrationPattern.RUN_JOB
 KEY = {"k": tasks.DynamoAttributeValue.from_string("v")}
 
-REFUSED = {"EksCall", "EmrContainersDeleteVirtualCluster"}
+REFUSED = {"EmrContainersDeleteVirtualCluster"}
 """And all that call `elasticmapreduce`."""
 
 

@@ -57,8 +57,8 @@ class _WithoutTypes(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """Remove the base `Protocol`: nothing inherits from it at run time."""
-        node.bases = [base for base in node.bases if not _is_named(base, "Protocol")]
+        """Remove the bases `Protocol` and `Generic`, which mean nothing at run time."""
+        node.bases = [base for base in node.bases if not _is_typing(base)]
         return self.generic_visit(node)
 
     def visit_Module(self, node: ast.Module) -> ast.AST:
@@ -91,6 +91,11 @@ def _drop_unused_typing(module: ast.Module) -> ast.Module:
             node.names = [each for each in node.names if each.name in used]
     module.body = [each for each in module.body if not isinstance(each, ast.ImportFrom) or each.names]
     return module
+
+
+def _is_typing(base: ast.expr) -> bool:
+    kind = base.value if isinstance(base, ast.Subscript) else base
+    return _is_named(kind, "Protocol") or _is_named(kind, "Generic")
 
 
 def _is_named(node: ast.expr, name: str) -> bool:

@@ -28,11 +28,16 @@ _CONTROL = (
     *("failure_function.py", "dead_letters.py", "foreign_events.py", "intake.py", "failure_queue.py"),
     *("refused_places.py", "control.py", "control_function.py", "control_calls.py", "execution_versions.py"),
     *("platform_failure.py", "hand_over.py", "take_over.py"),
-    *("deployment_guard.py", "refused_removal.py", "delays.py"),
+    *("deployment_guard.py", "refused_removal.py", "delays.py", "called_functions.py"),
+    *("past.py", "cursor_keys.py", "definition_object.py", "caller.py"),
 )
-"""Modules of the failure handler, and those that other functions load only after a deployment took an edge."""
+"""Modules of failure handler and control function, and those that other functions load only after a deployment took an
+edge."""
 
-SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL})
+_RARE = ("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py")
+"""Modules for long waits, for what cannot be delivered, and for answers over HTTP."""
+
+SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL, *_RARE})
 """Folders and modules that stay sources: sources are smaller, and these modules load botocore, which takes longer
 anyway."""
 

@@ -31,7 +31,7 @@ MOST_PARTS = 16
 """Number of parts after which a cursor is stored, or earlier after `SHARD_SIZE` branches. So a cursor costs little
 beside the parts, and narrow executions have none."""
 
-Node = TypeVar("Node")
+_Part = TypeVar("_Part")
 
 
 class Tally(NamedTuple):
@@ -50,14 +50,14 @@ class Tally(NamedTuple):
         return Tally(self.branches + other.branches, max(self.latest_ms, other.latest_ms))
 
 
-class Tree(Protocol[Node]):
+class Tree(Protocol[_Part]):
     """Scopes to walk through, and the work in each part."""
 
-    def scope(self, node: Node) -> Scope:
+    def scope(self, node: _Part) -> Scope:
         """Return the scope of `node`."""
         ...
 
-    def visit(self, node: Node, shard: int, *, is_done: bool) -> tuple[Tally, Mapping[int, Node] | None]:
+    def visit(self, node: _Part, shard: int, *, is_done: bool) -> tuple[Tally, Mapping[int, _Part] | None]:
         """Do the work of one part, unless `is_done` says that an earlier delivery did it.
 
         Returns:
@@ -66,7 +66,7 @@ class Tree(Protocol[Node]):
         """
         ...
 
-    def leave(self, node: Node, tally: Tally) -> None:
+    def leave(self, node: _Part, tally: Tally) -> None:
         """Do what follows the last part of a scope, given the tally of all its parts."""
         ...
 
@@ -91,7 +91,7 @@ def leave_rest_if_short(rt: Runtime) -> None:
         raise TimeIsShort("some parts are left to another delivery; the same request again continues them")
 
 
-def walk(rt: Runtime, tree: Tree[Node], root: Node, trip: Trip | None) -> Tally:
+def walk(rt: Runtime, tree: Tree[_Part], root: _Part, trip: Trip | None) -> Tally:
     """Visit all parts of `root` and of the scopes inside, from the stored cursor on; return the tally of `root`.
 
     Args:
@@ -107,14 +107,14 @@ def walk(rt: Runtime, tree: Tree[Node], root: Node, trip: Trip | None) -> Tally:
     return _Walk(rt, tree, trip).run(root)
 
 
-class _Walk(Generic[Node]):
+class _Walk(Generic[_Part]):
     """One delivery's share of a walk.
 
     Attributes:
         levels: for each scope that is open: shard, place of the scope inside, and tally. The last is the innermost.
     """
 
-    def __init__(self, rt: Runtime, tree: Tree[Node], trip: Trip | None) -> None:
+    def __init__(self, rt: Runtime, tree: Tree[_Part], trip: Trip | None) -> None:
         self.rt, self.tree, self.trip = rt, tree, trip
         self.levels: list[tuple[int, int, Tally]] = []
         self._stored: list[tuple[int, int, Tally]] = []
@@ -124,7 +124,7 @@ class _Walk(Generic[Node]):
         if trip is not None:
             self._recall(trip)
 
-    def run(self, root: Node) -> Tally:
+    def run(self, root: _Part) -> Tally:
         if self._finished is not None:
             return self._finished
         tally = self._scope(root)
@@ -134,7 +134,7 @@ class _Walk(Generic[Node]):
             )
         return tally
 
-    def _scope(self, node: Node) -> Tally:
+    def _scope(self, node: _Part) -> Tally:
         """Visit the parts of `node` that are left; return the tally of all its parts."""
         first, branch, tally = self._stored.pop(0) if self._stored else (0, 0, Tally())
         depth = len(self.levels)
@@ -157,7 +157,7 @@ class _Walk(Generic[Node]):
         self.tree.leave(node, tally)
         return tally
 
-    def _inside(self, depth: int, place: tuple[int, int, Tally], inside: Mapping[int, Node]) -> None:
+    def _inside(self, depth: int, place: tuple[int, int, Tally], inside: Mapping[int, _Part]) -> None:
         """Visit the scopes `inside` the part at `place`, from the branch of the cursor on."""
         shard, branch, tally = place
         for index, node in inside.items():
