@@ -21,9 +21,10 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model import naming
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Guard, Json, Pattern, Workflow
+from unum_runtime.protocol.control import forking, redrive_fan_out, walk
 from unum_runtime.protocol.delivery import collect, join
 from unum_runtime.protocol.fanout import completion
-from unum_runtime.protocol.history import timeline
+from unum_runtime.protocol.history import pending, timeline
 from unum_runtime.protocol.planning import advance
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, JobPending
 from unum_runtime.simulator import Context, Faults, Scenario
@@ -39,7 +40,12 @@ PASSED_ON = "i"
 Choose: TypeAlias = Callable[[Sequence[Any]], Any]
 """Picks one of several things; of those that are simpler, the first."""
 
-_SHARDED: tuple[ModuleType, ...] = (naming, timeline, completion, join, collect, advance)
+_SHARDED: tuple[ModuleType, ...] = (
+    *(naming, timeline, pending, completion, join, collect, advance),
+    *(forking, redrive_fan_out, walk),
+)
+"""Modules that import the size of a shard."""
+
 _STORES = [*[SimulatedStore] * 4, GenerousStore, StolenStore, CarelessStore, DeafStore]
 _DISTRIBUTED = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
 _TOLERATED: list[dict[str, Json]] = [

@@ -43,7 +43,7 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
         "Lambda::Function": 4,
         "Lambda::Version": 4,
         "Lambda::Alias": 8,
-        "Lambda::EventInvokeConfig": 6,
+        "Lambda::EventInvokeConfig": 7,
         "Logs::LogGroup": 4,
         "IAM::Role": 5,
         "IAM::Policy": 12,

@@ -182,6 +182,7 @@ def test_logical_ids() -> None:
 
 LOGICAL_IDS = {
     "FlowControl163B91C1",
+    "FlowStartIntakeEventInvokeConfig4029DAB4",
     "FlowControlFunctionCFA9B654",
     "FlowControlFunctionForkA95A4D12",
     "FlowControlFunctionFunctionLogs398BB54E",

@@ -88,11 +88,11 @@ def test_the_guard_reads_the_pack_instead_of_a_checkpoint() -> None:
 
 
 def test_eager_collection_leaves_a_tombstone_for_each_pack_and_none_of_the_values() -> None:
-    run = executed(mapped(("Work", task())), 10, lambda event: f"secret {event}", Collection.EAGER)
+    run = executed(mapped(("Work", task())), 10, lambda event: f"confidential {event}", Collection.EAGER)
     record = stored_steps.start_record(run.store, "w", run.name)
     steps = list(stored_steps.steps(run.store, "w", record.name.execution))
     assert [step.state for step in steps].count("Work") == 10, "who has committed is still told"
-    assert "secret" not in repr(steps)
+    assert "confidential" not in repr(steps)
 
 
 @pytest.mark.parametrize("width", [1, PACK_SIZE + 1, 100, 257])
