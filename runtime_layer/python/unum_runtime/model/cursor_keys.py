@@ -4,10 +4,17 @@ from collections.abc import Iterable
 
 from unum_runtime.model.naming import Execution, Key, execution_partition
 
+_WALKS = "/walks/"
+
+
+def is_cursor(key: Key) -> bool:
+    """Return True for a cursor, which expires before its execution: without it, a walk only takes longer."""
+    return _WALKS in key.partition
+
 
 def walk_partition(workflow: str, execution: Execution, purpose: str) -> str:
     """Return the partition of the cursors of a walk through an execution's scopes; see `walk`."""
-    return f"{execution_partition(workflow, execution)}/walks/{purpose}"
+    return f"{execution_partition(workflow, execution)}{_WALKS}{purpose}"
 
 
 def walk_key(partition: str, begun_ms: int, path: Iterable[int]) -> Key:

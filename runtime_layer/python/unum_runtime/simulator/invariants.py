@@ -8,6 +8,7 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StatesError
 from unum_runtime.functions.failure_function import TRANSIENT
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, read_start_record, to_text
+from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import (
@@ -383,7 +384,7 @@ def _is_shared(world: World, key: Key) -> bool:
 
 
 def check_expiry(world: World) -> None:
-    """Raise Broken unless every item outlives the last delivery of every event."""
+    """Raise Broken unless every item but cursors outlives the last delivery of every event."""
     deliveries = (delivery.event for delivery in world.running)
     events = [*world.waiting, *world.done, *deliveries]
     is_only = len(world.observed) <= 1
@@ -391,6 +392,8 @@ def check_expiry(world: World) -> None:
         events = [event for event in events if world.focus is not None and _execution_of(world, event) == world.focus]
     last_s = max((event.until_s(world.scenario.retention_s) for event in events), default=0)
     for key, expires_at_s in world.store.expiries():
+        if is_cursor(key):
+            continue
         # A delivery that starts at the event's deadline still reads items for up to RUN_S.
         if expires_at_s < last_s + RUN_S and (is_only or _is_surely_own(world, key)):
             early_s = last_s + RUN_S - expires_at_s
