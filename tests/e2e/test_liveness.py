@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import boto3
 import pytest
 
 from tests.e2e.conftest import Deployment, until
+from tests.e2e.role_sessions import session_of
 from unum_runtime.aws.timer import Delayed
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status, Success
@@ -75,10 +77,10 @@ RIGHT = (Status.SUCCEEDED, {"n": 1})
 """End of every execution that goes on."""
 
 
-def put(deployment: Deployment, workflow: str, letter: str) -> str:
+def put(deployment: Deployment, workflow: str, letter: str, sender: boto3.Session | None = None) -> str:
     """Put a letter into the failure queue, and return its URL."""
     url = deployment.outputs["Control"][f"{workflow}FailureQueue"]
-    deployment.session.client("sqs").send_message(QueueUrl=url, MessageBody=letter)
+    (sender or deployment.session).client("sqs").send_message(QueueUrl=url, MessageBody=letter)
     return url
 
 
@@ -102,7 +104,9 @@ def test_a_letter_of_the_failure_handler_is_tried_again_by_itself(deployment: De
     context = {"requestId": "start", "functionArn": alias, "condition": "RetriesExhausted"}
     record = {"requestContext": context, "requestPayload": start_request(lost.name)}
     around = {"functionArn": handler["DestinationConfig"]["OnFailure"]["Destination"], "condition": "RetriesExhausted"}
-    url = put(deployment, "Reported", json.dumps({"requestContext": around, "requestPayload": record}))
+    letter = json.dumps({"requestContext": around, "requestPayload": record})
+    with session_of(deployment, around["functionArn"].split(":")[6]) as intake:
+        url = put(deployment, "Reported", letter, intake)
     assert lost.end() == RIGHT
     until(lambda: is_empty(deployment, url))
 

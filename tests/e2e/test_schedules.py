@@ -31,6 +31,7 @@ class Waiting:
     deployment: Deployment
     forwarder: Any
     body: str
+    sender: str
     name: str
 
     @property
@@ -39,7 +40,8 @@ class Waiting:
 
     def deliver(self) -> Any:
         """To the forwarder, as SQS does."""
-        record = {"messageId": "only", "body": self.body, "attributes": {"ApproximateReceiveCount": "1"}}
+        attributes = {"ApproximateReceiveCount": "1", "SenderId": self.sender}
+        record = {"messageId": "only", "body": self.body, "attributes": attributes}
         return self.deployment.invoke(self.forwarder["FunctionName"], {"Records": [record]})
 
     def schedules(self) -> list[Any]:
@@ -78,11 +80,13 @@ def waiting(deployment: Deployment, forwarder: Any) -> Waiting:
         name = deployment.client("Language").start({"case": "long", "seconds": 1, "text": TEXT}).name
         messages: list[Any] = []
         while not messages:
-            messages = queues.receive_message(QueueUrl=url, WaitTimeSeconds=20).get("Messages", [])
+            messages = queues.receive_message(QueueUrl=url, WaitTimeSeconds=20, AttributeNames=["SenderId"]).get(
+                "Messages", []
+            )
         (message,) = messages
         queues.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
     body = json.loads(message["Body"]) | {"due_ms": round(time.time() * 1000) + WAITS_MS}
-    return Waiting(deployment, forwarder, json.dumps(body), name)
+    return Waiting(deployment, forwarder, json.dumps(body), message["Attributes"]["SenderId"], name)
 
 
 def test_an_event_waits_in_one_schedule_and_comes_when_it_is_due(waiting: Waiting) -> None:

@@ -40,12 +40,14 @@ def test_what_cannot_be_handed_on_fails_its_task_after_the_last_attempt(deployme
         name = client.start({"case": "wait"}).name
         messages: list[Any] = []
         while not messages:  # for the 5 seconds that the event has to wait
-            messages = queues.receive_message(QueueUrl=url, WaitTimeSeconds=20).get("Messages", [])
+            messages = queues.receive_message(QueueUrl=url, WaitTimeSeconds=20, AttributeNames=["SenderId"]).get(
+                "Messages", []
+            )
         (message,) = messages
         queues.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 
     def delivered(receives: int) -> Any:
-        attributes = {"ApproximateReceiveCount": str(receives)}
+        attributes = {**message["Attributes"], "ApproximateReceiveCount": str(receives)}
         record = {"messageId": "only", "body": message["Body"], "attributes": attributes}
         return deployment.invoke(forwarder["FunctionName"], {"Records": [record]})
 

@@ -1,7 +1,7 @@
 """What a chaos run's history shows: violations, executions that stand still, and figures for docs/evidence.md."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,12 +77,23 @@ def judge(
     history: Path, outputs: Mapping[str, str], results: Mapping[str, tuple[str, Any]], *workflows: str
 ) -> Judgement:
     """Return what `history` shows of `workflows`, the first of which has the `results` that clients saw."""
-    judged = Judgement(read(history))
+    stack = outputs[f"{workflows[0]}Table"].partition("-")[0]
+    judged = Judgement([*_of_stack(read(history), f"{stack}-")])
     for name in workflows:
         found = check(judged.lines, outputs[f"{name}Workflow"], outputs[f"{name}Table"], outputs["NotesTable"])
         seen = [*check_results(found, results)] if name == workflows[0] else []
         judged.found[name], judged.violations[name] = found, [*found.violations, *seen]
     return judged
+
+
+def _of_stack(lines: Iterable[Line], prefix: str) -> Iterator[Line]:
+    """Yield the lines about functions, tables and queues of one stack: others send forged events on purpose."""
+    deliveries: set[str] = set()
+    for line in lines:
+        place = line["function"].split(":")[6] if "function" in line else line.get("table") or line.get("queue", "")
+        if place.rpartition("/")[2].startswith(prefix) or line.get("delivery") in deliveries:
+            deliveries |= {line["delivery"]} if "delivery" in line else set()
+            yield line
 
 
 def _is_sweep(event: Any) -> bool:
