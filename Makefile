@@ -16,19 +16,19 @@ SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations 
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick emulator-tests dist synth-newest computing waiting check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
 
-test: setup  ## everything; deployments and installations wait for most of the time, so they run beside the rest
+test: setup  ## everything; deployments wait for most of the time, so they run beside the rest
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target computing waiting
 
 computing: setup  ## one after the other, for its tests have a process for each core
-	@$(MAKE) --no-print-directory --jobs 1 check synth-floor bench-check
+	@$(MAKE) --no-print-directory --jobs 1 check emulator-tests synth-floor bench-check packaging docs
 
-waiting: setup  ## one after the other, too
-	@$(MAKE) --no-print-directory --jobs 1 e2e packaging docs
+waiting: setup  ## little computing
+	@$(MAKE) --no-print-directory --jobs 1 e2e
 
 check: lint unit  ## all that needs no emulator
 
@@ -85,8 +85,10 @@ asl-table: setup  ## the tables of docs/asl.md, from the compiler, its messages 
 docs: setup  ## the documentation as a site, in out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-e2e: setup  ## the emulator's contract, then real deployments
+emulator-tests: setup  ## the emulator's own tests
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
+
+e2e: setup  ## real deployments into the emulator
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
 
 endurance: setup  ## the deployments that are crowded, with EXECUTIONS=1000, and recoveries that crash, of BRANCHES=2000
