@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from unum_cli.commands.arguments import compiled_or_failed, execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_cli.commands.printing import check_success, print_description, print_json, to_json
+from unum_cli.commands.printing import check_success, print_child, print_description, print_json, to_json
 from unum_cli.commands.stack import Deployed, deployed
 from unum_cli.safe_output import raw
 from unum_runtime.client.boto3_shapes.arns import Arns, home_of
@@ -82,8 +82,6 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
 
 
 def _describe_child(client: Client, name: str, options: argparse.Namespace) -> None:
-    from unum_cli.commands.map_runs import print_child  # noqa: PLC0415 - it imports this module
-
     if options.receipt:
         raise UsageError("--receipt: expected an execution, got a child execution, which its parent pays for")
     _, child = StepFunctionsClient(client).find_child(name)

@@ -1,17 +1,15 @@
 """``unum map-runs`` and ``children``: Map Runs of an execution, and the child executions of distributed ones."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected, definition_of
-from unum_cli.commands.printing import failure_text, print_json, to_json
+from unum_cli.commands.printing import child_json, child_line, print_child, print_json
 from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.map_runs import Counts, MapRun
-from unum_runtime.client.terminal.amounts import time_text
 from unum_runtime.errors import UnumError
 from unum_runtime.model.ir import Json
 
@@ -62,10 +60,10 @@ def _print_children(children: Sequence[ChildExecution], options: argparse.Namesp
     if options.child is not None:
         print_child(_named(children, options.child), as_json=options.json)
     elif options.json:
-        print_json([_child_json(each) for each in children])
+        print_json([child_json(each) for each in children])
     else:
         for each in children:
-            print(_child_line(each))
+            print(child_line(each))
 
 
 def _named(children: Sequence[ChildExecution], name: str) -> ChildExecution:
@@ -73,29 +71,3 @@ def _named(children: Sequence[ChildExecution], name: str) -> ChildExecution:
         if each.name == name:
             return each
     raise CommandFailed(f"--child: expected one of {len(children)} begun child executions, got {name!r}; list them")
-
-
-def _child_json(child: ChildExecution) -> Json:
-    return to_json(child) | {"index": list(child.index), "steps": [to_json(step) for step in child.steps]}
-
-
-def _child_line(child: ChildExecution) -> str:
-    place = f"{child.state}[{'.'.join(map(str, child.index))}]"
-    failure = f": {failure_text(child.error, child.cause).partition(chr(10))[0]}" if child.error else ""
-    return f"{child.name}  {place}  {child.status}{failure}"
-
-
-def print_child(child: ChildExecution, *, as_json: bool) -> None:
-    """Print a child execution with its steps."""
-    if as_json:
-        print_json(_child_json(child))
-        return
-    print(_child_line(child))
-    print(f"started  {time_text(child.started_at)}")
-    if child.stopped_at is not None:
-        print(f"stopped  {time_text(child.stopped_at)}")
-    print(f"input    {json.dumps(child.input, ensure_ascii=False)}")
-    if child.output is not None:
-        print(f"output   {json.dumps(child.output, ensure_ascii=False)}")
-    for step in child.steps:
-        print(f"{time_text(step.committed_at)}  {step.state}  {step.status}")

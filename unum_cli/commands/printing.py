@@ -79,6 +79,34 @@ def _reason(description: Description) -> str:
     return "".join(f": {text}" for text in given)
 
 
+def child_json(child: ChildExecution) -> Json:
+    """Return the fields of a child execution and of its steps."""
+    return to_json(child) | {"index": list(child.index), "steps": [to_json(step) for step in child.steps]}
+
+
+def child_line(child: ChildExecution) -> str:
+    """Return name, branch, status and error of a child execution."""
+    place = f"{child.state}[{'.'.join(map(str, child.index))}]"
+    failure = f": {failure_text(child.error, child.cause).partition(chr(10))[0]}" if child.error else ""
+    return f"{child.name}  {place}  {child.status}{failure}"
+
+
+def print_child(child: ChildExecution, *, as_json: bool) -> None:
+    """Print a child execution with its steps."""
+    if as_json:
+        print_json(child_json(child))
+        return
+    print(child_line(child))
+    print(f"started  {time_text(child.started_at)}")
+    if child.stopped_at is not None:
+        print(f"stopped  {time_text(child.stopped_at)}")
+    print(f"input    {json.dumps(child.input, ensure_ascii=False)}")
+    if child.output is not None:
+        print(f"output   {json.dumps(child.output, ensure_ascii=False)}")
+    for step in child.steps:
+        print(f"{time_text(step.committed_at)}  {step.state}  {step.status}")
+
+
 def _plain(value: Any) -> Json:
     if isinstance(value, datetime):
         return value.isoformat()
