@@ -165,8 +165,12 @@ class IUnumWorkflow(MeteredWorkflow):
         return reduce(iam.Grant.combine, given)
 
     def _door(self, door: Door) -> lambda_.IFunction:
-        """Return the control function's alias `door`."""
-        raise NotImplementedError
+        """Return the control function's alias `door`.
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        raise NotImplementedError  # workflows of this app and imported ones have their aliases in other places
 
     def _grant_door(self, grantee: iam.IGrantable, door: Door) -> iam.Grant:
         return self._grant_on_alias(grantee, [INVOKE], self._door(door))

@@ -1,4 +1,4 @@
-"""A workflow over functions in other languages, and over one of another team."""
+"""Workflow of functions in other languages and of another team's function."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_

@@ -179,3 +179,4 @@ def test_what_the_sender_may_invoke_itself_is_delivered(node: Node) -> None:
     node.send(node.timed(event, "Ask"))
     asked = node.deployment.table(STACK, "AskedTable")
     until(lambda: any(item["key"] == "own?" for item in asked.scan()["Items"]))
+    assert node.dead_letters() == [], "nothing of it was refused"

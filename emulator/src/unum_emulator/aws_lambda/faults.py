@@ -81,7 +81,7 @@ class FaultInjector:
 
     @contextmanager
     def during(self, delivery: str, request_id: str, function: FunctionRef, kill: Callable[[], None]) -> Iterator[None]:
-        """Plan the death of a delivery, if there is to be one, while the block runs."""
+        """Draw whether and where a delivery dies, and plan its death while the block runs."""
         faults = Faults.of(function)
         is_doomed = _draw(request_id) < faults.doomed
         if is_doomed or self._random.random() < faults.die:
@@ -125,5 +125,5 @@ class FaultInjector:
 
 
 def _draw(request_id: str) -> float:
-    """Return a number from 0 to 1 that is the same for every attempt of an event."""
+    """Return a number from 0 to 1, equal for all attempts of one event."""
     return zlib.crc32(request_id.encode()) / 2**32

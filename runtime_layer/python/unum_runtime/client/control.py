@@ -84,7 +84,7 @@ class Waits:
 
 
 class Redriven(datetime):
-    """Time of a redrive, with the versions that it continues on.
+    """Time of a redrive, and the function versions that run from then on.
 
     Attributes:
         on: ``original`` or ``current``; None if the handler of an older release answered, which does not say.

@@ -130,7 +130,7 @@ class Postman:
         return max((int(item["at"]) for item in rounds.values()), default=0)
 
     def _is_done(self, letter: Letter, before_ms: int, now_ms: int) -> bool:
-        """Return True if nobody needs the letter any more: its execution is over, or it was delivered."""
+        """Return True for a letter without further use: its execution has ended, or the letter was delivered."""
         try:
             sending = self._parse(letter)
             execution = _subject(sending, self.rt.workflow.name)
@@ -222,7 +222,7 @@ def is_due(since_ms: int, before_ms: int, now_ms: int) -> bool:
 
 
 def _subject(sending: Sending, workflow: str) -> Execution | None:
-    """Return the execution of the event; None for an event of no execution of this workflow."""
+    """Return the execution of this workflow that the event names; None without one."""
     inner = sending.inner
     if not is_envelope(inner) or inner["workflow"] != workflow:
         return None
