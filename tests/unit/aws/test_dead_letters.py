@@ -10,8 +10,8 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.unit.aws.control_platform import ACCOUNT, Context, Deployed, at, deployed
 from tests.unit.aws.forwarding import MACHINERY, ROLE
-from tests.unit.aws.test_control_requests import ACCOUNT, Context, Deployed, at, deployed
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.failure_queue import FailureQueue, Letter
 from unum_runtime.aws.senders import Senders

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.aws.test_control_requests import Context, Deployed, at, deployed, forget
+from tests.unit.aws.control_platform import Context, Deployed, at, deployed, forget
 from unum_runtime.errors import InconsistentHistory, NotOurEvent
 from unum_runtime.functions import failure_function, foreign_events
 from unum_runtime.model.checkpoint import Status

@@ -1,0 +1,106 @@
+"""The doors of the control function: each takes its own requests."""
+
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.aws.control_platform import CONTROL, NUDGE, Context, Deployed, at
+from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.client.control import Control
+from unum_runtime.errors import (
+    ExecutionDoesNotExist,
+)
+from unum_runtime.functions import (
+    control_function,
+)
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.operator_requests import ValidationException
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        [],
+        {"$unum": 1, "workflow": "Flow", "execution": ["e", 1], "frames": [], "step": 1, "state": "B"},
+        {"requestContext": {}, "requestPayload": {}},
+        {"$unum": 1, "control": "delete", "execution": "e"},
+        {"$unum": 1, "control": "nudge", "execution": 1},
+        {"$unum": 1, "control": "nudge", "execution": "e", "silent_ms": "long"},
+        {"$unum": 1, "control": "stop", "execution": "e", "error": 1},
+        {"$unum": 99, "control": "stop", "execution": "e"},
+        {"$unum": 99, "control": "sweep", "silent_ms": 1, "nudge": True},
+        {"$unum": 1, "control": "sweep"},
+        {"$unum": 1, "control": "sweep", "silent_ms": 1, "nudge": True, "after": 1},
+        {"$unum": 1, "control": "fork", "execution": "e", "node": "B", "name": "not a name"},
+    ],
+)
+@pytest.mark.parametrize("qualifier", [*(f"{door}-Flow" for door in Door), "1"])
+def test_nothing_is_taken_for_anything_but_a_request(deployed: Deployed, event: Any, qualifier: str) -> None:
+    answer = control_function.handle(event, Context(f"{CONTROL}:{qualifier}", "1"))
+    assert answer["error"] == ValidationException.__name__
+    assert deployed.functions.sent() == []
+
+
+REQUESTS: dict[Door, dict[str, Any]] = {
+    Door.STOP: {"control": "stop"},
+    Door.REDRIVE: {"control": "redrive"},
+    Door.FORK: {"control": "fork", "node": "B", "name": "f", "input": 1},
+    Door.NUDGE: {"control": "nudge"},
+    Door.SWEEP: {"control": "sweep", "silent_ms": 1, "nudge": True},
+}
+
+
+@pytest.mark.parametrize("door", Door)
+@pytest.mark.parametrize("asked", REQUESTS)
+def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Door) -> None:
+    deployed.begun()
+    before = deployed.client.describe("e")
+    event = {"$unum": 1, "execution": "e", **REQUESTS[asked]}
+    time.sleep(0.01)
+    deployed.functions.use("control", "1")
+    answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
+    if door is asked:
+        assert answer.get("error") in (None, "ExecutionNotRedrivable", "NodeNotForkable")
+        return
+    said = f"the alias '{door}-Flow' takes .*, got '{event['control']}': invoke '{asked}-Flow'"
+    assert answer["error"] == ValidationException.__name__
+    assert re.search(said, answer["message"])
+    assert deployed.functions.sent() == []
+    assert deployed.client.describe("e") == before
+    with pytest.raises(ExecutionDoesNotExist):
+        deployed.client.describe("f")
+
+
+@pytest.mark.parametrize("control", ["why", "definition"])
+def test_questions_have_the_door_of_nudges(deployed: Deployed, control: str) -> None:
+    deployed.begun()
+    event = {"$unum": 1, "execution": "e", "control": control}
+    deployed.functions.use("control", "1")
+    for door in Door:
+        answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
+        assert ("error" in answer) is (door is not Door.NUDGE)
+
+
+def test_another_alias_is_no_door(deployed: Deployed) -> None:
+    deployed.begun()
+    answer = control_function.handle(NUDGE, Context(f"{CONTROL}:live", "1"))
+    assert (answer["error"], deployed.functions.sent()) == (ValidationException.__name__, [])
+
+
+def test_clients_of_release_0_1_0_are_answered_through_the_alias_that_they_know(deployed: Deployed) -> None:
+    deployed.begun()
+    former = Control(caller=LambdaCaller(deployed.functions), control_alias=at("on-failure", "control-Flow"))
+    client = replace(deployed.client, control=former)
+    assert client.nudge("e").count == 1
+    client.stop("e")
+    assert client.describe("e").status is Status.ABORTED
+    with pytest.raises(ValidationException, match="control: expected one of"):
+        former._send({"$unum": 1, "control": "delete", "execution": "e"})
+    assert [each for each in deployed.functions.called if each.startswith("control")] == [
+        f"control:{each}-Flow" for each in ("nudge", "nudge", "stop", "nudge")
+    ]
