@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.unit.aws.control_platform import deployed  # noqa: F401 - a fixture
+from tests.unit.aws.failure_platform import intake  # noqa: F401 - a fixture
 from tests.unit.aws.scheduler import GROUP, Scheduler
 from unum_runtime.aws import client_factory
 from unum_runtime.aws.schedules import Schedules
