@@ -60,7 +60,7 @@ def _try(chosen: Sequence[Mutant], reach: Reach, options: argparse.Namespace) ->
     left: list[Mutant] = []
     for mutant in chosen:
         known = None if options.anew else results.known(mutant, reach.reaching(mutant))
-        if known is None:
+        if known is None or (options.survivors and known.fate == "survived"):
             left.append(mutant)
         else:
             reach.learn(mutant, known)
@@ -93,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this time")
     parser.add_argument("--budget", type=float, default=BUDGET_S, help="seconds that one mutant's tests may take")
     parser.add_argument("--anew", action="store_true", help="use no kept result")
+    parser.add_argument("--survivors", action="store_true", help="try kept survivors again, e.g. with another budget")
     parser.add_argument("--keep-killers", action="store_true", help="let `make test` try these mutants")
     parser.add_argument("--reach", type=Path, help="a file of an earlier trial, instead of a new measurement")
     return parser

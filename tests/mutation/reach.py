@@ -1,4 +1,4 @@
-"""Which tests execute which blocks of the protocol and the stores, and how long each test takes.
+"""Which tests execute which blocks of the protocol and the stores, and how much processor time each test takes.
 
 `python -m tests.mutation.reach FILE TESTS...` runs the tests once and writes FILE. Every block of statements notes that
 it was entered, which costs the searches nothing that shows; tracing lines would triple their time.
@@ -9,6 +9,7 @@ import builtins
 import hashlib
 import json
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,7 +59,7 @@ class Reach:
     """Measured reach of tests.
 
     Attributes:
-        seconds: duration of each test that passed.
+        seconds: processor time of each test that passed.
         blocks: the blocks of each module.
         budget_s: how long the tests of one mutant may take.
     """
@@ -158,22 +159,24 @@ class Instrument(ast.NodeTransformer):
 
 
 class Measurement:
-    """pytest plugin that records the duration of each test and the blocks that it enters."""
+    """pytest plugin that records the processor time of each test and the blocks that it enters."""
 
     def __init__(self) -> None:
         self.entered: set[int] = set()
         self.reached: dict[str, frozenset[int]] = {}
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
+        self.began_s = 0.0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
         """Begin anew."""
         self.entered.clear()
+        self.began_s = time.process_time()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the duration of a phase, and what was entered until its end."""
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0) + report.duration
+        """Note the processor time since the test began, and what was entered."""
+        self.seconds[report.nodeid] = time.process_time() - self.began_s
         self.reached[report.nodeid] = frozenset(self.entered)
         if not report.passed:
             self.failed.add(report.nodeid)

@@ -48,7 +48,7 @@ class Verdict:
             (no Python).
         by: test that failed, if any.
         tests: how many tests ran.
-        seconds: time that took.
+        seconds: processor time that took.
     """
 
     mutant: str
@@ -125,7 +125,7 @@ class _Copy:
 
     def __init__(self, mutant: Mutant, items: Sequence[pytest.Item], places: Places) -> None:
         self.mutant = mutant
-        self.began_s = self._worked_s = time.monotonic()
+        self._worked_s = time.monotonic()
         self._used_s = 0.0
         self.pipe, writing = os.pipe()
         self.process = os.fork()
@@ -138,8 +138,8 @@ class _Copy:
         with os.fdopen(self.pipe) as pipe:
             said = pipe.read()
         _kill(self.process)
-        os.waitpid(self.process, 0)
-        seconds = round(time.monotonic() - self.began_s, 2)
+        _, _, used = os.wait4(self.process, 0)
+        seconds = round(used.ru_utime + used.ru_stime, 2)
         return Verdict(self.mutant.name, **json.loads(said or '{"fate": "endless"}'), seconds=seconds)
 
     def end_if_silent(self) -> None:
@@ -205,6 +205,10 @@ class Witness:
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         self._tests = 0
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Shorten what nobody reads: the full text of failures takes four fifths of a killed mutant's time."""
+        config.option.tbstyle = "native"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
