@@ -18,7 +18,7 @@ FIRST_ROUND = 3
 """The steps up to this are made before an execution is redriven."""
 
 
-COUNTED = {"item.$": "$", "count.$": "$$.Execution.RedriveCount"}
+COUNTED = {"item.$": "$", "count.$": "$$.Execution.RedriveCount", "execution.$": "$$.Execution"}
 
 
 def mended(event: Json, context: Context) -> Json:
@@ -47,7 +47,8 @@ def _same(event: Json, _context: Context) -> Json:
 
 
 def _counted(event: Json, context: Context) -> Json:
-    return {**mended(event["item"], context), "count": event["count"]}
+    told = {"count": event["count"], "at": event["execution"].get("RedriveTime")}
+    return {**mended(event["item"], context), **told}
 
 
 def _unready(event: Json, context: Context) -> Json:

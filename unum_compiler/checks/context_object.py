@@ -11,16 +11,16 @@ from unum_compiler.problems import Report, did_you_mean, shown
 from unum_runtime.model.ir import Language
 
 _EVERYWHERE = (
-    *("Execution.Id", "Execution.Input", "Execution.Name", "Execution.RedriveCount", "Execution.RoleArn"),
-    "Execution.StartTime",
+    *("Execution.Id", "Execution.Input", "Execution.Name", "Execution.RedriveCount", "Execution.RedriveTime"),
+    *("Execution.RoleArn", "Execution.StartTime"),
     *("State.EnteredTime", "State.Name", "State.RetryCount", "StateMachine.Id", "StateMachine.Name"),
 )
 _SOURCE = "Map.Item.Source"
 _ITEM = ("Map.Item.Index", "Map.Item.Key", _SOURCE, "Map.Item.Value")
 _TASK = "Task.Token"
-_REFUSED = ("Execution.RedriveTime",)
 _ROOTS = {Language.JSONPATH: "$$", Language.JSONATA: "$states.context"}
-_INPUT, _REDRIVES = "Execution.Input", "Execution.RedriveCount"
+_INPUT = "Execution.Input"
+_REDRIVES = ("Execution.RedriveCount", "Execution.RedriveTime")
 _CHILD = ("Execution.Id", "Execution.Name", "Execution.StartTime")
 """Fields that differ in the child executions of a distributed Map."""
 _RANDOM = {
@@ -43,8 +43,8 @@ def keeps_input(machine: Scope) -> bool:
 
 
 def counts_redrives(machine: Scope) -> bool:
-    """Return True if some expression reads, or may read, the number of redrives."""
-    return _reads(machine, _REDRIVES)
+    """Return True if some expression reads, or may read, the number or time of redrives."""
+    return any(_reads(machine, field) for field in _REDRIVES)
 
 
 def names_children(machine: Scope) -> bool:
@@ -85,10 +85,6 @@ def _check(state: State, reference: Reference, report: Report) -> None:
         # Envelopes of a branch have no item; a selector copies it into the branch's input.
         remedy = 'pass it to the branch with the "ItemSelector" of the Map state'
         report.unsupported(place, f"{root}.{item}", remedy)
-    elif refused := _around(name, _REFUSED):
-        # Racing redrives would leave two times in one execution; the count is the same for both.
-        remedy = f"read {root}.{_REDRIVES}, or the time with describe; allowed are {_named(known, root)}"
-        report.unsupported(place, f"{root}.{refused}", remedy)
     elif _is_within(name, (_TASK,)):
         report.mistake(place, f"only a Task has {root}.{_TASK}")
     else:
@@ -101,10 +97,6 @@ def _readable_fields(state: State, field: str) -> tuple[str, ...]:
     if isinstance(state, Task):
         return (*_EVERYWHERE, _TASK)
     return _EVERYWHERE
-
-
-def _named(fields: tuple[str, ...], root: str) -> str:
-    return ", ".join(f"{root}.{field}" for field in fields)
 
 
 def _around(name: str, fields: tuple[str, ...]) -> str | None:

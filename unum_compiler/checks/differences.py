@@ -129,7 +129,7 @@ def _role(state: State) -> Iterator[Found]:
 
 
 def _child(state: State) -> Iterator[Found]:
-    fields = [f"Execution.{name}" for name in ("Id", "Name", "RedriveCount", "StartTime")]
+    fields = [f"Execution.{name}" for name in ("Id", "Name", "RedriveCount", "RedriveTime", "StartTime")]
     for reference in references(state):
         if any(_reads(reference.name, field) for field in fields):
             reason = "it names the execution around the Map here, and the branch's own execution in Step Functions"

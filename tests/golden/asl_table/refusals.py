@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.golden.asl_table.samples import PROCESSOR, SERVICE, definition
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.ir import Json
 
 TASK: dict[str, Any] = {"Type": "Task", "Resource": "f", "End": True}
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}
@@ -14,10 +14,6 @@ READER = {"Resource": f"{SERVICE}s3:getObject", "Parameters": {"Bucket": "b", "K
 
 def _reads(path: str) -> Json:
     return definition({**PASS, "Parameters": {"x.$": path}})
-
-
-def _queries(expression: str) -> Json:
-    return definition({**PASS, "Output": f"{{% {expression} %}}"}, Language.JSONATA)
 
 
 REFUSED: dict[str, Json] = {
@@ -40,8 +36,6 @@ REFUSED: dict[str, Json] = {
     "`OutputType` `JSONL` without `Resource`": definition(
         {**SOME, "ResultWriter": {"WriterConfig": {"OutputType": "JSONL", "Transformation": "COMPACT"}}}
     ),
-    "`$$.Execution.RedriveTime`": _reads("$$.Execution.RedriveTime"),
-    "`$states.context.Execution.RedriveTime`": _queries("$states.context.Execution.RedriveTime"),
     "`$$.Map.Item` outside `ItemSelector`": _reads("$$.Map.Item.Value"),
     "a filter on a variable that compares with a value at `$`": _reads("$v[?(@.a == $.b)]"),
     "a filter on the context object that does": _reads("$$.Execution[?(@.a == $.b)]"),

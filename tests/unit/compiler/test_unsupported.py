@@ -75,11 +75,6 @@ def test_arguments_of_invoke_may_be_computed_as_a_whole() -> None:
 @pytest.mark.parametrize(
     ("state", "feature"),
     [
-        (task(Parameters={"a.$": "$$.Execution.RedriveTime"}), "$$.Execution.RedriveTime"),
-        (
-            task(QueryLanguage="JSONata", Arguments="{% $states.context.Execution.RedriveTime %}"),
-            "$states.context.Execution.RedriveTime",
-        ),
         (task(Parameters={"a.$": "$$.Map.Item.Source"}), "$$.Map.Item.Source"),
     ],
 )

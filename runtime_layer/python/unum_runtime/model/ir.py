@@ -315,7 +315,7 @@ class Workflow:
         collection: deletion of stored outcomes.
         timeout_s: time limit of an execution in seconds; None for no limit.
         keeps_input: True if an expression reads the execution's input, which then travels with the variables.
-        counts_redrives: True if an expression reads the number of redrives, which then travels with the variables.
+        counts_redrives: True if an expression reads number or time of redrives, which then travel with the variables.
         names_children: True if an expression in a distributed Map reads its execution, whose name then travels with the
             variables.
         draws: True if an expression draws random numbers; a secret of the execution then travels with the variables.

@@ -36,7 +36,7 @@ from unum_runtime.protocol.planning.advance import (
     pass_wait,
     too_many_failed,
 )
-from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVES, SEED, EvaluationContext
+from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVEN_AT, REDRIVES, SEED, EvaluationContext
 from unum_runtime.protocol.planning.plan import budget_exceeded, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.simulator.committed_past import Past
@@ -128,8 +128,9 @@ class Reference:
         if checkpoint is None:
             return None
         self.redrives += 1
-        count = {REDRIVES: self.redrives} if self.workflow.counts_redrives else {}
-        expected = [(arrival.value, redrive_continuation(arrival, count)) for arrival in self.entries]
+        expected = [
+            (arrival.value, redrive_continuation(arrival, self._redriven(end, checkpoint))) for arrival in self.entries
+        ]
         found = created_outcome(checkpoint)
         for value, continuation in expected:
             if explains(Success(value), found) and same_json(continuation.to_item(), checkpoint.continuation.to_item()):
@@ -137,6 +138,16 @@ class Reference:
                 assert isinstance(after, Point)  # noqa: S101 - it is entered with a value
                 return replace(after, until_ms=continuation.until_ms)
         raise Unexplained(f"{checkpoint.name}: expected a redrive of one of {expected}, found {checkpoint}")
+
+    def _redriven(self, end: End, checkpoint: Checkpoint) -> dict[str, Json]:
+        """Return the variables with number and time of redrives after the redrive `checkpoint` of `end`."""
+        if not self.workflow.counts_redrives:
+            return {}
+        # A request that copied and died may have fixed the time before the one that committed.
+        at_ms = checkpoint.continuation.variables.get(REDRIVEN_AT, 0)
+        if not end.at_ms <= at_ms <= checkpoint.committed_ms:
+            raise Unexplained(f"{checkpoint.name}: redriven at {at_ms}, before the end at {end.at_ms} or after itself")
+        return {REDRIVES: self.redrives, REDRIVEN_AT: at_ms}
 
     def _follow(self, point: Point) -> End | None:
         """Follow one scope from `point` to its end."""

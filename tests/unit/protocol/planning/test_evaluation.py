@@ -12,6 +12,7 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.planning.evaluation import (
     CHILD,
     INPUT,
+    REDRIVEN_AT,
     REDRIVES,
     EvaluationContext,
     deadline,
@@ -59,6 +60,7 @@ def test_the_context_object() -> None:
     ("variables", "execution"),
     [
         ({REDRIVES: 2}, {"RedriveCount": 2}),
+        ({REDRIVES: 1, REDRIVEN_AT: BEGUN_MS + 1000}, {"RedriveCount": 1, "RedriveTime": "2027-01-15T08:00:01.123Z"}),
         ({INPUT: {"a": 1}}, {"Input": {"a": 1}}),
         (
             {CHILD: ["/Label", "child", BEGUN_MS + 1000]},
@@ -117,9 +119,9 @@ def test_a_deadline_is_counted_from_the_start() -> None:
     assert deadline(workflow(), EXECUTION) is None
 
 
-def test_the_number_of_redrives_is_told_apart() -> None:
-    variables = {REDRIVES: 1, "a": 2}
-    assert of_execution(variables) == {REDRIVES: 1}
+def test_number_and_time_of_redrives_are_told_apart() -> None:
+    variables = {REDRIVES: 1, REDRIVEN_AT: 5, "a": 2}
+    assert of_execution(variables) == {REDRIVES: 1, REDRIVEN_AT: 5}
     assert without_redrives(variables) == {"a": 2}
     assert (of_execution({"a": 2}), without_redrives({})) == ({}, {})
 

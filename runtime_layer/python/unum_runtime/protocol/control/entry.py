@@ -40,8 +40,8 @@ def entered(effect: Effect) -> Entry | None:
     return None
 
 
-def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]:
-    """Return the commit that enters a state again under `name`, and its effect.
+def entering(rt: Runtime, name: Name, entry: Entry, at_ms: int) -> tuple[Checkpoint, Effect]:
+    """Return the commit that enters a state again under `name` at `at_ms`, and its effect.
 
     Raises:
         ExecutionNotRedrivable: the input is too large to be stored, or no step is left.
@@ -55,7 +55,7 @@ def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]
         phase=Phase.ENTERED,
         outcome=outcome,
         digest=rt.workflow.digest,
-        committed_ms=rt.clock.now_ms(),
+        committed_ms=at_ms,
         continuation=entry.continuation,
     )
     following = planned(rt.workflow, checkpoint)

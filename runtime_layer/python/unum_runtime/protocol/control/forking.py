@@ -80,7 +80,7 @@ def first_step(rt: Runtime, name: Name, before: Checkpoint, origin: ForkOrigin) 
         NodeNotForkable: the input is unknown or too large, no step is left, or the node's data flow fails.
     """
     try:
-        return entering(rt, name, _entry(rt, before, origin))[0]
+        return entering(rt, name, _entry(rt, before, origin), rt.clock.now_ms())[0]
     except ExecutionNotRedrivable as refused:
         raise NodeNotForkable(str(refused)) from refused
 
@@ -202,7 +202,7 @@ def _copy_of(rt: Runtime, checkpoint: Checkpoint, execution: Execution) -> Check
 
 
 def _not_redriven(continuation: Continuation) -> Continuation:
-    """Return `continuation` without the count of redrives."""
+    """Return `continuation` without number and time of redrives."""
     return replace(continuation, variables=without_redrives(continuation.variables))
 
 

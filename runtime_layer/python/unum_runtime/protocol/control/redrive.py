@@ -21,7 +21,7 @@ from unum_runtime.protocol.control.nudge import nudge_whole, own_steps
 from unum_runtime.protocol.control.redrive_fan_out import carry, pure_failure, runs_again, same_size, still_fails
 from unum_runtime.protocol.control.versions import pin, pinned
 from unum_runtime.protocol.history.timeline import redrives
-from unum_runtime.protocol.planning.evaluation import REDRIVES, deadline
+from unum_runtime.protocol.planning.evaluation import REDRIVEN_AT, REDRIVES, deadline
 from unum_runtime.protocol.planning.plan import Effect, Finish, Invoke, OpenScope
 from unum_runtime.protocol.runtime import Runtime
 
@@ -74,15 +74,18 @@ def _begin_again(rt: Runtime, old: Workflow, steps: list[Checkpoint], began: Beg
     # Two redrives at once compete for this name, and the loser continues from the winner's commit.
     name = replace(last.name, step=last.name.step + 1)
     entry = _waiting_on(entry, was) if base is before else entry
-    checkpoint, following = entering(rt, name, _counted(rt, entry, steps))
+    now_ms = rt.clock.now_ms()
+    checkpoint, following = entering(rt, name, _counted(rt, entry, steps, now_ms), now_ms)
     if isinstance(was, OpenScope) and base is before:
         again = same_size(was, following)
         # A redrive that has begun to copy was checked before. Reading a wide scope again would take long.
         if pinned(rt.store, rt.workflow.name, name) is None and not runs_again(rt, old, was, again):
             _refuse_if_failed(was, last)
-        pin(rt, name, began)
+        # Copies of an earlier, unfinished request have its time: all of the redrive must show the same.
+        entry = _counted(rt, entry, steps, pin(rt, name, began))
+        checkpoint, following = entering(rt, name, entry, now_ms)
         # Copies come first: once the commit below exists, deliveries read the new scope.
-        carry(rt, old, was, again)
+        carry(rt, old, was, same_size(was, following))
     listed = list_entry(rt.workflow.name, checkpoint.name.execution, Kind.REDRIVEN)
     return commit_step(rt, replace(checkpoint, began=began), listed)
 
@@ -118,14 +121,13 @@ def _waiting_on(entry: Entry, was: Effect) -> Entry:
     return replace(entry, continuation=replace(entry.continuation, until_ms=was.due_ms))
 
 
-def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint]) -> Entry:
-    """Return `entry` with the redrive count, if the workflow reads it: one per end among `steps`."""
+def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint], at_ms: int) -> Entry:
+    """Return `entry` with redrive count and time, if the workflow reads them: one redrive per end among `steps`."""
     if not rt.workflow.counts_redrives:
         return entry
     count = sum(step.ending is not None for step in steps)
-    return replace(
-        entry, continuation=replace(entry.continuation, variables={**entry.continuation.variables, REDRIVES: count})
-    )
+    variables = {**entry.continuation.variables, REDRIVES: count, REDRIVEN_AT: at_ms}
+    return replace(entry, continuation=replace(entry.continuation, variables=variables))
 
 
 def _redrivable(rt: Runtime, steps: list[Checkpoint]) -> list[Checkpoint]:

@@ -38,8 +38,8 @@ def runs_on_after(steps: list[Checkpoint]) -> RunsOn:
     return RunsOn(own[-1].digest if own else None, began[-1] if began else None)
 
 
-def pin(rt: Runtime, name: Name, began: Began | None) -> None:
-    """Decide that the redrive with step `name` is made on this version, before its first copy.
+def pin(rt: Runtime, name: Name, began: Began | None) -> int:
+    """Decide that the redrive with step `name` is made on this version, before its first copy, and return its time.
 
     Copies for `name` have the same keys on each version, but joins of one version refuse results of another.
 
@@ -53,6 +53,7 @@ def pin(rt: Runtime, name: Name, began: Began | None) -> None:
             f"execution {name.execution.name!r}: another redrive has begun on IR {winner['ir']}, this is IR "
             f"{rt.workflow.digest}; redrive again to finish that one"
         )
+    return int(winner["at"])
 
 
 def pinned(store: Store, workflow: str, name: Name) -> RunsOn | None:

@@ -21,6 +21,9 @@ INPUT = "$input"
 REDRIVES = "$redrives"
 """Variable with the number of redrives, if the workflow counts them."""
 
+REDRIVEN_AT = "$redriven_at"
+"""Variable with the time of the last redrive in milliseconds since 1970, beside `REDRIVES`."""
+
 CHILD = "$child"
 """Variable with the child execution of a branch of a distributed Map, if the workflow names them."""
 
@@ -104,6 +107,8 @@ class EvaluationContext:
             "State": {"Name": workflow.visible_name(state), "EnteredTime": timestamp(self.entered_ms)},
             "StateMachine": {"Id": workflow.home.arn(f"stateMachine:{workflow.name}"), "Name": workflow.name},
         }
+        if REDRIVEN_AT in self.variables:
+            context["Execution"]["RedriveTime"] = timestamp(self.variables[REDRIVEN_AT])
         if INPUT in self.variables:
             context["Execution"]["Input"] = self.variables[INPUT]
         if retries is not None:
@@ -142,13 +147,13 @@ def _programs(workflow: Workflow) -> Mapping[str, Program]:
 
 
 def of_execution(variables: Mapping[str, Json]) -> dict[str, Json]:
-    """Return redrive count and secret of the execution alone, from `variables`."""
-    return {name: variables[name] for name in (REDRIVES, SEED) if name in variables}
+    """Return secret, count and time of redrives of the execution alone, from `variables`."""
+    return {name: variables[name] for name in (REDRIVES, REDRIVEN_AT, SEED) if name in variables}
 
 
 def without_redrives(variables: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return `variables` without the number of redrives."""
-    return {name: value for name, value in variables.items() if name != REDRIVES}
+    """Return `variables` without number and time of redrives."""
+    return {name: value for name, value in variables.items() if name not in (REDRIVES, REDRIVEN_AT)}
 
 
 def deadline(workflow: Workflow, execution: Execution) -> int | None:
