@@ -150,7 +150,7 @@ def modules_in(content: Content, *folders: str) -> set[str]:
 
 INTRINSICS, SERVICES = (
     ("asl/jsonpath/intrinsics/",),
-    ("aws/services/", "aws/items/", "aws/activities.py", "functions/service_function.py", "service_function.py"),
+    ("aws/services/", "aws/activities.py", "functions/service_function.py", "service_function.py"),
 )
 
 
@@ -163,6 +163,11 @@ def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: t
 
 NEVER_NEEDED = {"unum_runtime.aws.activities", "unum_runtime.functions.service_function"}
 """What workflows without Tasks that call services do not need."""
+
+FOR_CERTAIN_CALLS = {
+    f"unum_runtime.aws.{name}" for name in ("items", "services.kubernetes", "services.kubernetes_jobs")
+}
+"""What Tasks with certain resources need alone."""
 
 
 @pytest.mark.parametrize(
@@ -183,7 +188,7 @@ def test_what_they_need_is_complete(state: Any) -> None:
     content = layer_of(**state)
     for path in content.keys() - layer_of(Type="Pass").keys():
         if path.startswith("python/unum_runtime/") and path.endswith(".py"):
-            assert imported(content[path]) <= set(map(module_name, content)), path
+            assert imported(content[path]) - FOR_CERTAIN_CALLS <= set(map(module_name, content)), path
 
 
 def module_name(path: str) -> str:
@@ -405,6 +410,30 @@ def test_what_stands_for_types_is_not_evaluated() -> None:
     assert [*names["Named"].__annotations__] == ["shared", "name"]
     assert names["Named"].__bases__ == (object,)
     assert not {"TypeVar", "TypeAlias", "TYPE_CHECKING", "ClassVar", "Protocol", "later"} & names.keys()
+
+
+def test_modules_for_certain_calls_are_there_where_a_task_makes_them() -> None:
+    plain = layer_of(**SERVICE)
+    cluster = {"ClusterName": "c", "CertificateAuthority": "a", "Endpoint": "e"}
+    job = layer_of(Type="Task", Resource="arn:aws:states:::eks:runJob.sync", Parameters={**cluster, "Job": {}})
+    names = {name.rpartition("/")[2] for name in modules_in(job, "aws/") - modules_in(plain, "aws/")}
+    assert names == {"kubernetes.py", "kubernetes_jobs.py"}
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}
+    reader = {
+        "Resource": "arn:aws:states:::s3:getObject",
+        "Parameters": {"Bucket": "b", "Key": "k"},
+        "ReaderConfig": {"InputType": "JSON"},
+    }
+    some = layer_of(Type="Map", ItemReader=reader, ItemProcessor=inner)
+    assert {name.split("/")[3] for name in modules_in(some, "aws/") - modules_in(plain, "aws/")} == {"items"}
+    assert not modules_in(plain, "aws/items/")
+    for content, left_out in (
+        (job, {"unum_runtime.aws.items"}),
+        (some, FOR_CERTAIN_CALLS - {"unum_runtime.aws.items"}),
+    ):
+        needed = set().union(*(imported(content[path]) for path in modules_in(content, "") if path.endswith(".py")))
+        missing = needed - set(map(module_name, content))
+        assert {name for name in missing if name.startswith("unum_runtime.aws")} <= left_out
 
 
 def test_size(workflow: Workflow) -> None:

@@ -193,7 +193,7 @@ def _result(state: State) -> Iterator[Found]:
     if waits and (state.resource.startswith("eks:delete") or state.resource == "elasticmapreduce:createCluster"):
         reason = "its result with .sync is not documented; discard it, or call it without .sync and poll"
         yield Found(member(state.place, "Resource"), Difference.RESULT, reason)
-    if state.resource == "eks:call":
+    if state.resource in ("eks:call", "eks:runJob"):
         reason = "the fields of its result are not documented; discard it, or call the cluster in a function"
         yield Found(member(state.place, "Resource"), Difference.RESULT, reason)
     call = "Arguments" if state.language is Language.JSONATA else "Parameters"

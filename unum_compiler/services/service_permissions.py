@@ -47,7 +47,7 @@ def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[St
     match resource:
         case "http:invoke":
             return _endpoint(parameters)
-        case "eks:call":
+        case "eks:call" | "eks:runJob":
             return []  # the cluster maps the role of the service function to its own permissions
         case "apigateway:invoke":
             values = literals(parameters)

@@ -22,7 +22,6 @@ __all__ = ["Statement", "check_parameters", "check_spelling", "iam_statements", 
 
 SDK = "aws-sdk:"
 _SUFFIXES = {Pattern.RESPONSE: "", Pattern.SYNC: ".sync", Pattern.CALLBACK: ".waitForTaskToken"}
-_REFUSED = {"eks:runJob": "create the job with eks:call, and poll it in a loop"}
 _VERSION = ":2"
 
 
@@ -39,12 +38,13 @@ class _Fields(NamedTuple):
 
 
 _API_FIELDS = ("AllowNullValues", "AuthType", "Headers", "Path", "QueryParameters", "RequestBody", "Stage")
-_CLUSTER_FIELDS = ("ClusterName", "CertificateAuthority", "Endpoint", "Method", "Path")
+_CLUSTER = ("ClusterName", "CertificateAuthority", "Endpoint")
 _HTTP_FIELDS = ("Authentication", "Headers", "InvocationConfig", "QueryParameters", "RequestBody", "Transform")
 _OVER_HTTP = {
     "apigateway:invoke": _Fields(("ApiEndpoint", "Method", *_API_FIELDS), ("ApiEndpoint", "Method")),
     "http:invoke": _Fields(("ApiEndpoint", "Method", *_HTTP_FIELDS), ("ApiEndpoint", "Method")),
-    "eks:call": _Fields((*_CLUSTER_FIELDS, "QueryParameters", "RequestBody"), _CLUSTER_FIELDS),
+    "eks:call": _Fields((*_CLUSTER, "Method", "Path", "QueryParameters", "RequestBody"), (*_CLUSTER, "Method", "Path")),
+    "eks:runJob": _Fields((*_CLUSTER, "Job", "LogOptions", "Namespace"), (*_CLUSTER, "Job")),
 }
 # Developer Guide, "Create and manage Amazon EMR clusters": one cluster, step, fleet or group, by id or name.
 _ONE = {
@@ -117,8 +117,6 @@ def _sdk_refusal(resource: str, pattern: Pattern) -> str | None:
 
 def _optimized_refusal(resource: str, pattern: Pattern) -> str | None:
     service, _, action = resource.partition(":")
-    if resource in _REFUSED:
-        return f"{resource} is not supported by this version: {_REFUSED[resource]}"
     integration = OPTIMIZED.get(service)
     if integration is None:
         remedy = did_you_mean(service, (*OPTIMIZED, SDK.rstrip(":")))

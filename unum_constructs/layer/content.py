@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start.bundle import SUFFIX, bundled
-from unum_runtime.model.ir import Language, Workflow
+from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Language, Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 PACKAGE = "unum_runtime"
@@ -57,11 +57,17 @@ _LANGUAGE_MODULES = {Language.JSONPATH: "asl/jsonpath", Language.JSONATA: "asl/j
 _INTRINSIC_MODULES = ("asl/jsonpath/intrinsics",)
 _SERVICE_MODULES = (
     "aws/services",
-    "aws/items",
     "aws/activities.py",
     "functions/service_function.py",
     "service_function.py",
 )
+
+_MODULES_OF_RESOURCES: Mapping[str, tuple[str, ...]] = {
+    "aws/items": (READ_ITEMS, WRITE_RESULTS),
+    "aws/services/kubernetes.py": ("eks:call", "eks:runJob"),
+    "aws/services/kubernetes_jobs.py": ("eks:runJob",),
+}
+"""Modules that the service function loads for Tasks with certain resources alone."""
 
 _INTRINSIC = re.compile(r"States\.\w+\(")
 """Call of an intrinsic function. Source: Amazon States Language, "Intrinsic Functions"."""
@@ -152,6 +158,8 @@ def _unused(workflow: Workflow) -> Iterator[str]:
         yield from _INTRINSIC_MODULES
     if all(task.resource is None for task in workflow.tasks):
         yield from _SERVICE_MODULES
+    called = {task.resource for task in workflow.tasks}
+    yield from (modules for modules, resources in _MODULES_OF_RESOURCES.items() if called.isdisjoint(resources))
 
 
 def _modules(runtime: Path) -> Iterator[tuple[PurePosixPath, Path]]:

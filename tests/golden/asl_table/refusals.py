@@ -21,7 +21,6 @@ REFUSED: dict[str, Json] = {
         {**TASK, "Resource": "arn:aws:states:eu-west-1:111111111111:activity:a", "Credentials": ROLE}
     ),
     "workers by URI": definition({**TASK, "Resource": "https://example.com/worker"}),
-    "`eks:runJob`, `eks:runJob.sync`": definition({**TASK, "Resource": f"{SERVICE}eks:runJob.sync"}),
     "actions that stream events": definition(
         {**TASK, "Resource": f"{SERVICE}aws-sdk:bedrockruntime:invokeModelWithResponseStream"}
     ),

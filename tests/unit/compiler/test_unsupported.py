@@ -28,7 +28,6 @@ def problems(definition: Any) -> list[tuple[str, str | None]]:
 
 
 RESOURCES = {
-    "arn:aws:states:::eks:runJob.sync": "service integration eks:runJob",
     "arn:aws:states:::dynamodb:query": "service integration dynamodb:query",
     "arn:aws:states:::sqs:sendMessage.sync": "service integration sqs:sendMessage",
     "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:aws-sdk:s3:getObjekt": (

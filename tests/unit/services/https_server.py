@@ -50,7 +50,7 @@ def https_server(folder: Path, answer: Callable[[Asked], Answer]) -> Iterator[Se
             self.end_headers()
             self.wfile.write(text.encode())
 
-        do_GET = do_POST = _answer  # noqa: N815 - names of the standard library
+        do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - names of the standard library
 
         def log_message(self, *_arguments: object) -> None:
             """Stay silent."""

@@ -30,7 +30,6 @@ UNKNOWN = [
     ("dynamodb:putItem", CALLBACK, "these services have it"),
     ("glue:startJobRun:2", SYNC, "write .sync"),
     ("states:startExecution:2", RESPONSE, "has no action"),
-    ("eks:runJob", SYNC, "create the job with eks:call"),
     ("eks:call", SYNC, "eks:call has no .sync"),
     ("elasticmapreduce:cancelStep", SYNC, "has no .sync"),
 ]

@@ -12,7 +12,7 @@ from botocore.session import Session
 
 from tests.unit.services.https_server import Asked, Server, https_server
 from unum_compiler.services.service_permissions import iam_statements
-from unum_runtime.aws.services import Clients, call
+from unum_runtime.aws.services import Clients, call, kubernetes
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Pattern
 
@@ -83,7 +83,20 @@ def failing(given: dict[str, Any], clients: Clients) -> StatesError:
 
 def test_a_response_without_success_fails_with_its_status(cluster: Server, own: Clients) -> None:
     failed = failing(parameters(cluster, Path="/missing"), own)
-    assert (failed.error, json.loads(failed.cause)["code"]) == ("EKS.404", 404)
+    assert failed.error == "EKS.404"
+    # The form that the Developer Guide shows for EKS.401.
+    body = {"kind": "Status", "code": 404}
+    assert json.loads(failed.cause) == {"ResponseBody": body, "StatusCode": 404, "StatusText": "Not Found"}
+
+
+def test_a_body_may_be_a_text(cluster: Server, own: Clients) -> None:
+    call("eks:call", parameters(cluster, Method="POST", RequestBody='{"kind": "Pod"}'), clients=own)
+    assert cluster.asked[0].body == '{"kind": "Pod"}'
+
+
+def test_a_response_has_a_limit(cluster: Server, own: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubernetes, "MOST_BYTES", 8)
+    assert failing(parameters(cluster), own).error == "States.DataLimitExceeded"
 
 
 def test_only_the_authority_of_the_cluster_is_trusted(cluster: Server, own: Clients, tmp_path: Path) -> None:

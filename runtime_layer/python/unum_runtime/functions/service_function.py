@@ -10,7 +10,7 @@ from functools import cache
 from math import inf
 
 from unum_runtime.asl.states_errors import excerpt
-from unum_runtime.aws import items, services
+from unum_runtime.aws import services
 from unum_runtime.clock import Clock
 from unum_runtime.errors import StatesError
 from unum_runtime.model import ir
@@ -36,10 +36,8 @@ def handle(
         StatesError: the call or the job failed or took too long.
     """
     match call.resource:
-        case ir.READ_ITEMS:
-            return items.read(parameters, client=_clients().client("s3"))
-        case ir.WRITE_RESULTS:
-            return items.write(parameters, client=_clients().client("s3"), key=call.idempotency_key)
+        case ir.READ_ITEMS | ir.WRITE_RESULTS:
+            return _read_or_write(call, parameters)
     given, clients = _parameters_and_clients(call, parameters, clock)
     if str(call.resource).startswith("arn:"):
         invoked = with_arn({"FunctionName": call.resource, "Payload": given}, functions)
@@ -51,6 +49,16 @@ def handle(
         return _poll(call, clients, clock) if call.job else _begin(call, given, clients, clock)
     response = services.call(str(call.resource), given, clients=clients, token=_token(call))
     return CallbackPending() if call.pattern is Pattern.CALLBACK else response
+
+
+def _read_or_write(call: Call, parameters: Json) -> Json:
+    """Read the items of a Map, or write its results."""
+    from unum_runtime.aws import items  # noqa: PLC0415 - layers of workflows without data sets leave it out
+
+    client = _clients().client("s3")
+    if call.resource == ir.READ_ITEMS:
+        return items.read(parameters, client=client)
+    return items.write(parameters, client=client, key=call.idempotency_key)
 
 
 def _parameters_and_clients(call: Call, parameters: Json, clock: Clock) -> tuple[Json, services.Clients]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from typing import NoReturn
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.api_request import send_request
@@ -77,11 +78,15 @@ def field(table: Mapping[str, Json], name: str) -> Json:
 
 
 def parse_if_json(text: str) -> Json:
-    """Return the JSON value in `text`, or else the text."""
+    """Return the JSON value in `text`, or else the text; Python's NaN and Infinity are no JSON."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse)
     except ValueError:
         return text
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
 
 
 def _with_name_and_input(parameters: Json, token: str | None) -> Json:

@@ -66,7 +66,7 @@ OPTIMIZED: Mapping[str, Integration] = {
     ),
     "ecs": Integration("ecs", "ECS", "AmazonECS", ("runTask",), has_callback=True),
     "eks": Integration(
-        "eks", "EKS", "AmazonEKS", (*_EKS, *(name.replace("create", "delete") for name in _EKS), "call")
+        "eks", "EKS", "AmazonEKS", (*_EKS, *(name.replace("create", "delete") for name in _EKS), "call", "runJob")
     ),
     "elasticmapreduce": Integration("emr", "ElasticMapReduce", "AmazonElasticMapReduce", _EMR),
     "emr-containers": Integration(
@@ -84,7 +84,7 @@ OPTIMIZED: Mapping[str, Integration] = {
     "states": Integration("stepfunctions", "StepFunctions", "AWSStepFunctions", ("startExecution",), has_callback=True),
 }
 
-OTHER_SERVICES: Mapping[str, str] = {"bedrock:invokeModel": "bedrock-runtime", "eks:call": ""}
+OTHER_SERVICES: Mapping[str, str] = {"bedrock:invokeModel": "bedrock-runtime", "eks:call": "", "eks:runJob": ""}
 """botocore services of actions that differ from their integration's service; empty for calls without an AWS API."""
 
 OTHER_OPERATIONS: Mapping[str, str] = {

@@ -212,6 +212,20 @@ JOBS: Mapping[str, Job] = {
     "eks:deleteCluster": _eks_deletion(_EKS_CLUSTER, "FAILED"),
     "eks:deleteFargateProfile": _eks_deletion(_EKS_PROFILE, "DELETE_FAILED"),
     "eks:deleteNodegroup": _eks_deletion(_EKS_NODES, "DELETE_FAILED"),
+    "eks:runJob": Job(
+        # Requests of `kubernetes_jobs`, where others have operations of an AWS API.
+        describe="read",
+        handle={
+            **{name: name for name in ("ClusterName", "CertificateAuthority", "Endpoint", "LogOptions")},
+            "Namespace": "ResponseBody.metadata.namespace",
+            "Name": "ResponseBody.metadata.name",
+        },
+        stop="delete",
+        status="Condition",
+        succeeded=("Complete",),
+        failed=("Failed",),
+        result="Job",
+    ),
     "elasticmapreduce:addStep": Job(
         describe="DescribeStep",
         handle={"ClusterId": "ClusterId", "StepId": "StepId"},

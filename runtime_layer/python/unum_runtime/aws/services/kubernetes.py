@@ -1,8 +1,8 @@
-"""Calls of a Kubernetes API on Amazon EKS: ``eks:call``.
+"""Calls of a Kubernetes API on Amazon EKS: ``eks:call``, and the requests of ``eks:runJob``.
 
 The cluster's endpoint has a certificate of the cluster's own authority, and accepts a token made of a presigned request
 to STS, in the form of ``aws eks get-token``. Source: Developer Guide, "Create and manage Amazon EKS clusters with Step
-Functions". That page documents neither the fields of a response nor the names of errors.
+Functions". Of responses and errors, that page shows one: the error ``EKS.401``.
 """
 
 import base64
@@ -25,6 +25,9 @@ from unum_runtime.model.ir import Json
 TIMEOUT_S = 60
 """Longest time of one call, in seconds."""
 
+MOST_BYTES = 16 << 20
+"""Most bytes of one response: a log has any length."""
+
 _TOKEN_S = 60
 """Validity of the presigned request, in seconds; EKS accepts the token for 15 minutes from its date."""
 
@@ -32,7 +35,18 @@ _SUCCESS = range(200, 300)
 
 
 def call_cluster(parameters: Mapping[str, Json], clients: Clients) -> Json:
-    """Call the API of a cluster, and return its response.
+    """Call the API of a cluster, and return its response; parameters and errors as for `request_text`."""
+    response, text = request_text(parameters, clients)
+    headers = {name: [value] for name, value in response.getheaders()}
+    return {"Headers": headers, **_described(response, text)}
+
+
+def request_text(parameters: Mapping[str, Json], clients: Clients) -> tuple[http.client.HTTPResponse, str]:
+    """Call the API of a cluster, and return its response and the text of the body.
+
+    Args:
+        parameters: parameters of ``eks:call``.
+        clients: clients of AWS services.
 
     Raises:
         StatesError: ``EKS.<status>`` for a response without success; ``EKS.SdkClientException`` without a response.
@@ -41,7 +55,7 @@ def call_cluster(parameters: Mapping[str, Json], clients: Clients) -> Json:
     if endpoint.scheme != "https" or not endpoint.hostname:
         raise BadParameter("$.Endpoint", f"expected a URL that begins with https://, got {endpoint.geturl()!r}")
     body = parameters.get("RequestBody")
-    headers = {"Accept": "application/json", "Authorization": f"Bearer {_token(name, clients)}"}
+    headers = {"Accept": "application/json, */*", "Authorization": f"Bearer {_token(name, clients)}"}
     typed = {} if body is None else {"Content-Type": "application/json"}
     connection = http.client.HTTPSConnection(
         endpoint.hostname,
@@ -50,22 +64,25 @@ def call_cluster(parameters: Mapping[str, Json], clients: Clients) -> Json:
         context=_trusting(_text(parameters, "CertificateAuthority")),
     )
     try:
-        data = None if body is None else dumps(body).encode()
+        data = None if body is None else (body if isinstance(body, str) else dumps(body)).encode()
         connection.request(_text(parameters, "Method"), _target(parameters), data, {**headers, **typed})
-        response = connection.getresponse()
-        text = response.read().decode(errors="replace")
+        with connection.getresponse() as response:
+            content = response.read(MOST_BYTES + 1)
     except (OSError, http.client.HTTPException) as error:
         raise StatesError("EKS.SdkClientException", f"{endpoint.geturl()}: {error}") from error
     finally:
         connection.close()
+    if len(content) > MOST_BYTES:
+        raise StatesError("States.DataLimitExceeded", f"the response has more than {MOST_BYTES} bytes")
+    text = content.decode(errors="replace")
     if response.status not in _SUCCESS:
-        raise StatesError(f"EKS.{response.status}", text)
-    return {
-        "Headers": {name: [value] for name, value in response.getheaders()},
-        "ResponseBody": parse_if_json(text),
-        "StatusCode": response.status,
-        "StatusText": response.reason,
-    }
+        raise StatesError(f"EKS.{response.status}", dumps(_described(response, text)))
+    return response, text
+
+
+def _described(response: http.client.HTTPResponse, text: str) -> dict[str, Json]:
+    """Return what the Developer Guide shows as the cause of ``EKS.401``."""
+    return {"ResponseBody": parse_if_json(text), "StatusCode": response.status, "StatusText": response.reason}
 
 
 def _text(parameters: Mapping[str, Json], name: str) -> str:

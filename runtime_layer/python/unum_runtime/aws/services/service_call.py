@@ -36,6 +36,10 @@ def call(resource: str, parameters: Json, *, clients: Clients, token: str | None
             from unum_runtime.aws.services.kubernetes import call_cluster  # noqa: PLC0415 - few workflows call clusters
 
             return call_cluster(fields, clients)
+        case "eks:runJob":
+            from unum_runtime.aws.services.kubernetes_jobs import create_job  # noqa: PLC0415 - likewise
+
+            return create_job(fields, clients, token)
     called = parse(resource)
     adjusted = adjust_parameters(called, fields, clients, token)
     if alias := nested_executions.start_alias(called, adjusted):

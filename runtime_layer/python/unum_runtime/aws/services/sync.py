@@ -92,7 +92,7 @@ def stop(resource: str, handle: Json, *, clients: Clients) -> None:
     if job.stop and nested_executions.ALIAS not in handle:
         templates = job.stop_parameters
         parameters = {name: _fill(template, (handle,)) for name, template in templates.items()} or handle
-        send_request(replace(called, operation=job.stop), parameters, clients)
+        _request(called, job.stop, parameters, clients)
 
 
 def delay_ms(resource: str, polls: int) -> int:
@@ -105,8 +105,16 @@ def _description(called: Resource, job: Job, handle: Mapping[str, Json], clients
     """Return the job's description without an integration's HTTP metadata."""
     if nested_executions.ALIAS in handle:
         return nested_executions.describe(handle, clients)
-    description = send_request(replace(called, operation=job.describe), handle, clients)
+    description = _request(called, job.describe, handle, clients)
     return {name: value for name, value in description.items() if not name.startswith("Sdk")}
+
+
+def _request(called: Resource, operation: str, parameters: Json, clients: Clients) -> Json:
+    if called.name == "eks:runJob":
+        from unum_runtime.aws.services.kubernetes_jobs import REQUESTS  # noqa: PLC0415 - few workflows call clusters
+
+        return REQUESTS[operation](parameters, clients)
+    return send_request(replace(called, operation=operation), parameters, clients)
 
 
 def _result(called: Resource, job: Job, description: Json, handle: Mapping[str, Json]) -> Json:
