@@ -108,6 +108,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         max_event_age: longest time that Lambda retries an event, 1 minute to 6 hours. Default: 6 hours.
         retry_attempts: retries by Lambda after a failed delivery, 0 to 2. Default: 2.
         hop_budget: most steps between the start and any other step; more fail the execution, which ends endless loops.
+        width_budget: most branches of one Map or Parallel; more fail the execution. Default: 100,000.
+        invocation_budget: most invocations of an execution, as estimated from the place of a step; more fail the
+            execution. Default: 10,000,000.
         payload: storage of values that exceed a table item: `Payload.AUTO`, `S3` or `INLINE`. Buckets outlive the
             stack; their objects expire. Default: ``AUTO``, a bucket if the definition can produce such values.
         payload_bucket: bucket of your own for these values; objects below the workflow's name must live longer than
@@ -197,6 +200,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         max_event_age: Duration | None = None,
         retry_attempts: int | None = None,
         hop_budget: int = DEFAULT_HOP_BUDGET,
+        width_budget: int | None = None,
+        invocation_budget: int | None = None,
         payload: Payload | str = Payload.AUTO,
         payload_bucket: s3.IBucket | None = None,
         payload_limit: int | None = None,
@@ -245,7 +250,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         )
         limits = checked_limits(self, max_event_age, retry_attempts)
         decision, kept = checked_on_removed(self, on_removed), checked_keep(self, keep)
-        bounds = ExecutionBounds(timeout, hop_budget, payload, payload_limit, small_results)
+        bounds = ExecutionBounds(
+            timeout, hop_budget, width_budget, invocation_budget, payload, payload_limit, small_results
+        )
 
         # 2. The definition, compiled, and bound to its functions.
         program = self._compile(checked, functions or {}, function_options or {}, runtime.guard).with_kept(self, kept)

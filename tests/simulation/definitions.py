@@ -27,6 +27,7 @@ class Graph:
         functions: by Task or by function.
         input: of executions.
         hop_budget: see `Workflow`.
+        invocation_budget: see `Workflow`.
         options: of functions.
         small_results: whether results are kept in packs.
     """
@@ -36,6 +37,7 @@ class Graph:
     input: Json = 1
 
     hop_budget: int = DEFAULT_HOP_BUDGET
+    invocation_budget: int | None = None
     options: Mapping[str, FunctionOptions] = field(default_factory=dict)
     small_results: bool | None = None
 
@@ -45,7 +47,12 @@ class Graph:
             workflow = Definition.from_graph(self.definition).compile("wf", None)
         else:
             workflow = compile_workflow(self.definition, name="wf", functions=None, options=self.options)
-        return replace(workflow, hop_budget=self.hop_budget, small_results=self.small_results)
+        return replace(
+            workflow,
+            hop_budget=self.hop_budget,
+            invocation_budget=self.invocation_budget,
+            small_results=self.small_results,
+        )
 
 
 def task(function: str, following: str | None = None, **fields: Json) -> Json:

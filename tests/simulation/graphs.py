@@ -214,6 +214,17 @@ GRAPHS: dict[str, Graph] = {
         dict.fromkeys("ab", varying),
         hop_budget=4,
     ),
+    "loop over a map beyond its budget": Graph(
+        machine(
+            A=task("a", "M"),
+            M=map_(machine(B=task("b")), "Ever", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Never"}]),
+            Ever=choice(({"Variable": "$", "IsPresent": True}, "A"), default="Never"),
+            Never={"Type": "Succeed"},
+        ),
+        {"a": lambda _event, _context: [1, 2], "b": varying},
+        # Rounds open their Map at steps 2 and 4, with two branches of one step: 2 * 2, then 4 * 2.
+        invocation_budget=4,
+    ),
     "three then five": Graph(
         machine(
             First=task("first", "A"),

@@ -12,9 +12,9 @@ import pytest
 
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model import naming
-from unum_runtime.model.checkpoint import Checkpoint, Item, Phase
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Collection, Json
+from unum_runtime.model.ir import Collection, Json, Workflow
 from unum_runtime.model.naming import Frame, Key, Name, Scope
 from unum_runtime.protocol import runtime
 from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, perform, run_task, start
@@ -343,7 +343,24 @@ def start_named_by_delivery(rt: Runtime, request_id: str, event: Json) -> None:
     start.start(rt, request_id if rt.delivery == "delivery 1" else str(uuid.uuid4()), event)
 
 
+def count_invocations_in_the_sandbox(patch: pytest.MonkeyPatch) -> None:
+    counted: dict[object, int] = {}
+
+    def beyond(workflow: Workflow, _name: Name, _width: int | None) -> Failure | None:
+        counted[workflow] = counted.get(workflow, 0) + 1
+        most = workflow.invocation_budget
+        return None if most is None or counted[workflow] <= most else Failure("Unum.InvocationBudgetExceeded", "")
+
+    patch.setattr(plan, "beyond_budget", beyond)
+
+
 MUTATIONS: dict[str, Mutation] = {
+    "invocations counted in the sandbox": Mutation(
+        graph="loop over a map beyond its budget",
+        faults=DUPLICATE,
+        breaks=Invariant.CONSISTENT,
+        patch=count_invocations_in_the_sandbox,
+    ),
     "counter instead of set": Mutation(
         graph="map", faults=DUPLICATE, breaks=Invariant.NO_LOST_WORK, scenario={"store": CountingStore}
     ),

@@ -75,6 +75,7 @@ PAUSE = Faults(crashes=0, duplicates=0, jumps=1, jump_s=(3,))
         "times",
         "growing results",
         "runaway loop",
+        "loop over a map beyond its budget",
     ],
 )
 def test_every_way_with_one_crash(graph: str) -> None:

@@ -174,6 +174,14 @@ def test_runaway_loop_fails_by_name() -> None:
     assert ending.outcome.error == "Unum.HopBudgetExceeded"
 
 
+def test_a_map_beyond_the_budget_is_not_caught() -> None:
+    play = stage("loop over a map beyond its budget")
+    outcome = play.run().outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.error == "Unum.InvocationBudgetExceeded"
+    assert len(play.runs_of("B")) == 2
+
+
 def test_output_of_500_kilobytes_fails_visibly() -> None:
     outcome = stage("large result").run().outcome
     assert isinstance(outcome, Failure)

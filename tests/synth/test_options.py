@@ -11,6 +11,7 @@ from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine, parallel, task
 from unum_constructs import Collection, Compatibility, ConstructError, FunctionOptions, Guard, Store, UnumWorkflow
 from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Workflow
 
 
 def store(**options: Any) -> Store:
@@ -117,6 +118,9 @@ def test_architecture_of_the_entry() -> None:
         ({"retry_attempts": True}, "retry_attempts: expected 0 to 2, got True"),
         ({"workflow_name": 5}, "workflow_name: expected 1 to 80 characters"),
         ({"hop_budget": 1.5}, "hop_budget: expected at least 1 step, got 1.5"),
+        ({"width_budget": 0}, "width_budget: expected at least 1 branch, got 0"),
+        ({"width_budget": True}, "width_budget: expected at least 1 branch, got True"),
+        ({"invocation_budget": -1}, "invocation_budget: expected at least 1 invocation, got -1"),
         ({"payload_limit": 1.5}, "payload_limit: expected at least 1 byte, got 1.5"),
         ({"collection": "x"}, "collection: expected one of ['ttl', 'eager'], got 'x'"),
         ({"guard": "x"}, "guard: expected one of ['read', 'commit', 'lease'], got 'x'"),
@@ -242,6 +246,22 @@ def test_small_results_are_not_in_the_ir_of_workflows_without_them() -> None:
     deployment = Deployment.new()
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
     assert "small_results" not in flow._workflow.to_json()
+
+
+def test_budgets_are_in_the_definition() -> None:
+    deployment = Deployment.new()
+    functions = {"A": function(deployment.stack, "A")}
+    flow = deployment.flow(chain("A"), functions, width_budget=2, invocation_budget=300)
+    assert (flow._workflow.width_budget, flow._workflow.invocation_budget) == (2, 300)
+    again = Workflow.from_json(flow._workflow.to_json())
+    assert (again.width_budget, again.invocation_budget) == (2, 300)
+
+
+def test_a_parallel_that_is_wider_than_its_budget_fails_at_synth() -> None:
+    branches = [chain("A"), chain("A") | {"StartAt": "B", "States": {"B": chain("A")["States"]["A"]}}]
+    wide = {"StartAt": "P", "States": {"P": {"Type": "Parallel", "Branches": branches, "End": True}}}
+    with pytest.raises(ConstructError, match="width_budget: expected at least the 2 branches of 'P', got 1"):
+        Deployment.of(wide, "A", width_budget=1)
 
 
 def test_hop_budget_without_a_step() -> None:

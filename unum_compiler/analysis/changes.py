@@ -160,7 +160,8 @@ def _workflow(old: Workflow, new: Workflow) -> Iterator[Change]:
     if old.name != new.name:
         message = f"{old.name} → {new.name}: clients of the new workflow do not find executions of the old one"
         yield Change(Effect.CHANGED, "name", message)
-    for name in ("start_at", "hop_budget", "collection", "timeout_s", "payload_limit", "small_results", "strict"):
+    budgets = ("hop_budget", "width_budget", "invocation_budget")
+    for name in ("start_at", *budgets, "collection", "timeout_s", "payload_limit", "small_results", "strict"):
         before, after = getattr(old, name), getattr(new, name)
         effect = Effect.UNCHANGED if before == after else Effect.CHANGED
         message = _shorten(before) if before == after else f"{_shorten(before)} → {_shorten(after)}"

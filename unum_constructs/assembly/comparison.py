@@ -96,6 +96,6 @@ _REMEDY = 'keep it for them by `keep=Keep(...)`, or let them fail by `on_removed
 
 def _with_settings_of(new: Workflow, old: Workflow) -> Workflow:
     """Return `old` with the settings that the construct's options give to `new`."""
-    names = ("hop_budget", "collection", "payload_limit", "small_results")
+    names = ("hop_budget", "width_budget", "invocation_budget", "collection", "payload_limit", "small_results")
     timeout_s = new.timeout_s if old.timeout_s is None else old.timeout_s
     return replace(old, **{name: getattr(new, name) for name in names}, timeout_s=timeout_s)

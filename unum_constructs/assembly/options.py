@@ -19,7 +19,7 @@ from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import DeliveryLimits
 from unum_constructs.resources.upgrades import NOTHING, Keep, OnRemoved
 from unum_runtime.model.envelope import EVENT_LIFE_S
-from unum_runtime.model.ir import Collection, Guard, Workflow
+from unum_runtime.model.ir import Collection, Guard, Parallel, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import MAX_NAME, NAME_RULE, is_name
@@ -91,6 +91,8 @@ class ExecutionBounds:
     Attributes:
         timeout: longest duration.
         hop_budget: most steps in sequence.
+        width_budget: most branches of one fan-out; None for the runtime's default.
+        invocation_budget: most invocations, as estimated; None for the runtime's default.
         payload: storage of large values.
         payload_limit: largest output of a state, in bytes of JSON.
         small_results: True if branches are expected to have small results.
@@ -98,6 +100,8 @@ class ExecutionBounds:
 
     timeout: Duration | None
     hop_budget: int
+    width_budget: int | None
+    invocation_budget: int | None
     payload: str
     payload_limit: int | None
     small_results: bool
@@ -106,23 +110,32 @@ class ExecutionBounds:
         """Return `compiled` with these bounds.
 
         Raises:
-            ConstructError: `hop_budget` or `payload_limit` is below 1 or above what is stored; no branch can pack small
-                results; or `timeout` is outside the range of Step Functions, or is defined twice.
+            ConstructError: a budget or `payload_limit` is below 1 or above what is stored; a Parallel has more branches
+                than `width_budget`; no branch can pack small results; or `timeout` is outside the range of Step
+                Functions, or is defined twice.
         """
         return replace(
             compiled,
             collection=collection,
             hop_budget=self._checked_hop_budget(workflow, compiled),
+            width_budget=self._checked_width_budget(workflow, compiled),
+            invocation_budget=_checked_budget(workflow, "invocation_budget", self.invocation_budget, "invocation"),
             small_results=self._checked_small_results(workflow, compiled),
             payload_limit=self._checked_payload_limit(workflow, compiled),
             timeout_s=self._checked_timeout_s(workflow, compiled.timeout_s),
         )
 
     def _checked_hop_budget(self, workflow: Construct, compiled: Workflow) -> int:
-        # `type`, not `isinstance`: True is an int in Python.
-        if type(self.hop_budget) is not int or self.hop_budget < 1:
-            raise ConstructError(workflow, f"hop_budget: expected at least 1 step, got {self.hop_budget!r}")
+        _checked_budget(workflow, "hop_budget", self.hop_budget, "step")
         return min(self.hop_budget, compiled.hop_budget) if compiled.strict else self.hop_budget
+
+    def _checked_width_budget(self, workflow: Construct, compiled: Workflow) -> int | None:
+        most = _checked_budget(workflow, "width_budget", self.width_budget, "branch")
+        for state in compiled.states.values():
+            if most is not None and isinstance(state, Parallel) and len(state.branches) > most:
+                expected = f"expected at least the {len(state.branches)} branches of {state.name!r}"
+                raise ConstructError(workflow, f"width_budget: {expected}, got {most}")
+        return most
 
     def _checked_payload_limit(self, workflow: Construct, compiled: Workflow) -> int | None:
         most = compiled.payload_limit if compiled.strict else None
@@ -158,6 +171,18 @@ class ExecutionBounds:
                 f"timeout: the definition already has TimeoutSeconds {defined_s}, got {seconds} s; remove one of them",
             )
         return _within(workflow, "timeout", seconds, TIMEOUT_S, " s")
+
+
+def _checked_budget(workflow: Construct, option: str, value: int | None, unit: str) -> int | None:
+    """Return `value`, None for the runtime's default.
+
+    Raises:
+        ConstructError: it is below 1, or no whole number.
+    """
+    # `type`, not `isinstance`: True is an int in Python.
+    if value is not None and (type(value) is not int or value < 1):
+        raise ConstructError(workflow, f"{option}: expected at least 1 {unit}, got {value!r}")
+    return value
 
 
 def checked_name(workflow: Construct, name: str | None) -> str:

@@ -92,6 +92,8 @@ def test_every_field_of_a_workflow_is_written_and_known() -> None:
         "payload_limit": 1,
         "small_results": True,
         "strict": True,
+        "width_budget": 1,
+        "invocation_budget": 1,
     }
     workflow = Workflow(name="w", start_at="", states={}, **given)  # type: ignore[arg-type]  # by name
     assert json.loads(workflow.to_json()).keys() == TOP_LEVEL

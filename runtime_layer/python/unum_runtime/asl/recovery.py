@@ -16,6 +16,12 @@ TIMEOUT = "States.Timeout"
 HEARTBEAT_TIMEOUT = "States.HeartbeatTimeout"
 RUNTIME = "States.Runtime"
 
+BUDGETS = frozenset({"Unum.WidthBudgetExceeded", "Unum.InvocationBudgetExceeded"})
+"""Errors of executions beyond a budget: another attempt would exceed it again."""
+
+FATAL = BUDGETS | {RUNTIME}
+"""Errors that no retrier or catcher matches."""
+
 LONGEST_INTERVAL_S = 31_622_400
 """Longest retry delay, in seconds: maximum of ``MaxDelaySeconds``. Source: Step Functions Developer Guide, "Handling
 errors"."""
@@ -42,8 +48,8 @@ def matches(errors: Sequence[str], error: str | None) -> bool:
 
     Sources: Step Functions Developer Guide, "Handling errors"; specification, Appendix A.
     """
-    if error == RUNTIME:
-        return False  # always fails the execution, even if ErrorEquals names it
+    if error in FATAL:
+        return False  # even if ErrorEquals names it
     # Step Functions reports ``Lambda.Unknown`` for several errors that Lambda itself distinguishes. Source: Step
     # Functions Developer Guide, "Handle Lambda service exceptions".
     if error in errors or (error in KILLED and UNKNOWN in errors):

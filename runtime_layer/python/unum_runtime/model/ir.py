@@ -312,6 +312,8 @@ class Workflow:
         start_at: first state of an execution.
         states: states by name.
         hop_budget: most steps between the start and any step, so that runaway loops fail.
+        width_budget: most branches of one fan-out; None for the default.
+        invocation_budget: most invocations, as planning estimates them; None for the default.
         collection: deletion of stored outcomes.
         timeout_s: time limit of an execution in seconds; None for no limit.
         keeps_input: True if an expression reads the execution's input, which then travels with the variables.
@@ -339,18 +341,19 @@ class Workflow:
     payload_limit: int | None = None
     small_results: bool | None = None
     strict: bool | None = None
+    width_budget: int | None = None
+    invocation_budget: int | None = None
     home: Home = Home()
 
     def to_json(self) -> str:
         """Return canonical text: equal workflows give equal text on every machine."""
-        states = {name: _state_to_json(state) for name, state in self.states.items()}
         table = {
             "version": IR_VERSION,
             "name": self.name,
             "start_at": self.start_at,
             "hop_budget": self.hop_budget,
             "collection": self.collection,
-            "states": states,
+            "states": {name: _state_to_json(state) for name, state in self.states.items()},
             **{name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None},
         }
         return json.dumps(table, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -363,14 +366,12 @@ class Workflow:
             ValueError: the text has another IR version.
         """
         table = json.loads(text)
-        if table["version"] != IR_VERSION:
-            found = table["version"]
+        if (found := table["version"]) != IR_VERSION:
             raise ValueError(f"IR version {found!r}; this runtime reads version {IR_VERSION}: deploy both together")
-        states = {name: _state_from_json(name, state) for name, state in table["states"].items()}
         return cls(
             name=table["name"],
             start_at=table["start_at"],
-            states=states,
+            states={name: _state_from_json(name, state) for name, state in table["states"].items()},
             hop_budget=table["hop_budget"],
             collection=Collection(table["collection"]),
             **{name: table[name] for name in _OPTIONAL if name in table},
@@ -457,7 +458,7 @@ class Workflow:
 
 
 _CARRIED = ("keeps_input", "counts_redrives", "names_children", "draws")
-_OPTIONAL = ("timeout_s", *_CARRIED, "payload_limit", "small_results", "strict")
+_OPTIONAL = ("timeout_s", *_CARRIED, "payload_limit", "small_results", "strict", "width_budget", "invocation_budget")
 """Attributes that the text contains only if they are set."""
 
 

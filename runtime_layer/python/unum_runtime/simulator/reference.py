@@ -37,7 +37,7 @@ from unum_runtime.protocol.planning.advance import (
     too_many_failed,
 )
 from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVEN_AT, REDRIVES, SEED, EvaluationContext
-from unum_runtime.protocol.planning.plan import budget_exceeded, out_of_time
+from unum_runtime.protocol.planning.plan import beyond_budget, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.simulator.committed_past import Past
 from unum_runtime.simulator.comparison import (
@@ -191,9 +191,9 @@ class Reference:
             return arrival
         if self._is_late(point.evaluation.entered_ms):
             return Failed(point.last, out_of_time(self.workflow))
-        if not isinstance(arrival, Ended) and point.before.hops >= self.workflow.hop_budget:
-            return Failed(point.last, budget_exceeded(self.workflow))
-        return arrival
+        width = len(arrival.inputs) if isinstance(arrival, AtFanOut) else None
+        beyond = None if isinstance(arrival, Ended) else beyond_budget(self.workflow, point.before, width)
+        return arrival if beyond is None else Failed(point.last, beyond)
 
     def _end_of_scope(self, point: Point, state: str, outcome: Outcome) -> End | None:
         """Return the end of a scope; a scope without steps commits its outcome, as a base for the parent scope."""

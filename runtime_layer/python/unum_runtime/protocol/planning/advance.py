@@ -251,9 +251,11 @@ def by_branch(state: FanOut, failure: Failure) -> Failure:
     """Return the failure of `state` after `failure` of a branch.
 
     Branches of a distributed Map are child executions, so their errors stay inside: the Map fails with an exceeded
-    threshold, whose default is 0 (AWS Step Functions Developer Guide, "Tolerated failure threshold").
+    threshold, whose default is 0 (AWS Step Functions Developer Guide, "Tolerated failure threshold"). Exceeded budgets
+    are of the whole execution.
     """
-    return exceeded() if isinstance(state, Map) and state.distributed else failure
+    is_inside = isinstance(state, Map) and state.distributed and failure.error not in recovery.BUDGETS
+    return exceeded() if is_inside else failure
 
 
 def exceeded() -> Failure:

@@ -44,6 +44,9 @@ MAX_OUTCOME_BYTES = 380_000
 Source: Amazon DynamoDB Developer Guide, "Constraints in Amazon DynamoDB".
 """
 
+DEFAULT_WIDTH_BUDGET, DEFAULT_INVOCATION_BUDGET = 100_000, 10_000_000
+"""Default budgets for branches of one fan-out, and for invocations of an execution."""
+
 WITHOUT_BUCKET = ': give the workflow a bucket for larger ones, payload="s3", or pass large data by reference'
 """Advice in errors about the size of items and events."""
 
@@ -227,10 +230,37 @@ def out_of_time(workflow: Workflow) -> Failure:
     return Failure("States.Timeout", f"the execution took longer than its TimeoutSeconds, {workflow.timeout_s} s")
 
 
-def budget_exceeded(workflow: Workflow) -> Failure:
-    """Return the failure of an execution over its step limit."""
-    cause = f"more than {workflow.hop_budget} steps; does a loop never end? Raise hop_budget where this many are meant"
-    return Failure("Unum.HopBudgetExceeded", cause)
+def beyond_budget(workflow: Workflow, name: Name, width: int | None) -> Failure | None:
+    """Return the failure of a step after `name` beyond a budget; None within all.
+
+    Invocations are estimated by the step's place alone, so they need no counter, and no event, crash or retry changes
+    the estimate: each branch counts as if all its siblings had come as far, and each fan-out as if every step before
+    it had been as large. Retries of fan-outs take steps, too. Fan-outs of any sizes that all stay within the budget B
+    have at most B * (1 + ln n) invocations in n steps; each level of nesting repeats the factor.
+
+    Args:
+        workflow: the workflow.
+        name: the last commit before the step.
+        width: number of branches, if the step opens a fan-out.
+    """
+    if name.hops >= (most := workflow.hop_budget):
+        cause = f"more than {most} steps; does a loop never end? Raise hop_budget where this many are meant"
+        return Failure("Unum.HopBudgetExceeded", cause)
+    most = workflow.width_budget or DEFAULT_WIDTH_BUDGET
+    if width is not None and width > most:
+        cause = f"{width} branches; at most {most} are allowed: process the items in batches, or raise width_budget"
+        return Failure("Unum.WidthBudgetExceeded", cause)
+    # Steps of branches begin with 0; at the top level, 0 is the start record. A branch's first step is its fan-out's.
+    invocations = name.following.step + bool(name.frames) if width is None else name.following.step * width
+    for frame in name.frames:
+        invocations *= frame.iteration * frame.size
+    most = workflow.invocation_budget or DEFAULT_INVOCATION_BUDGET
+    if invocations <= most:
+        return None
+    cause = (
+        f"some {invocations} invocations; at most {most} are allowed: raise invocation_budget where this many are meant"
+    )
+    return Failure("Unum.InvocationBudgetExceeded", cause)
 
 
 def is_start(name: Name) -> bool:
@@ -271,13 +301,14 @@ def _arrive(
 def _within_limits(
     workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationContext, arrival: Arrival
 ) -> Arrival:
-    """Return `arrival`, or a failure past the execution's time limit or step limit."""
+    """Return `arrival`, or a failure past the execution's time limit or a budget."""
     if workflow.timeout_s is not None and evaluation.is_late and not isinstance(arrival, Failed):
         return Failed(checkpoint.state, out_of_time(workflow))
-    is_over = isinstance(arrival, Ended | Failed)
-    if not is_over and checkpoint.name.hops >= workflow.hop_budget:
-        return Failed(checkpoint.state, budget_exceeded(workflow))
-    return arrival
+    if isinstance(arrival, Ended | Failed):
+        return arrival
+    width = len(arrival.inputs) if isinstance(arrival, AtFanOut) else None
+    beyond = beyond_budget(workflow, checkpoint.name, width)
+    return arrival if beyond is None else Failed(checkpoint.state, beyond)
 
 
 def _resume_at(workflow: Workflow, checkpoint: Checkpoint) -> str | None:
