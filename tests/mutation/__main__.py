@@ -80,7 +80,8 @@ def _try(chosen: Sequence[Mutant], reach: Reach, options: argparse.Namespace) ->
 
     if left:
         end_s = time.monotonic() + options.minutes * 60
-        pytest.main([*PYTEST, *existing(TESTS)], plugins=[Trial(left, choose, note, options.jobs, end_s)])
+        trial = Trial(left, choose, note, options.jobs, end_s, reach.seconds)
+        pytest.main([*PYTEST, *existing(TESTS)], plugins=[trial])
     return verdicts
 
 

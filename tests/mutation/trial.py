@@ -25,6 +25,9 @@ from tests.mutation.mutants import Mutant
 ALLOWED_MEMORY = 6 * 2**30
 TEST_CPU_S = 10
 """Processor time of a test after which it is endless; the longest takes a third of that."""
+LEAST_CPU_S = 2
+SLOWER = 5
+"""A test of known duration is endless after so many times that, and at least `LEAST_CPU_S`."""
 SILENT_S = 120
 """Time without any use of the processor after which a copy waits for something that does not come."""
 
@@ -73,6 +76,7 @@ class Trial:
         report: receives each verdict.
         jobs: number of copies at a time.
         end_s: monotonic time after which no further mutant is tried.
+        seconds: processor time of tests, as far as it is known.
     """
 
     mutants: Iterable[Mutant]
@@ -80,6 +84,7 @@ class Trial:
     report: Callable[[Mutant, Verdict], None]
     jobs: int = 1
     end_s: float = float("inf")
+    seconds: Mapping[str, float] = field(default_factory=dict)
     _functions: Places = field(default_factory=dict)
 
     @pytest.hookimpl(tryfirst=True)
@@ -114,7 +119,7 @@ class Trial:
             elif not chosen:
                 self.report(mutant, Verdict(mutant.name, "unreached"))
             else:
-                copy = _Copy(mutant, chosen, self._functions)
+                copy = _Copy(mutant, chosen, self._functions, self.seconds)
                 copies.register(copy.pipe, selectors.EVENT_READ, copy)
                 return True
         return False
@@ -123,14 +128,16 @@ class Trial:
 class _Copy:
     """A forked copy of this process with one mutant."""
 
-    def __init__(self, mutant: Mutant, items: Sequence[pytest.Item], places: Places) -> None:
+    def __init__(
+        self, mutant: Mutant, items: Sequence[pytest.Item], places: Places, seconds: Mapping[str, float]
+    ) -> None:
         self.mutant = mutant
         self._worked_s = time.monotonic()
         self._used_s = 0.0
         self.pipe, writing = os.pipe()
         self.process = os.fork()
         if self.process == 0:
-            _run(mutant, items, places, writing)
+            _run(mutant, items, places, Witness(writing, seconds))
         os.close(writing)
 
     def verdict(self) -> Verdict:
@@ -164,7 +171,7 @@ def _kill(process: int) -> None:
             kill(process, signal.SIGKILL)
 
 
-def _run(mutant: Mutant, items: Sequence[pytest.Item], places: Places, pipe: int) -> NoReturn:
+def _run(mutant: Mutant, items: Sequence[pytest.Item], places: Places, witness: "Witness") -> NoReturn:
     """Run the tests with the mutant, say what happened, and end."""
     os.setsid()
     quiet = os.open(os.devnull, os.O_RDWR)
@@ -172,7 +179,6 @@ def _run(mutant: Mutant, items: Sequence[pytest.Item], places: Places, pipe: int
         os.dup2(quiet, stream)
     resource.setrlimit(resource.RLIMIT_AS, (ALLOWED_MEMORY, ALLOWED_MEMORY))
     signal.signal(signal.SIGPROF, lambda *_: os._exit(1))
-    witness = Witness(pipe)
     code = mutant.code()
     assert code is not None
     try:
@@ -202,8 +208,9 @@ def _run_anew(items: Sequence[pytest.Item], witness: "Witness") -> None:
 class Witness:
     """pytest plugin that tells of the first failure and ends the process."""
 
-    def __init__(self, pipe: int) -> None:
+    def __init__(self, pipe: int, seconds: Mapping[str, float]) -> None:
         self._pipe = pipe
+        self._seconds = seconds
         self._tests = 0
 
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -211,10 +218,13 @@ class Witness:
         config.option.tbstyle = "native"
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self) -> None:
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Begin to count the test's processor time."""
         self._tests += 1
-        signal.setitimer(signal.ITIMER_PROF, TEST_CPU_S)
+        known_s = self._seconds.get(nodeid)
+        signal.setitimer(
+            signal.ITIMER_PROF, TEST_CPU_S if known_s is None else min(TEST_CPU_S, max(LEAST_CPU_S, SLOWER * known_s))
+        )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

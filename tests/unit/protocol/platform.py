@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.unit.protocol.log_lines import check_line
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading import stored_steps
@@ -70,7 +71,7 @@ class Platform:
             hosts=hosts,
             routes={function: function for function in hosts},
             collection=self.collection,
-            log=lambda message, /, **fields: self.logged.append((message, fields)),
+            log=self._log,
             **{"timer": self, **self.options},
         )
 
@@ -114,6 +115,10 @@ class Platform:
 
     def messages(self) -> list[str]:
         return [message for message, _ in self.logged]
+
+    def _log(self, message: str, /, **fields: Any) -> None:
+        check_line(message, fields)
+        self.logged.append((message, fields))
 
     def _call(self, call: Call, event: Any) -> Any:
         self.calls[call.state] += 1

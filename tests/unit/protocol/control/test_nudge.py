@@ -97,6 +97,23 @@ def test_branches_are_counted_that_died_before_they_were() -> None:
     assert (result(platform), platform.calls) == ([1] * 600, Counter(A=600, C=1))
 
 
+def test_a_wide_fan_out_all_of_whose_branches_have_ended_waits_for_its_join() -> None:
+    platform = deployed(mapped("A", after="C"))
+    platform.start("e", [1] * 600)
+    lose(platform, "C")
+    (found,) = missing(platform.runtime(), "e")
+    assert (found.state, found.waits_for, found.since_ms) == ("M", WaitsFor.DELIVERY, platform.clock.ms)
+
+
+def test_of_many_pending_commits_the_first_are_kept_and_all_are_counted() -> None:
+    platform = deployed(mapped("A"))
+    platform.start("e", [1] * 150)
+    platform.sent.clear()
+    found = missing(platform.runtime(), "e")
+    assert (len(found), found.total, found.is_done) == (100, 150, True)
+    assert [each.name.frames[-1].index for each in found] == [*range(100)]
+
+
 def test_a_failure_of_a_branch_that_nobody_was_told_of_fails_the_execution() -> None:
     platform = deployed(mapped("A", after="C", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "C"}]), A=_refuse)
     platform.start("e", [1, 2])

@@ -1,10 +1,15 @@
 """Requests of operators as they arrive: what is taken for one, what it means, and what is said of a malformed one."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.unit.protocol.platform import exactly
+from tests.unit.protocol.callback_platform import asking
+from tests.unit.protocol.job_platform import LOOK_S, watching
+from tests.unit.protocol.map_platform import deliver_all, deployed, lose, mapped, result
+from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_runtime.errors import TimeIsShort
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.naming import NAME_RULE
@@ -14,10 +19,12 @@ from unum_runtime.protocol.control.operator_requests import (
     On,
     Request,
     ValidationException,
+    answer,
     is_request,
     parse,
     request,
 )
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 
 FORK = {"node": "A", "name": "f"}
 FIELDS = f'"node", the name of a state; "name", that of the new execution, {NAME_RULE}; and "visit", a number from 1 on'
@@ -90,3 +97,112 @@ def test_what_is_no_request_is_refused() -> None:
         ValidationException, match=exactly(f'expected an object with "{MARK}", "control" and "execution"')
     ):
         parse({"control": "nudge"})
+
+
+def answered(platform: Platform, control: Control, old: Any = None, /, **content: Any) -> Any:
+    return answer(platform.runtime(), parse(request(control, "e", **content)), None, old)
+
+
+def test_what_is_missing_is_shown_with_its_place_and_its_reason() -> None:
+    platform = deployed(mapped("A", "B", after="C"))
+    platform.start("e", [1, 2])
+    since_ms = platform.clock.ms
+    lose(platform, "B", 1)
+    line = {"invocation": "e:1a3185c5000/M@2.0[1]#1", "state": "B", "index": [1], "waits_for": "delivery"}
+    expected = {"count": 1, "missing": [{**line, "since_ms": since_ms}]}
+    assert answered(platform, Control.WHY) == expected
+    assert answered(platform, Control.WHY, silent_ms=1) == {"count": 0, "missing": []}
+    platform.clock.pass_seconds(1)
+    assert answered(platform, Control.NUDGE, silent_ms=1) == expected
+    deliver_all(platform)
+    assert result(platform) == [1, 2]
+
+
+def test_a_wait_is_shown_with_its_end() -> None:
+    definition = chain("A", "B")
+    definition["States"]["A"] = {"Type": "Wait", "Seconds": 60, "Next": "B"}
+    platform = deployed(definition)
+    platform.start("e", 1)
+    (line,) = answered(platform, Control.WHY)["missing"]
+    assert (line["waits_for"], line["until_ms"]) == ("time", platform.clock.ms + 60_000)
+    assert "job" not in line
+
+
+def test_a_job_is_shown_with_its_handle_and_its_next_poll() -> None:
+    platform = watching()
+    platform.begun()
+    (line,) = answered(platform, Control.WHY)["missing"]
+    assert (line["waits_for"], line["job"]) == ("job", 1)
+    assert line["until_ms"] == platform.started[0] + LOOK_S * 1000 + MAX_DELIVERY_MS
+
+
+def test_a_task_that_waits_for_an_answer_is_shown_as_such() -> None:
+    asked = asking()
+    asked.begun()
+    (line,) = answered(asked.platform, Control.WHY)["missing"]
+    assert (line["state"], line["waits_for"], line.keys() & {"until_ms", "job"}) == ("Ask", "answer", set())
+
+
+def failed(platform: Platform) -> Platform:
+    def fragile(_event: Any) -> Any:
+        raise ValueError
+
+    mended, platform.functions["B"] = platform.functions["B"], fragile
+    platform.run("e", 1)
+    platform.functions["B"] = mended
+    return platform
+
+
+def test_a_redrive_is_answered_with_its_time_also_if_a_part_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = failed(deployed(chain("A", "B")))
+    platform.clock.pass_seconds(5)
+    redriven_ms = platform.clock.ms
+    with monkeypatch.context() as patch:
+        patch.setattr("unum_runtime.protocol.control.operator_requests.redrive", _too_short)
+        assert answered(platform, Control.REDRIVE) == {"redriven_ms": redriven_ms, "is_done": False}
+    assert answered(platform, Control.REDRIVE) == {"redriven_ms": redriven_ms}
+    platform.deliver_all()
+    assert result(platform) == 1
+
+
+def test_a_redrive_knows_the_definition_before() -> None:
+    platform = failed(deployed(chain("A", "B")))
+    newer = deployed(chain("A", "X", "B"))
+    newer.clock, newer.memory, newer.store = platform.clock, platform.memory, platform.memory
+    answered(newer, Control.REDRIVE, platform.workflow)
+    newer.deliver_all()
+    assert (result(newer), newer.calls) == (1, {"X": 1, "B": 1})
+
+
+def test_an_unfinished_fork_waits_for_its_first_own_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = deployed(chain("A", "B"))
+    platform.run("e", 1)
+    started_ms = platform.clock.ms
+    with monkeypatch.context() as patch:
+        patch.setattr("unum_runtime.protocol.control.fork.nudge_whole", _too_short)
+        forked = answered(platform, Control.FORK, node="B", name="f")
+    assert forked == {"execution": "f", "started_ms": started_ms, "is_done": False}
+    waiting = answer(platform.runtime(), parse(request(Control.WHY, "f")), None)
+    line = {"invocation": "f:1a3185c5000#2", "state": "B", "index": [], "waits_for": "delivery"}
+    assert waiting == {"count": 1, "missing": [{**line, "since_ms": started_ms}]}
+    assert answered(platform, Control.FORK, node="B", name="f") == {"execution": "f", "started_ms": started_ms}
+    deliver_all(platform)
+    assert result(platform, "f") == 1
+
+
+def _too_short(*_: Any, **__: Any) -> Any:
+    raise TimeIsShort("no time")
+
+
+def test_a_stop_is_answered_with_its_time() -> None:
+    platform = deployed(chain("A", "B"))
+    platform.start("e", 1)
+    platform.clock.pass_seconds(3)
+    assert answered(platform, Control.STOP) == {"stopped_ms": platform.clock.ms}
+
+
+def test_a_kind_that_this_version_does_not_know_is_refused() -> None:
+    platform = deployed(chain("A", "B"))
+    asked = replace(parse(request(Control.FORK, "e", **FORK)), fork=None)
+    with pytest.raises(ValidationException, match=exactly("control: this version cannot fork")):
+        answer(platform.runtime(), asked, None)

@@ -64,6 +64,21 @@ def test_a_loop_without_a_task_has_an_end() -> None:
     assert senders(compiled("W", **states, A=task())) == {"W": None, "C": None}
 
 
+def test_a_state_after_nested_fan_outs_follows_the_task_in_the_innermost() -> None:
+    inner = {"Type": "Map", "ItemProcessor": {"StartAt": "B", "States": {"B": task(resource="B")}}, "End": True}
+    outer = {"Type": "Map", "ItemProcessor": {"StartAt": "Inner", "States": {"Inner": inner}}, "Next": "Late"}
+    assert senders(compiled("A", A=task("Outer"), Outer=outer, Late=wait())) == {
+        "Outer": "A",
+        "Inner": "A",
+        "Late": "B",
+    }
+
+
+def test_a_choice_without_a_default_leads_to_its_rules_alone() -> None:
+    choice = {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": True, "Next": "W"}]}
+    assert senders(compiled("A", A=task("C"), C=choice, W=wait())) == {"C": "A", "W": "A"}
+
+
 @pytest.mark.parametrize("state", [each.name for each in EVERYTHING.states.values() if isinstance(each, Wait | FanOut)])
 def test_it_may_do_what_follows(state: str) -> None:
     """What the compiler's analysis of permissions says of the function covers what it says of the state."""

@@ -1,0 +1,203 @@
+"""Limits, times, names in stored items and events, and what is left out: values that others rely on, or that pay off.
+
+Each was chosen for a reason that its module gives. A change here is a decision, and for names a migration.
+"""
+
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from unum_runtime.model.ir import Collection, Pattern
+from unum_runtime.model.list_index import FIRST
+from unum_runtime.protocol.history.pending import WaitsFor
+
+QUOTAS = [
+    ("delivery.commit", "MAX_ERROR_LENGTH", 256),
+    ("delivery.commit", "MAX_CAUSE_LENGTH", 32_768),
+    ("planning.quotas", "INLINE_BRANCHES", 40),
+    ("planning.quotas", "DISTRIBUTED_BRANCHES", 10_000),
+    ("planning.advance", "MAX_PURE_STEPS", 25_000),
+    ("planning.plan", "MAX_OUTCOME_BYTES", 380_000),
+    ("runtime", "MAX_DELIVERY_MS", 900_000),
+]
+SIZES = [
+    ("history.definition_records", "PART_BYTES", 390_000),
+    ("history.definition_records", "MAX_IR_BYTES", 50_000_000),
+    ("history.list_entries", "PORTION", 1_000),
+    ("control.nudge", "MOST_KEPT", 100),
+    ("control.removal", "AT_ONCE", 64),
+    ("control.removal", "SHOWN", 3),
+    ("control.sweep_memory", "MOST", 3_000),
+    ("control.walk", "MOST_PARTS", 16),
+    ("waiting.callback", "DIGEST_LENGTH", 64),
+]
+TIMES = [
+    ("runtime", "DEFAULT_RETENTION_S", 604_800),
+    ("runtime", "DEADLINE_MARGIN_S", 3_600),
+    ("control.removal", "RESERVE_MS", 30_000),
+    ("control.sweep", "RESERVE_MS", 60_000),
+    ("control.walk", "RESERVE_MS", 60_000),
+    ("control.walk", "CURSOR_LIFE_S", 900),
+    ("delivery.fusion", "SHARE", 0.75),
+    ("delivery.fusion", "MARGIN_MS", 1_000),
+    ("delivery.lease", "LEASE_MS", 45_000),
+    ("delivery.lease", "RENEWALS", 3),
+    ("delivery.lease", "PATIENCE_MS", 3_600_000),
+    ("delivery.lease", "REPEATED_MS", 120_000),
+    ("delivery.waiter", "SHARE", 4),
+    ("delivery.waiter", "LEAST_MS", 5_000),
+    ("delivery.waiter", "MOST_MS", 60_000),
+    ("fanout.lanes", "CHECK_LASTS_MS", 1_000),
+    ("history.definition_records", "DAY_S", 86_400),
+    ("waiting.service_job", "TERM_MS", 900_000),
+    ("waiting.service_job", "MARGIN_MS", 300_000),
+]
+NAMES = [
+    ("control.sweep", "SWEEP", "sweep"),
+    ("control.sweep", "ABANDONED", "Unum.Abandoned"),
+    ("control.definition_request", "DEFINITION", "definition"),
+    ("control.operator_requests", "HANDED_ON", "handed_on"),
+    ("control.operator_requests", "SILENT", "silent_ms"),
+    ("control.operator_requests", "IS_DONE", "is_done"),
+    ("delivery.lease", "SWITCH", "UNUM_MAINTAIN_LEASES"),
+    ("history.definition_records", "BODY", "definition"),
+    ("planning.evaluation", "INPUT", "$input"),
+    ("planning.evaluation", "REDRIVES", "$redrives"),
+    ("planning.evaluation", "CHILD", "$child"),
+    ("planning.evaluation", "SEED", "$seed"),
+    ("planning.dataset_variables", "_ITEMS", "$items"),
+    ("planning.dataset_variables", "_RESULTS", "$results"),
+    ("waiting.callback", "PROOF", "proof"),
+    ("waiting.callback", "PROOF_HASH", "proof_hash"),
+    ("waiting.callback", "HEARTBEAT", "heartbeat"),
+    ("waiting.callback", "_CHECK", "check"),
+    ("waiting.callback", "NUDGE", {"is_over": True}),
+]
+STORES = [
+    ("base", "MAX_ITEM_BYTES", 400_000),
+    ("dynamodb", "PARTITION", "pk"),
+    ("dynamodb", "SORT", "sk"),
+    ("dynamodb", "EXPIRY", "ttl"),
+    ("dynamodb", "OWNER", "owner"),
+    ("dynamodb", "UNTIL_MS", "until"),
+    ("dynamodb", "BATCH_SIZE", 100),
+    ("dynamodb", "BATCH_ROUNDS", 8),
+    ("dynamodb", "FIRST_PAUSE_S", 0.05),
+    ("dynamodb", "FAILED_CONDITION", "ConditionalCheckFailedException"),
+    ("dynamodb", "_ENDLESS", {"N": "9223372036854775808"}),
+    ("large_items", "LEAST_BYTES", 10_000),
+    ("large_items", "MAX_EVENT_BYTES", 1_000_000),
+    ("large_items", "DAY_S", 86_400),
+]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [(f"protocol.{module}", name, value) for module, name, value in (*QUOTAS, *SIZES, *TIMES, *NAMES)]
+    + [(f"store.{module}", name, value) for module, name, value in STORES],
+)
+def test_a_value_is_what_was_decided(module: str, name: str, value: Any) -> None:
+    assert getattr(import_module(f"unum_runtime.{module}"), name) == value
+
+
+def test_reasons_for_pending_commits_are_shown_by_these_names() -> None:
+    assert [each.value for each in WaitsFor] == ["delivery", "time", "answer", "job"]
+
+
+DEFAULTS: list[tuple[str, dict[str, Any]]] = [
+    ("control.fork.ForkRequest", {"visit": 1, "value": None}),
+    ("control.operator_requests.Request", {"silent_ms": 0, "on": None}),
+    ("control.redrive_fan_out._Pair", {"has_failed": False}),
+    ("control.sweep.Sweep", {"after": FIRST, "letters": ""}),
+    ("delivery.lease.Claim", {"refusal": None}),
+    ("history.pending.Missing", {"until_ms": None, "job": None}),
+    ("planning.advance.AtTask", {"due_ms": None}),
+    ("planning.advance.Visit", {"branches": ()}),
+    ("planning.evaluation.EvaluationContext", {"variables": {}, "visited": 0}),
+    ("planning.plan.Invoke", {"due_ms": None, "retries": (), "job": None, "is_new": False}),
+    ("planning.plan.OpenScope", {"part": None}),
+    ("planning.plan.Commit", {"duration_ms": 0, "attempt": 0, "joins": None, "as_of_ms": None}),
+    (
+        "runtime.Call",
+        {
+            "resource": None,
+            "pattern": Pattern.RESPONSE,
+            "attempt": 0,
+            "timeout_s": None,
+            "token": "",
+            "job": None,
+            "start_aliases": {},
+        },
+    ),
+    (
+        "runtime.Runtime",
+        {
+            "carried": (),
+            "retention_s": 604_800,
+            "result_retention_s": None,
+            "collection": Collection.TTL,
+            "code": "",
+            "maintain_leases": False,
+            "own_address": "",
+            "continued_at": {},
+            "fuses": None,
+            "most_begun": 1_000,
+            "hand_over": None,
+            "gone": None,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("record", "defaults"), DEFAULTS)
+def test_what_is_left_out_of_a_record_has_its_neutral_value(record: str, defaults: dict[str, Any]) -> None:
+    module, _, name = record.rpartition(".")
+    kind = getattr(import_module(f"unum_runtime.protocol.{module}"), name)
+    assert is_dataclass(kind)
+    found = {each.name: each for each in fields(kind)}
+    for field, value in defaults.items():
+        each = found[field]
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        assert (default, type(default)) == (value, type(value)), field
+
+
+@pytest.mark.parametrize(
+    ("record", "defaults"),
+    [
+        ("control.removal.Removed", {"activities": frozenset(), "timer": False, "schedules": None}),
+        (
+            "control.removal.Stranded",
+            {"executions": 0, "names": (), "parts": frozenset(), "last_s": 0, "is_complete": True},
+        ),
+        ("control.sweep_memory.Memory", {"horizon": FIRST, "running": ()}),
+        ("control.walk.Tally", {"branches": 0, "latest_ms": 0}),
+        ("waiting.callback.Limits", {"timeout_s": None, "heartbeat_s": None}),
+    ],
+)
+def test_what_is_left_out_of_a_tuple_has_its_neutral_value(record: str, defaults: dict[str, Any]) -> None:
+    module, _, name = record.rpartition(".")
+    kind = getattr(import_module(f"unum_runtime.protocol.{module}"), name)
+    assert kind._field_defaults == defaults
+    assert [*map(type, kind._field_defaults.values())] == [*map(type, defaults.values())]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "control.fork.ForkRequest",
+        "control.operator_requests.Request",
+        "control.sweep.Sweep",
+        "delivery.lease.Lease",
+        "history.pending.Missing",
+        "planning.task_facts.TaskFacts",
+        "runtime.Runtime",
+    ],
+)
+def test_records_with_many_fields_are_made_by_name_and_never_changed(record: str) -> None:
+    module, _, name = record.rpartition(".")
+    kind = getattr(import_module(f"unum_runtime.protocol.{module}"), name)
+    assert all(each.kw_only for each in fields(kind))
+    with pytest.raises(AttributeError):
+        object.__new__(kind).another = 1
