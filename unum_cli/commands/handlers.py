@@ -11,7 +11,7 @@ from types import ModuleType
 from unum_cli.commands.command_errors import UsageError
 from unum_runtime.model.called_functions import called_key
 from unum_runtime.model.ir import Form, Task
-from unum_runtime.simulator.called_handlers import handler_names
+from unum_runtime.simulator.stand_ins.called_handlers import handler_names
 from unum_runtime.simulator.local import Function
 
 TABLE = "FUNCTIONS"

@@ -38,7 +38,7 @@ from unum_runtime.protocol.planning.advance import exceeded, too_many_failed
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.retry import Retry, recover
 from unum_runtime.protocol.runtime import Call, Runtime
-from unum_runtime.simulator.called_handlers import run_handler
+from unum_runtime.simulator.stand_ins.called_handlers import run_handler
 from unum_runtime.simulator.local import Context, Queue
 from unum_runtime.simulator.state_test.test_input import Given, Mock
 from unum_runtime.store.memory import MemoryStore
