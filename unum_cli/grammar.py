@@ -119,14 +119,12 @@ def _add_schema(commands: _Commands) -> None:
 def _add_run(commands: _Commands) -> None:
     parser = _add(commands, "run", "local", "run a definition in this process and print its output")
     _add_definition(parser)
-    parser.add_argument(
-        "--functions",
-        metavar="MODULE",
-        required=True,
-        help="dotted name or .py file of a Python module with a handler for each function key, or with a "
-        "dict FUNCTIONS of them",
+    _add_stand_ins(
+        parser,
+        "dotted name or .py file of a Python module with handlers by function key or Task name, or with a dict "
+        "FUNCTIONS of them",
     )
-    _add_input(parser)
+    parser.add_argument("--input", metavar="JSON", help=f"{_JSON} (default with --auto-mock: a sample)")
     parser.add_argument("--steps", action="store_true", help="show the committed steps on standard error")
     parser.add_argument("--graph", metavar="SVG", help="draw the executed graph into this file")
     _add_json_always(parser)
@@ -153,7 +151,7 @@ def _add_test_state(commands: _Commands) -> None:
     parser.add_argument(
         "--inspection-level", choices=("INFO", "DEBUG", "TRACE"), default="INFO", help="amount of detail"
     )
-    parser.add_argument("--functions", metavar="MODULE", help="handler for a Task without a mock; see unum run")
+    _add_stand_ins(parser, "handler for a Task without a mock; see unum run", has_file=False)
     _add_json_always(parser)
 
 
@@ -187,7 +185,7 @@ def _add_cost(commands: _Commands) -> None:
         help="function without the runtime, which the workflow calls; may be repeated",
     )
     parser.add_argument("--rate", metavar="R/s", help="executions per second; adds the price of a month")
-    parser.add_argument("--functions", metavar="MODULE", help="handlers that decide amounts; see unum run")
+    _add_stand_ins(parser, "handlers that decide amounts; see unum run")
     parser.add_argument("--input", metavar="JSON", help=f"input for the handlers: {_JSON} (default: {{}})")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -292,6 +290,21 @@ def _add_redrive(commands: _Commands) -> None:
 def _add_definition(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help=_DEFINITION)
     parser.add_argument("--name", help="name of the workflow (default: file name without endings)")
+
+
+def _add_stand_ins(parser: argparse.ArgumentParser, functions: str, *, has_file: bool = True) -> None:
+    where = parser.add_argument_group("answers of Tasks", "mocks go before handlers, and handlers before samples")
+    where.add_argument("--functions", metavar="MODULE", help=functions)
+    parser.set_defaults(mock_file=None, test_case=None)
+    if has_file:
+        about = "mock configuration in the format of Step Functions Local"
+        where.add_argument("--mock", dest="mock_file", metavar="FILE", help=about)
+        where.add_argument("--test-case", metavar="NAME", help="test case of the mock file (default: the only one)")
+    where.add_argument(
+        "--auto-mock",
+        action="store_true",
+        help="answer with samples: services by their models, functions by what the definition reads",
+    )
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ from unum_runtime.errors import DefinitionError, StatesError
 from unum_runtime.model.checkpoint import Ending, Success
 from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Form, Home, Json, Task, Workflow
 from unum_runtime.simulator.local import Function, LocalWorkflow
+from unum_runtime.simulator.stand_ins.mock_file import parse_mocks
 
 EXECUTION = "judged"
 RECORDED_IN = Home(region="us-east-1", account="111111111111", role_arn="snf_role_arn")
@@ -81,7 +82,8 @@ def compiled(definition: Json, compatibility: Compatibility = Compatibility.GENE
 
 def answering(workflow: Workflow, answers: Answers, case: Mapping[str, Json]) -> dict[str, Function]:
     """Handlers that do what the case says, under the names of the Tasks; the same for every run of one attempt."""
-    return {task.name: _Answer(task, answers, case) for task in workflow.tasks}
+    mocked = _mocked(workflow, case)
+    return {task.name: _Answer(task, answers, case, mocked.get(task.name)) for task in workflow.tasks}
 
 
 @dataclass(frozen=True)
@@ -89,22 +91,29 @@ class _Answer:
     task: Task
     answers: Answers
     case: Mapping[str, Json]
+    mocked: Function | None
     given: dict[tuple[str, int], Json | StatesError] = field(default_factory=dict)
 
     def __call__(self, event: Json, context: Any) -> Json:
         attempt = (context.unum.invocation, context.unum.attempt)
         if attempt not in self.given:
-            self.given[attempt] = self._ask(event)
+            self.given[attempt] = self._ask(event, context)
         found = self.given[attempt]
         if isinstance(found, StatesError):
             raise found
         return copy.deepcopy(found)
 
-    def _ask(self, event: Json) -> Json | StatesError:
+    def _ask(self, event: Json, context: Any) -> Json | StatesError:
         try:
             return self._answered(event)
-        except LookupError:
-            return _mocked(self.case, self.task, len(self.given))
+        except LookupError as unknown:
+            if self.mocked is None:
+                raise
+            try:
+                return _whole(self.task, self.mocked(event, context))
+            except StatesError as thrown:
+                thrown.__context__ = unknown
+                return thrown
         except Exception as failed:
             error, cause = getattr(failed, "error", None), getattr(failed, "cause", None)
             if error is None:
@@ -137,25 +146,14 @@ def _of_dataset(task: Task, event: Json, stored: Sequence[Mapping[str, Json]]) -
         return items.write(event, client=client, key=task.name)
 
 
-def _mocked(case: Mapping[str, Json], task: Task, call: int) -> Json | StatesError:
-    """What the case's mock configuration says of the call with this ordinal.
-
-    Raises:
-        LookupError: it says nothing.
-    """
-    config = case["task_stubs"]["mock_config"] or {"StateMachines": {}}
-    for machine in config["StateMachines"].values():
-        response = machine["TestCases"].get(case["task_stubs"]["mock_case"], {}).get(task.name)
-        for calls, said in config["MockedResponses"].get(response, {}).items():
-            first, _, last = calls.partition("-")
-            if int(first) <= call <= int(last or first):
-                return _said(said, task)
-    raise LookupError(f"{task.name}: no answer to call {call}")
+def _mocked(workflow: Workflow, case: Mapping[str, Json]) -> Mapping[str, Function]:
+    """Handlers of the Tasks that the case's mock configuration answers for."""
+    stubs = case["task_stubs"]
+    if not stubs["mock_config"]:
+        return {}
+    return parse_mocks(stubs["mock_config"], workflow.name, stubs["mock_case"]).handlers(workflow)
 
 
-def _said(said: Mapping[str, Json], task: Task) -> Json | StatesError:
-    if "Throw" in said:
-        return StatesError(said["Throw"]["Error"], said["Throw"].get("Cause", ""))
-    if task.resource == "lambda:invoke":
-        return {"ExecutedVersion": "$LATEST", **said["Return"]}
-    return said["Return"] if task.form is Form.SERVICE else said["Return"]["Payload"]
+def _whole(task: Task, answer: Json) -> Json:
+    """A mocked answer of Lambda with what its API always adds."""
+    return {"ExecutedVersion": "$LATEST", **answer} if task.resource == "lambda:invoke" else answer

@@ -4,11 +4,12 @@ import argparse
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from math import inf
 
 from unum_cli.commands.arguments import compiled_or_failed, json_option
 from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_cli.commands.handlers import handlers
+from unum_cli.commands.handlers import is_answered, stand_ins
 from unum_cli.commands.printing import print_json
 from unum_compiler.cost.estimate import (
     EXPRESS_LIMIT_S,
@@ -26,6 +27,7 @@ from unum_compiler.lowering.called_tasks import called_keys, with_calls
 from unum_compiler.payload import wants_bucket
 from unum_runtime.model.ir import Form, Guard, Json, Task, Workflow
 from unum_runtime.protocol.fanout.packing import packed_tasks
+from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
 
 _WIDTH = 12
 
@@ -54,13 +56,13 @@ def _receipt(options: argparse.Namespace) -> Receipt:
     amounts = _given(options, "items", "rounds", "result_bytes")
     _check_source(options, amounts)
     # Handlers decide branch counts and sizes themselves; amounts are only for executions without code.
-    functions = options.functions and handlers(options.functions, workflow.tasks)
+    functions = partial(stand_ins, options, workflow, workflow.tasks) if is_answered(options) else None
     try:
         return estimate(
             workflow,
             amounts=Amounts(**amounts),
             functions=functions,
-            value=json_option("--input", options.input) if options.input else {},
+            value=_input(options, workflow),
             task_ms=options.duration_ms or 0,
             memory_mb=options.memory_mb or DEFAULT_MEMORY_MB,
             timeout_s=_timeout_s(options),
@@ -68,6 +70,12 @@ def _receipt(options: argparse.Namespace) -> Receipt:
         )
     except NoResult as error:
         raise CommandFailed(f"{options.file}: {error}") from error
+
+
+def _input(options: argparse.Namespace, workflow: Workflow) -> Json:
+    if options.input:
+        return json_option("--input", options.input)
+    return ModelledServices(workflow).input() if options.auto_mock else {}
 
 
 def _timeout_s(options: argparse.Namespace) -> int:
@@ -88,11 +96,11 @@ def _given(options: argparse.Namespace, *names: str) -> dict[str, int]:
 
 def _check_source(options: argparse.Namespace, amounts: Mapping[str, int]) -> None:
     """Raise UsageError for amounts beside handlers, which decide these, and for an input without handlers."""
-    if options.functions and amounts:
+    if is_answered(options) and amounts:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in amounts)
         raise UsageError(f"{names}: with --functions, the handlers decide that; leave one of both out")
-    if options.input and not options.functions:
-        raise UsageError("--input: nothing reads it without --functions; add handlers, or leave it out")
+    if options.input and not is_answered(options):
+        raise UsageError("--input: nothing reads it without --functions; add handlers or mocks, or leave it out")
 
 
 def _with_small_results(workflow: Workflow) -> Workflow:

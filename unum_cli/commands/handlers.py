@@ -1,5 +1,6 @@
-"""Handlers for ``unum run``, from the user's Python module."""
+"""Handlers for ``unum run``, ``cost`` and ``test-state``: from a Python module, a file of mocks, or samples."""
 
+import argparse
 import importlib
 import importlib.util
 import sys
@@ -8,22 +9,66 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from unum_cli.commands.arguments import json_option
 from unum_cli.commands.command_errors import UsageError
 from unum_runtime.model.called_functions import called_key
-from unum_runtime.model.ir import Form, Task
-from unum_runtime.simulator.stand_ins.called_handlers import handler_names
+from unum_runtime.model.ir import Form, Task, Workflow
 from unum_runtime.simulator.local import Function
+from unum_runtime.simulator.stand_ins.called_handlers import handler_names
+from unum_runtime.simulator.stand_ins.mock_file import parse_mocks
+from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
 
 TABLE = "FUNCTIONS"
 """The module's own table of handlers by function key; without it, its attributes are the table."""
 
 
-def handlers(module_name: str, tasks: Iterable[Task]) -> Mapping[str, Function]:
+def is_answered(options: argparse.Namespace) -> bool:
+    """Return True if the command line names anything that answers for Tasks."""
+    return bool(options.functions or options.mock_file or options.auto_mock)
+
+
+def stand_ins(options: argparse.Namespace, workflow: Workflow, tasks: Iterable[Task]) -> Mapping[str, Function]:
+    """Return what answers for `tasks`, good for one execution: mocks before handlers before samples.
+
+    Args:
+        options: ``--functions``, ``--mock`` with ``--test-case``, and ``--auto-mock``.
+        workflow: the compiled workflow.
+        tasks: Tasks of the workflow that may run.
+
+    Raises:
+        UsageError: the module or the file cannot be used, or nothing answers for a Task; names all missing ones.
+    """
+    mocked = _mocked(options, workflow)
+    others = [task for task in tasks if task.name not in mocked]
+    found = handlers(options.functions, others, complete=not options.auto_mock) if options.functions else {}
+    unanswered = [task for task in others if found.keys().isdisjoint(handler_names(task))]
+    if unanswered and not options.auto_mock:
+        names = ", ".join(sorted({repr(_expected(task)) for task in unanswered}))
+        raise UsageError(f"nothing answers for {names}; add --functions, --mock or --auto-mock")
+    samples = ModelledServices(workflow).handlers() if unanswered else {}
+    return {**found, **{task.name: samples[task.name] for task in unanswered}, **mocked}
+
+
+def _mocked(options: argparse.Namespace, workflow: Workflow) -> Mapping[str, Function]:
+    """Return the handlers of ``--mock``."""
+    if options.mock_file is None:
+        if options.test_case is not None:
+            raise UsageError("--test-case: expected --mock with the file that has the test case")
+        return {}
+    document = json_option("--mock", f"@{options.mock_file}")
+    try:
+        return parse_mocks(document, workflow.name, options.test_case).handlers(workflow)
+    except ValueError as error:
+        raise UsageError(f"--mock {options.mock_file}: {error}") from error
+
+
+def handlers(module_name: str, tasks: Iterable[Task], *, complete: bool = True) -> Mapping[str, Function]:
     """Return the handlers of `tasks`, by key of the function or name of the Task.
 
     Args:
         module_name: dotted name of a module, or path of a ``.py`` file.
         tasks: Tasks of the workflow; a Task of a service needs a handler under its own name.
+        complete: True if every Task needs a handler.
 
     Raises:
         UsageError: the module fails to import or lacks functions; names all missing ones.
@@ -35,11 +80,12 @@ def handlers(module_name: str, tasks: Iterable[Task]) -> Mapping[str, Function]:
         raise UsageError(f"--functions {module_name}: expected a dict {TABLE}, got {type(found).__name__}")
     names = [(task, [name for name in handler_names(task) if callable(found.get(name))]) for task in tasks]
     missing = sorted({_expected(task) for task, given in names if not given})
-    if missing:
+    if missing and complete:
         place = "the module" if table is None else TABLE
         raise UsageError(
             f"--functions {module_name}: {place} has no function {', '.join(map(repr, missing))}, which the definition "
-            f"names; add handlers (event, context) of these names, or map them in a dict {TABLE}"
+            f"names; add handlers (event, context) of these names, or map them in a dict {TABLE}, or let --auto-mock "
+            "answer"
         )
     return {name: found[name] for _, given in names for name in given}
 

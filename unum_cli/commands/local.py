@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from unum_cli.commands.arguments import compiled_or_failed, execution_input, write_text
 from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_cli.commands.handlers import handlers
+from unum_cli.commands.handlers import stand_ins
 from unum_cli.commands.printing import check_success, print_json
 from unum_cli.picture.draw import draw
 from unum_cli.safe_output import raw
@@ -21,6 +21,7 @@ from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.protocol.history.start_records import checked_input
 from unum_runtime.simulator.local import LocalWorkflow
+from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
 
 
 def run(options: argparse.Namespace) -> None:
@@ -31,8 +32,8 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: problems in the definition, or a failed execution; steps and picture are still written.
     """
     workflow = compiled_or_failed(options.file, options.name)
-    value = _checked(execution_input(options.input))
-    local = LocalWorkflow(workflow, handlers(options.functions, workflow.tasks))
+    value = _checked(_input(options, workflow))
+    local = LocalWorkflow(workflow, stand_ins(options, workflow, workflow.tasks))
     record, steps = _run(local, value)
     description = Description.of(record, _last(local, record))
     if options.steps:
@@ -75,6 +76,15 @@ def _show_steps(steps: Iterable[Checkpoint]) -> None:
 def _picture(workflow: Workflow, checkpoints: Iterable[Checkpoint], description: Description) -> str:
     subtitle = f"execution {description.name}, {description.status.lower()}"
     return draw(workflow, progress=progress(workflow, checkpoints), subtitle=subtitle)
+
+
+def _input(options: argparse.Namespace, workflow: Workflow) -> Json:
+    """Return the given input; with ``--auto-mock``, by default one that has what the definition reads."""
+    if options.input is not None:
+        return execution_input(options.input)
+    if not options.auto_mock:
+        raise UsageError("--input: expected the execution's input; only --auto-mock makes one")
+    return ModelledServices(workflow).input()
 
 
 def _checked(value: Json) -> Json:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from unum_cli.commands.arguments import document, json_option, problem_lines
 from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_cli.commands.handlers import handlers
+from unum_cli.commands.handlers import is_answered, stand_ins
 from unum_cli.commands.printing import print_json
 from unum_cli.commands.single_states import workflow_around
 from unum_runtime.errors import DefinitionError
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
     value = json_option("--input", options.input) if options.input else {}
     said = {name: json_option(option, getattr(options, name)) for name, option in _OPTIONS if getattr(options, name)}
     try:
-        around = given(functions=_functions(options.functions, workflow, state), **said)
+        around = given(functions=_functions(options, workflow, state), **said)
         ended = test_state(workflow, state, value, given=around, level=Level(options.inspection_level))
     except (ValueError, ImportError) as error:
         raise UsageError(str(error)) from error
@@ -94,11 +94,11 @@ def _renamed(place: str, value: dict[str, Json], fields: "_Fields") -> dict[str,
     return found
 
 
-def _functions(module: str | None, workflow: Workflow, state: str) -> Mapping[str, Function]:
+def _functions(options: argparse.Namespace, workflow: Workflow, state: str) -> Mapping[str, Function]:
     task = workflow.states[state]
-    if module is None or not isinstance(task, Task):
+    if not is_answered(options) or not isinstance(task, Task):
         return {}
-    return handlers(module, [task])
+    return stand_ins(options, workflow, [task])
 
 
 def _snake(name: str) -> str:

@@ -59,6 +59,9 @@ _SWEPT_UNITS = 1.03
 """Read units of the one look that a sweep takes at an execution that ends within an hour: its last step, and its share
 of a page of the index, with 250 bytes of the 8 KB that an eventually consistent unit reads."""
 
+Functions: TypeAlias = Mapping[str, Function] | Callable[[], Mapping[str, Function]]
+"""Handlers by function key or Task name, or what returns those of one execution."""
+
 Bill: TypeAlias = Mapping[str, float]
 """US dollars for a million executions, by item."""
 
@@ -260,7 +263,7 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
     workflow: Workflow,
     *,
     amounts: Amounts | None = None,
-    functions: Mapping[str, Function] | None = None,
+    functions: Functions | None = None,
     value: Json = None,
     task_ms: int = 0,
     memory_mb: int = DEFAULT_MEMORY_MB,
@@ -274,7 +277,8 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
     Args:
         workflow: compiled workflow.
         amounts: assumptions about the data, without `functions`.
-        functions: handlers (event, context) by function key or Task name; without them the data flow is left out.
+        functions: handlers (event, context) by function key or Task name, or what returns those of one execution;
+            without them the data flow is left out.
         value: input of the execution, with `functions`.
         task_ms: duration of each Task's user code or service call, in milliseconds.
         memory_mb: memory of each function.
@@ -321,7 +325,7 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
 def _runner(
     workflow: Workflow,
     amounts: Amounts,
-    functions: Mapping[str, Function] | None,
+    functions: Functions | None,
     value: Json,
     pace: Pace,
     *,
@@ -333,7 +337,7 @@ def _runner(
         if functions is None:
             executed, called, start_input = skeleton(workflow, amounts), stand_ins(workflow, amounts), None
         else:
-            executed, called, start_input = workflow, functions, value
+            executed, called, start_input = workflow, functions() if callable(functions) else functions, value
         found = meter(executed, called, start_input, collection=collection, by_reference=by_reference, pace=pace)
         return _succeeded(found), executed
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from unum_compiler.traversal import reachable_from
 from unum_runtime.model import ir
 from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.simulator.local import Context, Function
+from unum_runtime.simulator.local import Function
+from unum_runtime.simulator.stand_ins.lambda_context import LambdaContext
 
 _ROUND = "round"
 """Field of a Task's result; above 0 while the following loop has rounds left."""
@@ -60,7 +61,7 @@ class _StandIn:
     amounts: Amounts
     _runs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def __call__(self, _event: Json, context: Context) -> Json:
+    def __call__(self, _event: Json, context: LambdaContext) -> Json:
         """Return unique text, because equal texts would share one object, plus the loop's remaining rounds."""
         scope, _, _ = context.unum.invocation.rpartition("#")
         run = context.unum.state, scope

@@ -191,3 +191,49 @@ def test_handlers_stand_in_for_services_by_task_and_for_called_functions_by_key(
     file("calls_code.py", "FUNCTIONS = {}\n")
     missing = unum("run", "calls.json", "--functions", "./calls_code.py", "--input", "{}")
     assert "no function 'Store', 'twice'" in missing.err
+
+
+MOCKS = {
+    "StateMachines": {"calls": {"TestCases": {"happy": {"Store": "stored"}}}},
+    "MockedResponses": {"stored": {"0": {"Return": {"MessageId": "m-1"}}}},
+}
+
+
+def test_a_mock_file_goes_before_handlers_and_handlers_before_samples(unum: Any, file: Any) -> None:
+    file("calls.json", CALLS)
+    file("mocks.json", MOCKS)
+    file("both.py", "FUNCTIONS = {'Store': lambda *_: 'handler', 'twice': lambda n, context: 2 * n}\n")
+    ran = unum("run", "calls.json", "--mock", "mocks.json", "--functions", "both.py", "--input", '{"n": 3}')
+    assert json.loads(ran.out)["sent"] == {"MessageId": "m-1"}
+    assert json.loads(ran.out)["twice"]["Payload"] == 6
+    sampled = unum("run", "calls.json", "--auto-mock", "--functions", "both.py", "--input", '{"n": 3}')
+    assert json.loads(sampled.out)["sent"] == "handler"
+    alone = unum("run", "calls.json", "--auto-mock")
+    assert json.loads(alone.out)["sent"]["MessageId"] == "MessageId"
+    assert json.loads(alone.out)["n"] == "n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "nothing answers for 'Store', 'twice'; add --functions, --mock or --auto-mock"),
+        (("--mock", "mocks.json"), "nothing answers for 'twice'"),
+        (("--mock", "mocks.json", "--test-case", "sad"), "there is no test case 'sad'; there are: happy"),
+        (("--mock", "nowhere.json"), "--mock: nowhere.json: cannot be read"),
+        (("--test-case", "happy", "--auto-mock"), "--test-case: expected --mock with the file"),
+    ],
+)
+def test_what_does_not_answer_is_refused_before_anything_runs(
+    unum: Any, file: Any, arguments: tuple[str, ...], said: str
+) -> None:
+    file("calls.json", CALLS)
+    file("mocks.json", MOCKS)
+    ran = unum("run", "calls.json", "--input", '{"n": 3}', *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_only_samples_make_an_input(unum: Any) -> None:
+    ran = unum("run", "sums.json", "--functions", "sums_code.py")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--input: expected the execution's input; only --auto-mock makes one" in ran.err

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from math import inf
+from typing import Any
 
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws import services
@@ -22,7 +23,11 @@ _NO_FUNCTIONS: Mapping[str, str] = {}
 
 
 def handle(
-    call: Call, parameters: Json, clock: Clock, functions: Mapping[str, str] = _NO_FUNCTIONS
+    call: Call,
+    parameters: Json,
+    clock: Clock,
+    functions: Mapping[str, str] = _NO_FUNCTIONS,
+    own: services.Clients | None = None,
 ) -> Json | JobPending | CallbackPending:
     """Call the service of a Task, and return its response or the reason to wait.
 
@@ -31,14 +36,16 @@ def handle(
         parameters: JSON object; for a call with another role, an object of ``Credentials`` and ``Parameters``.
         clock: clock for the run time of a job.
         functions: ARNs of called functions by key.
+        own: clients of AWS services; None for those of the function's role.
 
     Raises:
         StatesError: the call or the job failed or took too long.
     """
+    own = own or _clients()
     match call.resource:
         case ir.READ_ITEMS | ir.WRITE_RESULTS:
-            return _read_or_write(call, parameters)
-    given, clients = _parameters_and_clients(call, parameters, clock)
+            return _read_or_write(call, parameters, own.client("s3"))
+    given, clients = _parameters_and_clients(call, parameters, clock, own)
     if str(call.resource).startswith("arn:"):
         invoked = with_arn({"FunctionName": call.resource, "Payload": given}, functions)
         return services.call(INVOKE, invoked, clients=clients)["Payload"]
@@ -51,25 +58,26 @@ def handle(
     return CallbackPending() if call.pattern is Pattern.CALLBACK else response
 
 
-def _read_or_write(call: Call, parameters: Json) -> Json:
+def _read_or_write(call: Call, parameters: Json, client: Any) -> Json:
     """Read the items of a Map, or write its results."""
     from unum_runtime.aws import items  # noqa: PLC0415 - layers of workflows without data sets leave it out
 
-    client = _clients().client("s3")
     if call.resource == ir.READ_ITEMS:
         return items.read(parameters, client=client)
     return items.write(parameters, client=client, key=call.idempotency_key)
 
 
-def _parameters_and_clients(call: Call, parameters: Json, clock: Clock) -> tuple[Json, services.Clients]:
+def _parameters_and_clients(
+    call: Call, parameters: Json, clock: Clock, own: services.Clients
+) -> tuple[Json, services.Clients]:
     """Return call parameters, and clients with the call's role."""
     # The shape is unambiguous: no API has parameters called ``Credentials`` and ``Parameters``.
     match parameters:
         case {"Credentials": {"RoleArn": str(role_arn)}, "Parameters": given}:
-            return given, _roles().clients(role_arn, call.execution, clock.now_ms())
+            return given, _roles(own).clients(role_arn, call.execution, clock.now_ms())
         case {"Credentials": credentials, "Parameters": _}:
             raise StatesError("States.Runtime", f"Credentials: expected the ARN of a role, got {excerpt(credentials)}")
-    return parameters, _clients()
+    return parameters, own
 
 
 def _begin(call: Call, parameters: Json, clients: services.Clients, clock: Clock) -> JobPending:
@@ -113,5 +121,5 @@ def _clients() -> services.Clients:
 
 
 @cache
-def _roles() -> services.Roles:
-    return services.Roles(_clients())
+def _roles(own: services.Clients) -> services.Roles:
+    return services.Roles(own)

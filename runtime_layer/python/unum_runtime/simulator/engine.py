@@ -433,7 +433,8 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
     if call.token:
         given = Given(invocation, call.state, call.attempt)
         world.tokens = world.tokens.plus(call.token, given)
-    context = Context(call, run, world.clock, call.function, str(delivery.event))
+    until_ms = delivery.begun_ms + world.scenario.timeout_s * 1000
+    context = Context(call, run, world.clock, call.function, str(delivery.event), until_ms)
     try:
         return world.scenario.handler(call.state)(event, context)
     finally:

@@ -18,22 +18,12 @@ from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime
 from unum_runtime.simulator.stand_ins.called_handlers import handler_names, run_handler
+from unum_runtime.simulator.stand_ins.lambda_context import LambdaContext
 from unum_runtime.store.base import Store
 from unum_runtime.store.memory import MemoryStore
 
 Function: TypeAlias = Callable[[Json, Any], Any]
 """A Lambda handler: (event, context) to result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A handler's context: the runtime's addition to Lambda's context.
-
-    Attributes:
-        unum: the invocation.
-    """
-
-    unum: Call
 
 
 @dataclass
@@ -74,7 +64,7 @@ class LocalWorkflow:
 
     Attributes:
         workflow: the compiled workflow.
-        functions: a handler per function key, or per Task name, which takes precedence; the context is a `Context`. A
+        functions: a handler per function key, or per Task name, which takes precedence, with a `LambdaContext`. A
             service Task needs a handler under its own name, from parameters to response; a called function, its key.
         store: store of all commits.
         clock: the local clock.
@@ -129,7 +119,7 @@ class LocalWorkflow:
         return ending
 
     def _call(self, call: Call, value: Json) -> Any:
-        return run_handler(self.workflow.task(call.state), self.functions, value, Context(call))
+        return run_handler(self.workflow.task(call.state), self.functions, value, LambdaContext(call))
 
     def _in_function(self, runtime: Runtime, state: str) -> Runtime:
         """Return `runtime` with fusion in the function of `state`, without a time limit."""

@@ -15,10 +15,11 @@ from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Task, Workflow
 from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.delivery.start import resume, start
-from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, MAX_DELIVERY_MS, Call, Runtime
 from unum_runtime.simulator.faults import RUN_S, Faults
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_runtime.simulator.stand_ins.lambda_context import LambdaContext
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import DAY_S, LargeItems, object_lifetime_days
 from unum_runtime.store.objects import Objects
@@ -60,27 +61,26 @@ class VirtualClock:
         self.ms += round(seconds * 1000)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """Context of a simulated function: the parts of Lambda's context that make sense here.
+class Context(LambdaContext):
+    """Lambda's context of a simulated function.
 
     Attributes:
-        unum: the invocation, as on Lambda.
         run: number of earlier runs of user code for this invocation; a mock may return another value each time.
         clock: the simulation's clock.
-        function_name: the function's key.
-        aws_request_id: the event's id, equal in each of its deliveries.
     """
 
-    unum: Call
-    run: int
-    clock: VirtualClock
-    function_name: str
-    aws_request_id: str
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Return a constant; the simulation models timeouts as crashes."""
-        return 60_000
+    def __init__(
+        self,
+        unum: Call,
+        run: int,
+        clock: VirtualClock,
+        function_name: str,
+        aws_request_id: str,
+        until_ms: int | None = None,
+    ) -> None:
+        self.run, self.clock = run, clock
+        end_ms = clock.ms + MAX_DELIVERY_MS if until_ms is None else until_ms
+        super().__init__(unum, function_name, aws_request_id, remaining_ms=lambda: end_ms - clock.ms)
 
 
 Entry: TypeAlias = Callable[[Runtime, str, Json], None]

@@ -10,6 +10,7 @@ from unum_runtime.clock import SystemClock
 from unum_runtime.model.ir import FanOut, Json, Map, Pattern, State, Task, Work, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
+from unum_runtime.simulator.stand_ins.called_handlers import handler_names
 from unum_runtime.simulator.state_test.mock_checks import check_result
 from unum_runtime.simulator.state_test.state_visit import Staged, Visit
 from unum_runtime.simulator.state_test.test_input import Given, Level, Mock, Validation
@@ -68,9 +69,11 @@ def _check(workflow: Workflow, state: State, given: Given) -> None:
 def _check_mock(state: State, given: Given) -> None:
     mock = given.mock
     if mock is None:
+        if isinstance(state, Task) and state.name in given.functions:
+            return
         if isinstance(state, FanOut) or (isinstance(state, Task) and state.pattern is not Pattern.RESPONSE):
             raise ValueError(f"mock: the {_kind(state)} {state.name!r} needs a mock; give a result or an error")
-        if isinstance(state, Task) and given.functions.keys().isdisjoint((state.name, state.function)):
+        if isinstance(state, Task) and given.functions.keys().isdisjoint(handler_names(state)):
             raise ValueError(f"mock: {state.name!r} needs a mock or the function {state.function!r}; give one of them")
     elif not isinstance(state, Work):
         raise ValueError(f"mock: expected a Task, Map or Parallel, but {state.name!r} is a {_kind(state)}; remove it")

@@ -37,9 +37,10 @@ from unum_runtime.protocol.delivery.run_task import call_user_code, event_of, sh
 from unum_runtime.protocol.planning.advance import exceeded, too_many_failed
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.retry import Retry, recover
-from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.runtime import Call, JobPending, Runtime
+from unum_runtime.simulator.local import Queue
 from unum_runtime.simulator.stand_ins.called_handlers import run_handler
-from unum_runtime.simulator.local import Context, Queue
+from unum_runtime.simulator.stand_ins.lambda_context import LambdaContext
 from unum_runtime.simulator.state_test.test_input import Given, Mock
 from unum_runtime.store.memory import MemoryStore
 
@@ -152,10 +153,13 @@ class Visit:
     def _answer(self, task: Task, arguments: Json) -> Success | Failure:
         if self.given.mock is not None:
             return _mocked(self.given.mock)
-        answer = call_user_code(self._runtime(), self._call(task), event_of(task, arguments))
+        runtime, call, event = self._runtime(), self._call(task), event_of(task, arguments)
+        answer = call_user_code(runtime, call, event)
+        while isinstance(answer, JobPending):
+            answer = call_user_code(runtime, records.replace(call, job=answer.job), event)
         if isinstance(answer, Success):
             return Success(shape_result(task, answer.value))
-        assert isinstance(answer, Failure)  # noqa: S101 - a Task that is waited for has a mock
+        assert isinstance(answer, Failure)  # noqa: S101 - a Task that waits for a token has a mock, or a handler answers
         return answer
 
     def _spread(self, state: FanOut) -> _Done:
@@ -284,7 +288,7 @@ class Visit:
             store=MemoryStore(),
             invoker=Queue(clock),
             clock=clock,
-            call=lambda own, event: run_handler(self.workflow.task(own.state), functions, event, Context(own)),
+            call=lambda own, event: run_handler(self.workflow.task(own.state), functions, event, LambdaContext(own)),
             hosts=frozenset(),
             routes={},
         )

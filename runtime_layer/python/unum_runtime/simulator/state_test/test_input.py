@@ -58,8 +58,8 @@ class Given:
     Attributes:
         variables: visible variables, by name without ``$``.
         context: whole context object; None for that of a new execution.
-        mock: mocked outcome; required for Map, Parallel, ``.sync``, ``.waitForTaskToken`` and activities, allowed for
-            every Task.
+        mock: mocked outcome; required for Map and Parallel, and for ``.sync``, ``.waitForTaskToken`` and activities
+            without a handler under the Task's name; allowed for every Task.
         functions: handlers for Tasks without a mock, as for `LocalWorkflow`.
         retrier_retry_count: earlier uses of the retrier for the error.
         error_caused_by_state: state inside a Map or Parallel that the mock's error comes from.
