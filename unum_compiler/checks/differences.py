@@ -40,6 +40,7 @@ class Difference(StrEnum):
     SEED = "States.MathRandom with a seed"
     METADATA = "metadata of lambda:invoke"
     RESULT = "result of an undocumented form"
+    PARQUET = "rows of Parquet"
     RECORDS = "records of a ResultWriter"
     INDEX = "index from the end"
     EXTENSION = "extension of the language"
@@ -98,6 +99,10 @@ def _data_sets(state: State) -> Iterator[Found]:
         if field in state.data and not state.distributed:
             reason = 'Step Functions allows it in a distributed Map only; set "Mode": "DISTRIBUTED"'
             yield Found(member(state.place, field), Difference.INLINE_DATA_SET, reason)
+    reader = state.data.get("ItemReader")
+    if isinstance(reader, dict) and (reader.get("ReaderConfig") or {}).get("InputType") == "PARQUET":
+        reason = "the JSON forms of dates, times and decimals in Parquet are not documented; write CSV or JSONL"
+        yield Found(member(state.place, "ItemReader"), Difference.PARQUET, reason)
     writer = state.data.get("ResultWriter")
     if (
         isinstance(writer, dict)

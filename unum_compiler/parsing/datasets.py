@@ -67,10 +67,6 @@ def _check_config(settings: Part, action: str | None) -> None:
     settings.check_names("ReaderConfig", _CONFIG | _NUMBER[settings.language])
     settings.not_both("MaxItems", "MaxItemsPath")
     read_data(settings, _NUMBER[settings.language])
-    if settings.fields.get("InputType") == "PARQUET":
-        remedy = "write the data as CSV or JSONL, or read them in a Task and give its items to the Map"
-        settings.unsupported("InputType", f"{Feature.ITEM_READER} with InputType PARQUET", remedy)
-        return  # the other fields depend on the input's type
     for field, allowed in _ENUMS.items():
         settings.choice(field, allowed)
     loads = settings.fields.get("Transformation") == config.LOAD

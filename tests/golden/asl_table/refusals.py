@@ -9,7 +9,6 @@ TASK: dict[str, Any] = {"Type": "Task", "Resource": "f", "End": True}
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}
 SOME: dict[str, Any] = {"Type": "Map", "ItemProcessor": PROCESSOR, "End": True}
 ROLE = {"RoleArn": "arn:aws:iam::111111111111:role/r"}
-READER = {"Resource": f"{SERVICE}s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}}
 
 
 def _reads(path: str) -> Json:
@@ -31,7 +30,6 @@ REFUSED: dict[str, Json] = {
             "Parameters": {"ApiEndpoint": "e", "Method": "GET", "AllowNullValues": True},
         }
     ),
-    "`InputType` `PARQUET`": definition({**SOME, "ItemReader": {**READER, "ReaderConfig": {"InputType": "PARQUET"}}}),
     "`OutputType` `JSONL` without `Resource`": definition(
         {**SOME, "ResultWriter": {"WriterConfig": {"OutputType": "JSONL", "Transformation": "COMPACT"}}}
     ),

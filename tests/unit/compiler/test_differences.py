@@ -38,6 +38,8 @@ def distributed(state: dict[str, Any] = PASS, execution: str = "STANDARD", **fie
     return {**each(state, Mode="DISTRIBUTED", ExecutionType=execution), **fields}
 
 
+EKS = {"ClusterName": "c", "CertificateAuthority": "a", "Endpoint": "e"}
+OBJECT = {"Resource": f"{SERVICE}s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}}
 READER = {"Resource": f"{SERVICE}s3:listObjectsV2", "Parameters": {"Bucket": "b"}}
 WRITER: dict[str, Any] = {"Resource": f"{SERVICE}s3:putObject", "Parameters": {"Bucket": "b"}}
 COMPACT = {"WriterConfig": {"Transformation": "COMPACT", "OutputType": "JSON"}}
@@ -48,6 +50,18 @@ CLUSTER = {"Name": "c", "Instances": {"KeepJobFlowAliveWhenNoSteps": True}}
 Case = tuple[Difference, str, dict[str, Any], dict[str, Any]]
 
 CASES: list[Case] = [
+    (
+        Difference.PARQUET,
+        "$.States.A.ItemReader",
+        distributed(ItemReader={**OBJECT, "ReaderConfig": {"InputType": "PARQUET"}}),
+        distributed(ItemReader={**OBJECT, "ReaderConfig": {"InputType": "JSONL"}}),
+    ),
+    (
+        Difference.RESULT,
+        "$.States.A.Resource",
+        task(f"{SERVICE}eks:runJob.sync", Parameters={**EKS, "Job": {}}),
+        task(f"{SERVICE}eks:runJob.sync", Parameters={**EKS, "Job": {}}, ResultPath=None),
+    ),
     (
         Difference.INLINE_DATA_SET,
         "$.States.A.ItemReader",

@@ -137,7 +137,6 @@ def test_mistakes(state: Json, place: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("state", "feature"),
     [
-        (reader(config={"InputType": "PARQUET"}), "ItemReader with InputType PARQUET"),
         (writer(WriterConfig={"OutputType": "JSONL"}), "ResultWriter with OutputType JSONL and without Resource"),
     ],
 )

@@ -10,7 +10,7 @@ from unum_runtime.model.ir import Json
 DELIMITERS: Mapping[str, str] = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
 """Field separators by ``CSVDelimiter``."""
 
-FORMATS = ("CSV", "JSON", "JSONL")
+FORMATS = ("CSV", "JSON", "JSONL", "PARQUET")
 """Data formats for ``InputType``."""
 
 MANIFEST = "MANIFEST"
@@ -68,8 +68,6 @@ def _choice(fields: Mapping[str, Json], name: str, allowed: Collection[str]) -> 
     value = fields.get(name)
     if value is None or value in allowed:
         return value
-    if name == "InputType" and value == "PARQUET":  # valid at AWS: a hint helps more than a list of allowed values
-        raise ItemReaderFailed('InputType "PARQUET" is not supported by this version; write the data as CSV or JSONL')
     raise ItemReaderFailed(f"{name}: expected one of {', '.join(allowed)}; got {excerpt(value)}")
 
 

@@ -1,6 +1,6 @@
-"""Items in object contents: rows of CSV, lines of JSON, or a JSON array.
+"""Items in object contents: rows of CSV or Parquet, lines of JSON, or a JSON array.
 
-Rows and lines are read lazily. A JSON object is read as a whole.
+Rows of CSV and lines are read lazily. A JSON object is read as a whole, and so is a Parquet file.
 """
 
 import csv
@@ -85,6 +85,12 @@ def _array(stream: BinaryIO, config: ReaderConfig) -> list[Json]:
     return value
 
 
+def _parquet(stream: BinaryIO, _config: ReaderConfig) -> Iterator[Json]:
+    from unum_runtime.aws.items.parquet import rows  # noqa: PLC0415 - few data sets have this format
+
+    return rows(stream)
+
+
 def _resolve_pointer(value: Json, pointer: str) -> Json:
     """Return the value at `pointer` (RFC 6901, Evaluation)."""
     for token in pointer.split("/")[1:]:
@@ -105,4 +111,5 @@ _FORMATS: Mapping[str, _Format] = {
     "CSV": lambda stream, config: rows(stream, config.delimiter, config.headers),
     "JSON": _array,
     "JSONL": _lines,
+    "PARQUET": _parquet,
 }
