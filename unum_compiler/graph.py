@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
-from unum_compiler.frontends.graph import nodes
+from unum_compiler.frontends.graph import nodes, regions
 from unum_compiler.frontends.graph.graph_expressions import (
     Condition,
     Expression,
@@ -26,18 +26,20 @@ from unum_compiler.frontends.graph.graph_expressions import (
     timestamp,
     var,
 )
-from unum_compiler.frontends.graph.nodes import Flow, Piece, Step, input_fields, nodes_of
+from unum_compiler.frontends.graph.nodes import Flow, Node, Piece, Step, input_fields, nodes_of
 
 __all__ = [
     "Condition",
     "Expression",
     "Flow",
+    "Node",
     "Piece",
     "Reference",
     "Step",
     "call",
     "choose",
     "context",
+    "dag",
     "fail",
     "fold",
     "goto",
@@ -120,6 +122,35 @@ def map(  # noqa: A001 - what it is called in every language of workflows
 def parallel(*branches: Piece, name: str = "parallel") -> nodes.Parallel:
     """Return a node that runs `branches` side by side, each with its input; outputs form an array."""
     return nodes.Parallel(name=name, branches=tuple(nodes_of(branch) for branch in branches))
+
+
+def dag(graph: Mapping[str, Piece], *, name: str = "dag") -> nodes.Parallel:
+    """Return a node that runs a graph of named nodes, each once, as soon as all its sources have ended.
+
+    A node's input is the object of the results of its sources, by name; without sources, the input of this node. The
+    output is the object of the results that no node waits for, by name::
+
+        dag({
+            "split": task("split"),
+            "left": task("left").after("split"),
+            "right": task("right").after("split"),
+            "both": task("both").after("left", "right"),
+        })
+
+    Args:
+        graph: nodes or sequences by name, with `after` if they wait for others; at most 256, in any order.
+        name: name of the node.
+
+    Raises:
+        ValueError: there are no nodes, a node waits for one that does not exist, or some wait for each other.
+    """
+    given = {each: node if isinstance(node, Node) else Node(nodes_of(node), ()) for each, node in graph.items()}
+    needs = regions.ordered({each: node.sources for each, node in given.items()}, name)
+    return nodes.Parallel(
+        name=name,
+        branches=tuple(given[each].piece for each, _ in needs),
+        extensions={"needs": needs},
+    )
 
 
 def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, name: str = "choose") -> nodes.Choose:

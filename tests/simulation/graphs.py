@@ -4,6 +4,7 @@ from tests.simulation.definitions import Graph, choice, machine, map_, parallel,
 from tests.simulation.neighbour_scenarios import MEETINGS, QUORUMS
 from tests.simulation.pack_scenarios import PACKED
 from tests.simulation.recovery_scenarios import RECOVERING
+from tests.simulation.region_scenarios import REGIONS
 from tests.simulation.wide_fan_outs import LANES, PARTED
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
@@ -284,5 +285,6 @@ GRAPHS: dict[str, Graph] = {
     **LANES,
     **QUORUMS,
     **MEETINGS,
+    **REGIONS,
 }
 """Every shape by name."""

@@ -12,6 +12,7 @@ from unum_compiler.services.started_workflows import starts_itself
 from unum_compiler.traversal import reachable_from
 from unum_runtime.model.delays import delays_events
 from unum_runtime.model.ir import MOST_BEGUN, Collection, FanOut, Guard, Map, Pattern, Task, Workflow
+from unum_runtime.model.region import region_of
 
 ENTRY = "$entry"
 """Key of the small function that only starts executions, for workflows that do not begin with a Task."""
@@ -196,6 +197,8 @@ def _operations_between(workflow: Workflow, reach: Reach) -> set[Operation]:
     operations: set[Operation] = set()
     for name in reach.ended:
         operations |= _after_branch(workflow, workflow.fan_out(name))
+    for name in reach.nodes:
+        operations |= _after_node(workflow, name)
     for name in reach.failed:
         operations |= _after_failure(workflow.fan_out(name))
     if any(workflow.task(name).meets_previous for name in reach.tasks):
@@ -215,10 +218,20 @@ def _after_failure(fan_out: FanOut) -> set[Operation]:
 
 def _after_branch(workflow: Workflow, fan_out: FanOut) -> set[Operation]:
     """Return operations at a branch's end: complete it, start another, and join unless a Task joins."""
-    operations = {Operation.ADD}
+    operations = {Operation.ADD} if not fan_out.needs or len(region_of(workflow, fan_out.name).sinks) > 1 else set()
     if has_lanes(fan_out):
         operations.add(Operation.READ)  # the next branch's input is computed from the input of the fan-out
     return operations if fan_out.join else operations | _join_operations(workflow, fan_out)
+
+
+def _after_node(workflow: Workflow, first: str) -> set[Operation]:
+    """Return operations at the end of the node that begins with state `first`: record it, read other results."""
+    scope = workflow.states[first].scope or ""
+    region = region_of(workflow, scope)
+    waiting = [len(region.sources[node]) for node in region.fed[region.node_with(first)]]
+    operations = {Operation.ADD, Operation.READ} if any(count > 1 for count in waiting) else set()
+    # Nodes see the variables of the region's begin.
+    return operations | {Operation.READ} if waiting and workflow.has_variables else operations
 
 
 def _join_operations(workflow: Workflow, fan_out: FanOut) -> set[Operation]:

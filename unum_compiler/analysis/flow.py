@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeGuard
 
 from unum_compiler.traversal import reachable_from
 from unum_runtime.model.ir import Choice, FanOut, Map, Parallel, State, Task, Wait, Work, Workflow
+from unum_runtime.model.region import region_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Reach:
         ended: names of the fan-outs of which a branch can end before.
         failed: names of the fan-outs that can fail before.
         opened: names of the fan-outs of which branches can begin before.
+        nodes: first states of the nodes of regions that can end before.
         waits: True if a Wait, or the delay before a fan-out's retry, is possible before.
         waits_inside: True if a Wait in a branch is possible before.
     """
@@ -30,6 +32,7 @@ class Reach:
     ended: tuple[str, ...]
     failed: tuple[str, ...]
     opened: tuple[str, ...]
+    nodes: tuple[str, ...]
     waits: bool
     waits_inside: bool
 
@@ -42,6 +45,8 @@ class _Where(Enum):
     FAILED = "failed"
     BRANCH = "branch"
     """A branch of the state has ended."""
+    NODE = "node"
+    """The node of a region that begins with the state has ended."""
 
 
 class _Point(NamedTuple):
@@ -65,6 +70,7 @@ def _follow(workflow: Workflow, *starts: _Point) -> Reach:
         tasks=_names(workflow, seen, Task, _Where.BEFORE),
         ended=_names(workflow, seen, FanOut, _Where.BRANCH),
         failed=_names(workflow, seen, FanOut, _Where.FAILED),
+        nodes=tuple(name for name, at in seen if at is _Where.NODE),
         opened=tuple(dict.fromkeys(name for name, where in seen if _opens(workflow.states[name], where))),
         waits=any(_waits(workflow.states[name], where) for name, where in seen),
         waits_inside=any(workflow.states[name].scope for name in _names(workflow, seen, Wait, _Where.BEFORE)),
@@ -93,11 +99,13 @@ def _next_points(workflow: Workflow, point: _Point) -> Iterator[_Point]:
             yield from _into(state)
             yield _Point(state.name, _Where.FAILED)
         case _Where.AFTER:
-            yield from _out_of(state)
+            yield from _out_of(workflow, state)
         case _Where.FAILED:
             yield from _failing(workflow, state)
         case _Where.BRANCH:
             yield from _after_branch(state)
+        case _Where.NODE:
+            yield from _after_node(workflow, state)
 
 
 def _into(state: State) -> Iterator[_Point]:
@@ -107,6 +115,9 @@ def _into(state: State) -> Iterator[_Point]:
             yield from (_Point(target, _Where.BEFORE) for _, target in state.rules)
             if state.default is not None:
                 yield _Point(state.default, _Where.BEFORE)
+        case Parallel(needs=needs, branches=starts) if needs:
+            roots = (start for start, (_, sources) in zip(starts, needs, strict=True) if not sources)
+            yield from (_Point(start, _Where.BEFORE) for start in roots)
         case Parallel() | Map() if not state.pure:
             yield from _branches(state)
             if isinstance(state, Map):
@@ -120,12 +131,24 @@ def _branches(state: FanOut) -> Iterator[_Point]:
     yield from (_Point(start, _Where.BEFORE) for start in starts)
 
 
-def _out_of(state: State) -> Iterator[_Point]:
+def _out_of(workflow: Workflow, state: State) -> Iterator[_Point]:
     """Yield the points right after leaving `state`: the next state, or the end of a branch."""
     if state.next is not None:
         yield _Point(state.next, _Where.BEFORE)
+    elif state.scope is not None and workflow.fan_out(state.scope).needs:
+        region = region_of(workflow, state.scope)
+        yield _Point(region.states[region.node_with(state.name)][0], _Where.NODE)
     elif state.scope is not None:
         yield _Point(state.scope, _Where.BRANCH)
+
+
+def _after_node(workflow: Workflow, first: State) -> Iterator[_Point]:
+    """Yield the points right after the node that begins with `first`: the nodes it feeds, or the region's end."""
+    region = region_of(workflow, first.scope or "")
+    node = region.node_with(first.name)
+    yield from (_Point(region.states[fed][0], _Where.BEFORE) for fed in region.fed[node])
+    if node in region.sinks:
+        yield _Point(first.scope or "", _Where.BRANCH)
 
 
 def _failing(workflow: Workflow, state: State) -> Iterator[_Point]:

@@ -48,5 +48,5 @@ def refuse_ir() -> NoReturn:
 
 
 def _with_purity(state: State, workflow: Workflow) -> State:
-    """Return `state` with recomputed `pure`: quorums prevent purity."""
+    """Return `state` with recomputed `pure`: quorums and regions prevent purity."""
     return replace(state, pure=is_pure(workflow, state)) if isinstance(state, FanOut) else state

@@ -1,7 +1,8 @@
-"""Checks of relations between the states of an IR: existing names, scopes, purity, quorums and neighbour joins."""
+"""Checks of relations between the states of an IR: names, scopes, purity, quorums, neighbour joins, regions."""
 
 from collections.abc import Collection, Iterator
 
+from unum_compiler.frontends.region_check import region_problems
 from unum_compiler.problems import did_you_mean, shown
 from unum_compiler.traversal import reachable_from
 from unum_runtime.asl.places import element, member
@@ -25,6 +26,7 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
         if isinstance(state, ir.FanOut):
             yield from _pure_problems(workflow, state, member(place, "pure"))
             yield from _quorum_problems(state, member(place, "quorum"))
+            yield from region_problems(workflow, state, member(place, "needs")) if state.needs else ()
         if isinstance(state, ir.Task) and state.meets_previous:
             yield from _neighbour_problems(workflow, state, member(place, "meets_previous"))
         if isinstance(state, ir.Task) and (state.form is ir.Form.SERVICE) != (state.resource is not None):
@@ -92,12 +94,13 @@ def _pure_problems(workflow: Workflow, state: ir.FanOut, place: str) -> Iterator
     if state.pure is not is_pure(workflow, state):
         has = "at least one" if state.pure else "no"
         message = f"expected {shown(not state.pure)}, got {shown(state.pure)}"
-        yield Problem(place, f"{message}: the state, or a state in it, has {has} Task, Wait, retrier or quorum")
+        what = "Task, Wait, retrier, quorum or region"
+        yield Problem(place, f"{message}: the state, or a state in it, has or is {has} {what}")
 
 
 def _is_counted(state: ir.State) -> bool:
-    """Return True if retriers or a quorum force fan-out `state` to send events."""
-    return isinstance(state, ir.FanOut) and (bool(state.retry) or state.quorum is not None)
+    """Return True if retriers, a quorum or edges between nodes force fan-out `state` to send events."""
+    return isinstance(state, ir.FanOut) and (bool(state.retry or state.needs) or state.quorum is not None)
 
 
 def _inside(workflow: Workflow, outer: Collection[str]) -> set[str]:

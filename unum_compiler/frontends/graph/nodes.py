@@ -21,10 +21,45 @@ class Piece:
         """Return the nodes of the sequence."""
         raise NotImplementedError
 
+    def after(self, *sources: str) -> "Node":
+        """Return the nodes as one node of a `dag`, whose input is the results of `sources` by name.
+
+        Raises:
+            TypeError: a source is no name.
+        """
+        for source in sources:
+            if not isinstance(source, str):
+                raise TypeError(f'after: expected the name of a node, such as "split", got {source!r}')
+        return Node(self, sources)
+
     def __rshift__(self, other: "Piece") -> "Flow":
         if not isinstance(other, Piece):
             return NotImplemented
         return Flow((*self.steps, *other.steps))
+
+
+@dataclass(frozen=True, eq=False)
+class Node(Piece):
+    """A node of a `dag`.
+
+    Attributes:
+        piece: its nodes, which run in a row.
+        sources: names of the nodes whose results it waits for.
+    """
+
+    piece: Piece
+    sources: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple["Step", ...]:
+        """Refuse a use outside of a `dag`.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            f"after({', '.join(map(repr, self.sources))}): expected as a value of dag({{...}}), not elsewhere"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,8 @@
 """Intermediate representation (IR) of a workflow: flat, frozen, versioned JSON without CDK tokens.
 
 A workflow is a table of states. Each state names the fan-out around it (`scope`) and its successor (`next`, None at the
-end of its scope). `data` holds the data-flow fields of the definition, with the names and the JSON of the Amazon States
-Language; absent fields are absent, so no sentinel is needed. The table also holds the compiler's static facts: fan-outs
-without Tasks (`pure`), and the Task that certainly follows a fan-out (`join`) and can receive its results by reference.
+end of its scope). `data` holds the data-flow fields that the definition has, with the names and the JSON of the Amazon
+States Language. The table also holds the compiler's static facts, such as fan-outs without Tasks (`pure`).
 """
 
 import json
@@ -234,15 +233,16 @@ class FanOut(Work):
     """Map or Parallel state.
 
     Attributes:
-        pure: no retriers, and no Task or Wait in any branch; one delivery computes the whole state.
-        join: Task that certainly follows, with only Pass states between, if the fan-out has no retriers or catchers;
-            else None.
+        pure: no retriers, no quorum, no region, and no Task or Wait inside; one delivery computes the whole state.
+        join: Task that certainly follows, behind Pass states alone, if there are no retriers or catchers; else None.
         quorum: number of branches that must succeed; None for all.
+        needs: name of each branch of a region, with the names of those whose results it waits for; else empty.
     """
 
     pure: bool
     join: str | None
     quorum: int | None = None
+    needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -496,5 +496,6 @@ _TYPED: dict[str, Callable[[Json], Json]] = {
     "retry": lambda rules: tuple(Retrier(**rule | {"errors": tuple(rule["errors"])}) for rule in rules),
     "catch": lambda rules: tuple(Catcher(**rule | {"errors": tuple(rule["errors"])}) for rule in rules),
     "branches": tuple,
+    "needs": lambda nodes: tuple((node, tuple(sources)) for node, sources in nodes),
     "rules": lambda rules: tuple((rule, target) for rule, target in rules),
 }

@@ -58,6 +58,7 @@ from unum_runtime.simulator.reference_points import (
     Visit,
     as_of_scope,
     redrive_continuation,
+    results_of,
     still_waiting,
 )
 
@@ -379,13 +380,23 @@ class Reference:
         return self._after_join(point, arrival, lefts[0], evaluation, retries)
 
     def _branches(self, name: Name, arrival: AtFanOut, generation: int) -> Iterable[End | None]:
-        state = arrival.state
-        for index, value in enumerate(arrival.inputs):
+        state, ends = arrival.state, dict[str, End | None]()
+        for index, given in enumerate(arrival.inputs):
+            node, sources = state.needs[index] if state.needs else ("", ())
+            value, evaluation = given, arrival.evaluation
+            if sources:
+                results = results_of([ends.get(source) for source in sources], sources)
+                if results is None:
+                    yield None
+                    continue
+                value, at_ms = results
+                evaluation = self._evaluation(replace(name, step=name.step - 1), at_ms, evaluation.variables)
             frames: Frames = (*name.frames, Frame(state.name, name.step, generation, index, len(arrival.inputs)))
-            evaluation = branch_evaluation(state, index, value, arrival.evaluation)
-            yield self._follow(
+            evaluation = branch_evaluation(state, index, value, evaluation)
+            ends[node] = self._follow(
                 Point(Name(self.execution, frames, 0), "", branch_start(state, index), value, evaluation)
             )
+            yield ends[node]
 
     def _after_join(
         self,

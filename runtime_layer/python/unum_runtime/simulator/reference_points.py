@@ -1,6 +1,6 @@
 """Positions of the reference run, the expected view of user code there, and the ends of scopes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unum_runtime.model.checkpoint import Continuation, Failure, Outcome
@@ -112,3 +112,14 @@ def still_waiting(arrival: Arrival, point: Point) -> Arrival:
 def as_of_scope(state: FanOut, end: End) -> End:
     """Return a branch's failure as the parent scope sees it."""
     return replace(end, outcome=by_branch(state, end.outcome)) if isinstance(end.outcome, Failure) else end
+
+
+def results_of(ends: Sequence[End | None], names: Sequence[str]) -> tuple[dict[str, Json], int] | None:
+    """Return the results of a node's sources by name and the time of the latest; None if one has no result."""
+    results, times = {}, []
+    for end, name in zip(ends, names, strict=True):
+        if end is None or isinstance(end.outcome, Failure):
+            return None
+        results[name] = end.outcome.value
+        times.append(end.at_ms)
+    return results, max(times)

@@ -18,10 +18,10 @@ from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase,
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import Choice, Fail, FanOut, State, Task, Wait, Work, Workflow
 from unum_runtime.model.naming import Frames, Name, Scope
+from unum_runtime.model.region import region_of
 from unum_runtime.protocol.history.timeline import (
     Following,
     Timeline,
-    branch_begin,
     failed_with,
     following,
     frees_lane,
@@ -162,7 +162,8 @@ class _Thread:
 
     def follow_branch(self, opened: OpenScope, index: int) -> _End:
         """Report events of branch `index` from its begin, until it ends."""
-        return self.follow(self._pass_on(branch_begin(opened, index)))
+        led = self.timeline.branch_begin(opened, index)
+        return self.follow(None if led is None else self._pass_on(led))
 
     def _beyond(self, checkpoint: Checkpoint) -> tuple[Effect | None, Checkpoint | None]:
         """Report a commit's continuation; return its effect and next commit."""
@@ -275,6 +276,8 @@ class _Thread:
     ) -> Mapping[int, _End]:
         """Report each started branch; return ends by index."""
         state = self.workflow.fan_out(scope.state)
+        if state.needs:
+            return self._nodes(scope, opened, started, succeeds=succeeds)
         at_once = range(scope.size) if opened is None else started_at_once(opened)
         # A branch follows the one before it in its lane, so its first event has that branch's last as its cause.
         waiting, ends = deque((index, started) for index in at_once), dict[int, _End]()
@@ -285,6 +288,21 @@ class _Thread:
             ends[index] = end = thread._branch(scope, opened, index)
             if opened is not None and frees_lane(state, end.effect):
                 waiting += ((following, end.last) for following in started_after(opened, index))
+        return ends
+
+    def _nodes(self, scope: Scope, opened: OpenScope | None, started: Event, *, succeeds: bool) -> Mapping[int, _End]:
+        """Report each started node of a region; the end of a source that committed last is its cause."""
+        ends: dict[int, _End] = {}
+        for index, sources in enumerate(region_of(self.workflow, scope.state).sources):
+            before = [ends[source] for source in sources if source in ends]
+            if len(before) < len(sources) or any(end.has_failed for end in before):
+                continue
+            cause = max((end.last for end in before), key=lambda last: last.at_ms, default=started)
+            account = self.account.branch(index, cause)
+            thread = _Thread(self.timeline, scope.branch(index), account, self.workflow, succeeds)
+            if sources and opened is not None and self.timeline.branch_begin(opened, index) is None:
+                continue
+            ends[index] = thread._branch(scope, opened, index)
         return ends
 
     def _branch(self, scope: Scope, opened: OpenScope | None, index: int) -> _End:

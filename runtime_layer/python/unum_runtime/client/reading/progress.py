@@ -15,7 +15,6 @@ from unum_runtime.protocol.history.timeline import (
     Following,
     Timeline,
     begun,
-    branch_begin,
     entered_state,
     following,
     frees_lane,
@@ -132,8 +131,9 @@ class _Count:
         self._count_ways()
         # Branches are counted last: the ends of all others decide which of them have begun.
         for scope, opened in self.opened.items():
-            for index in begun(opened, self.freed.get(scope, ())):
-                self._count_passed(branch_begin(opened, index))
+            begins = (self.timeline.branch_begin(opened, each) for each in begun(opened, self.freed.get(scope, ())))
+            for led in filter(None, begins):
+                self._count_passed(led)
         for scope in self.opened:
             if self.timeline.outcome_of(scope) is None:
                 self._count_fan_out(scope)

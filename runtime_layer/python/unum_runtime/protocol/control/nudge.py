@@ -19,6 +19,7 @@ from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.join import continue_scope, fail
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.start import execution_routes
+from unum_runtime.protocol.fanout.arrivals import end_nodes_again
 from unum_runtime.protocol.fanout.completion import add_completed_again
 from unum_runtime.protocol.fanout.neighbours import record_arrival
 from unum_runtime.protocol.history.overdue import is_overdue
@@ -273,7 +274,9 @@ def _continued(rt: Runtime, scope: Scope, *, is_complete: bool) -> list[Effect]:
 
 
 def _is_complete(rt: Runtime, ended: EndedBranches) -> bool:
-    """Add ended branches to the completion set again; return True if they complete the scope."""
+    """Add ended branches to the completion set again, nodes to arrival sets; return True if they complete the scope."""
+    if ended.nodes:
+        return end_nodes_again(rt, ended.scope, ended.nodes)
     return add_completed_again(rt, ended.scope, ended.done)
 
 

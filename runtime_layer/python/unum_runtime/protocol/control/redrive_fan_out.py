@@ -16,9 +16,9 @@ from unum_runtime.protocol.control.copying import copy_branches
 from unum_runtime.protocol.control.entry import planned
 from unum_runtime.protocol.control.walk import Tally, Trip, walk
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
-from unum_runtime.protocol.history.timeline import branches_of_shard, tolerates_failures
+from unum_runtime.protocol.history.timeline import begin_effect, branches_of_shard, tolerates_failures
 from unum_runtime.protocol.planning.evaluation import of_execution
-from unum_runtime.protocol.planning.plan import BranchFailed, Commit, CompleteBranch, Effect, OpenScope, branch, plan
+from unum_runtime.protocol.planning.plan import BranchFailed, Commit, CompleteBranch, Effect, OpenScope, plan
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -96,8 +96,8 @@ class _Keeping:
         rt, first = self._rt, shard * SHARD_SIZE
         sequences = branches_of_shard(rt.store, rt.workflow.name, node.before.scope, shard)
         return {
-            index: _kept(rt, self._old, node.before, index, sequence, node.after)
-            for index, sequence in enumerate(sequences, first)
+            index: _kept(rt, self._old, node.before, index, sequences, node.after)
+            for index in range(first, first + len(sequences))
         }
 
 
@@ -162,16 +162,19 @@ def same_size(before: OpenScope, after: Effect) -> OpenScope:
         raise ExecutionNotRedrivable(
             f"state {state!r}: its branches have results, and by the definition deployed now another state comes first"
         )
+    if after.arrival.state.needs != before.arrival.state.needs:
+        raise ExecutionNotRedrivable(f"state {state!r}: has other nodes or edges now than it had: fork at it instead")
     if after.scope.size == size:
         return after
     raise ExecutionNotRedrivable(f"state {state!r}: had {size} branches, and would have others now: fork at it instead")
 
 
 def _kept(
-    rt: Runtime, old: Workflow, opened: OpenScope, index: int, sequence: list[Checkpoint], after: OpenScope
+    rt: Runtime, old: Workflow, opened: OpenScope, index: int, shard: list[list[Checkpoint]], after: OpenScope
 ) -> Kept:
+    sequence = shard[index % SHARD_SIZE]
     failed_in, effect = "", planned(old, sequence[-1]) if sequence else None
-    if isinstance(effect, BranchFailed) and _may_succeed(old, opened, index, sequence, effect.failure):
+    if isinstance(effect, BranchFailed) and _may_succeed(old, opened, index, shard, effect.failure):
         # Without its failed step the branch continues from the step before, which repeats only that one.
         failed_in, sequence = sequence[-1].state, sequence[:-1]
         effect = planned(old, sequence[-1]) if sequence else None
@@ -186,14 +189,18 @@ def _kept(
     return Kept(steps, _Pair(effect, again, has_failed=failed_in == again.scope.state), is_over=False)
 
 
-def _may_succeed(old: Workflow, opened: OpenScope, index: int, sequence: list[Checkpoint], failure: Failure) -> bool:
+def _may_succeed(old: Workflow, opened: OpenScope, index: int, shard: list[list[Checkpoint]], failure: Failure) -> bool:
     """Return True if branch `index`, ended by `failure`, may have another outcome when it runs again.
 
     Raises:
         ExecutionNotRedrivable: it would fail again, and its fan-out needs it.
     """
-    led_to = planned(old, sequence[-2]) if len(sequence) > 1 else branch(opened, index)
-    if not pure_failure(old, led_to, sequence[-1]):
+    sequence, led_to = shard[index % SHARD_SIZE], None
+    if len(sequence) > 1:
+        led_to = planned(old, sequence[-2])
+    else:  # a region has one shard
+        led_to = begin_effect(opened, index, lambda source: shard[source][-1] if shard[source] else None)
+    if led_to is not None and not pure_failure(old, led_to, sequence[-1]):
         return True
     if tolerates_failures(opened.arrival.state):
         return False

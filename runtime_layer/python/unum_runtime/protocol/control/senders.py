@@ -8,6 +8,7 @@ nobody can forge one.
 from collections.abc import Iterator, Mapping
 
 from unum_runtime.model.ir import Choice, Map, Parallel, State, Task, Work, Workflow
+from unum_runtime.model.region import region_of
 
 
 def senders(workflow: Workflow) -> Mapping[str, str | None]:
@@ -49,4 +50,8 @@ def _left(workflow: Workflow, state: State) -> Iterator[str]:
     elif state.next is not None:
         yield state.next
     elif state.scope is not None:
-        yield from _left(workflow, workflow.fan_out(state.scope))
+        around = workflow.fan_out(state.scope)
+        if around.needs:
+            region = region_of(workflow, around.name)
+            yield from (region.states[node][0] for node in region.fed[region.node_with(state.name)])
+        yield from _left(workflow, around)

@@ -10,7 +10,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Results, Siblings
-from unum_runtime.model.naming import Scope, checkpoint_key
+from unum_runtime.model.naming import Name, Scope, checkpoint_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.nudge import effects_of
 from unum_runtime.protocol.delivery.commit import parse_committed
@@ -19,6 +19,7 @@ from unum_runtime.protocol.delivery.ingress import read_committed, refuse_late
 from unum_runtime.protocol.delivery.perform import envelope, perform
 from unum_runtime.protocol.fanout.lanes import read_origin
 from unum_runtime.protocol.history.pending import Missing, Resend, WaitsFor, missing_after
+from unum_runtime.protocol.history.timeline import begin_effect, branches
 from unum_runtime.protocol.planning.plan import (
     Commit,
     Effect,
@@ -127,7 +128,7 @@ def _leads_to(rt: Runtime, request: TakeOver) -> Effect:
     """Return the effect of the outcome before the requested invocation."""
     name = request.name
     if name.frames and name.step == 0:
-        return branch(read_origin(rt, Scope.around(name.execution, name.frames)), name.frames[-1].index)
+        return _branch_begin(rt, name)
     before = replace(name, step=name.step - 1)
     key = checkpoint_key(rt.workflow.name, before)
     item = rt.store.read([key]).get(key)
@@ -137,6 +138,22 @@ def _leads_to(rt: Runtime, request: TakeOver) -> Effect:
     follower = effect.arrival.state.join if isinstance(effect, OpenScope) else None
     if isinstance(effect, OpenScope) and follower is not None and effect.scope.join == name:
         return Invoke(name, follower, Results(effect.scope))
+    return effect
+
+
+def _branch_begin(rt: Runtime, name: Name) -> Effect:
+    """Return the effect that begins the branch whose first invocation is `name`.
+
+    Raises:
+        NotOurEvent: it is a node of a region that waits for results.
+    """
+    opened, index = read_origin(rt, Scope.around(name.execution, name.frames)), name.frames[-1].index
+    if not opened.arrival.state.needs:
+        return branch(opened, index)
+    courses = list(branches(rt.store, rt.workflow.name, opened.scope))
+    effect = begin_effect(opened, index, lambda source: courses[source][-1] if courses[source] else None)
+    if effect is None:
+        raise NotOurEvent(f"{name}: expected the results of all nodes that it waits for")
     return effect
 
 

@@ -147,6 +147,10 @@ def _of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
 
 def _set_keys(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Key]:
     """Return completion-set keys of branches `ended` or their packs."""
+    if rt.workflow.fan_out(scope.state).needs:
+        from unum_runtime.protocol.fanout.arrivals import set_keys  # noqa: PLC0415 - few workflows have regions
+
+        return set_keys(rt, scope, ended)
     if is_packed(rt.workflow, scope.state):
         scope, ended = replace(scope, size=scope.packs), map(pack_of, ended)
         if scope.size == 1:

@@ -61,19 +61,22 @@ def may_fuse(rt: Runtime, delivery: DeliveryState, name: Name, task: Task) -> bo
     if rt.collection is not Collection.TTL:
         return False
     # A Task that waits gives out the token of a delivery of its own.
-    return task.pattern is Pattern.RESPONSE and _is_next(delivery.created[-1].name, name, task)
+    return task.pattern is Pattern.RESPONSE and _is_next(rt, delivery.created[-1].name, name, task)
 
 
-def _is_next(before: Name, after: Name, task: Task) -> bool:
+def _is_next(rt: Runtime, before: Name, after: Name, task: Task) -> bool:
     """Return True if `after` follows `before` in its branch, a nested branch, or the lane's next branch.
 
-    A neighbour join is excluded from the last case: it may begin because of another branch's delivery.
+    What waits for several branches is excluded from the last case: it may begin because of another one's delivery.
     """
     depth = min(len(before.frames), len(after.frames))
     if before.frames[:depth] == after.frames[:depth]:
         return True
-    is_beside = Scope.around(before.execution, before.frames) == Scope.around(after.execution, after.frames)
-    return is_beside and not task.meets_previous
+    beside = Scope.around(after.execution, after.frames)
+    if Scope.around(before.execution, before.frames) != beside or task.meets_previous:
+        return False
+    needs = rt.workflow.fan_out(beside.state).needs
+    return not needs or len(needs[after.frames[-1].index][1]) == 1
 
 
 def fits(rt: Runtime, event: Envelope) -> bool:

@@ -27,9 +27,15 @@ def complete(rt: Runtime, effect: CompleteBranch | BranchFailed, delivery: Deliv
     """Add one completed branch to its scope's completion set.
 
     Returns:
-        The continuation of the scope if it is complete; else the branch that waits for this one under MaxConcurrency.
+        The continuation of the scope if it is complete; else the branch that waits for this one under MaxConcurrency,
+        or the nodes of a region whose sources have all ended.
     """
     scope, index = Scope.around(effect.execution, effect.frames), effect.frames[-1].index
+    if isinstance(effect, CompleteBranch) and rt.workflow.fan_out(scope.state).needs:
+        from unum_runtime.protocol.fanout.arrivals import end_node  # noqa: PLC0415 - few workflows have regions
+
+        begun = end_node(rt, scope, effect)
+        return [continue_scope(rt, scope)] if begun is None else begun
     if add_completed(rt, scope, index, delivery.packs.get(effect.frames)):
         return [continue_scope(rt, scope)]
     # Read the next branch only now: a check before the addition would be older than the start that relies on it.

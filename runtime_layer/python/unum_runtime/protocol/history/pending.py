@@ -12,7 +12,8 @@ from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
 from unum_runtime.model.ir import FanOut, Json, Map, Pattern, Task
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope
-from unum_runtime.protocol.history.timeline import branches_of_shard, frees_lane
+from unum_runtime.model.region import region_of
+from unum_runtime.protocol.history.timeline import begin_effect, branches_of_shard, frees_lane
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -53,11 +54,13 @@ class EndedBranches:
         scope: the scope.
         done: indexes of completed branches, ascending.
         failed: failures that count against the scope.
+        nodes: ends of the completed nodes of a region, possibly missing from arrival sets; empty for other scopes.
     """
 
     scope: Scope
     done: tuple[int, ...]
     failed: tuple[BranchFailed, ...]
+    nodes: tuple[CompleteBranch, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,8 @@ class _Survey:
         done: indexes of the completed branches.
         failed: failures that count against the scope.
         inside: fan-outs that branches have opened, by branch.
+        nodes: ends of the completed nodes of a region.
+        lasts: last commits of these, by index.
         _read: earlier shards whose branches are in `over`.
     """
 
@@ -220,6 +225,8 @@ class _Survey:
     done: list[int] = field(default_factory=list)
     failed: list[BranchFailed] = field(default_factory=list)
     inside: dict[int, Opened] = field(default_factory=dict)
+    nodes: list[CompleteBranch] = field(default_factory=list)
+    lasts: dict[int, Checkpoint] = field(default_factory=dict)
     _read: set[int] = field(default_factory=set)
 
     def part(self) -> Part:
@@ -230,13 +237,16 @@ class _Survey:
         latest_ms = max((self.over[index] for index in self.over if index // SHARD_SIZE == self.shard), default=0)
         # Without a quorum the first failure decides; repeating the others would only cost writes.
         failed = self.failed if self._fan_out.quorum is not None else self.failed[:1]
-        ended = EndedBranches(self.opened.scope, tuple(self.done), tuple(failed))
+        ended = EndedBranches(self.opened.scope, tuple(self.done), tuple(failed), tuple(self.nodes))
         if self._is_decided:
             found = [pending_join(self.rt, self.opened, ended, latest_ms)]
         return Part(found, ended, self._is_decided, latest_ms, {} if self._is_decided else self.inside)
 
     def _begun(self, index: int, last: Checkpoint) -> Iterator[Missing]:
         effect, fan_out = plan(self.rt.workflow, last), self._fan_out
+        if isinstance(effect, CompleteBranch) and fan_out.needs:
+            self.lasts[index] = last
+            self.nodes.append(effect)
         if frees_lane(fan_out, effect):
             self.over[index] = last.committed_ms
         if not isinstance(effect, CompleteBranch | BranchFailed):
@@ -253,10 +263,22 @@ class _Survey:
     def _next(self, index: int) -> Iterator[Missing]:
         """Yield the first commit of branch `index` if it is due; under MaxConcurrency another branch comes first."""
         opening = self.opened.opening
+        if self._fan_out.needs:
+            yield from self._next_node(index)
+            return
         before = index - opening.arrival.width
         if before < 0 or self._freed(before):
             since_ms = self.over.get(before, self.opened.since_ms)
             yield missing_after(self.rt, branch(opening, index), since_ms)
+
+    def _next_node(self, node: int) -> Iterator[Missing]:
+        """Yield the first commit of `node` of a region if all its sources, which come before it, have ended."""
+        sources = region_of(self.rt.workflow, self.opened.scope.state).sources[node]
+        effect = begin_effect(self.opened.opening, node, self.lasts.get)
+        if effect is not None:
+            yield missing_after(
+                self.rt, effect, max((self.over[each] for each in sources), default=self.opened.since_ms)
+            )
 
     def _freed(self, index: int) -> bool:
         """Return True if branch `index`, of this part or an earlier one, has freed its lane."""

@@ -11,7 +11,7 @@ From the store, one partition at a time and without the definition, so that exec
 
 From the definition, because planning again is a pure function of a commit:
 
-* `following`, `branch_begin`: the effect of a commit, or of a branch's begin, with the states visited on the way.
+* `following`, `Timeline.branch_begin`: the effect of a commit, or of a branch's begin, with the states visited then.
 * `frees_lane`, `begun`: the branches that may begin, from the ends of others in their lanes.
 
 `Timeline` indexes the commits of one execution in memory. A tombstone (outcome `Collected`) proves the commit and the
@@ -19,11 +19,11 @@ error of a failure; nothing can be planned from it.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from unum_runtime.cold_start.records import NamedTuple
-from unum_runtime.errors import ClientError
+from unum_runtime.errors import ClientError, OutcomeCollected
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Item, Phase
 from unum_runtime.model.ir import FanOut, Map, Workflow
 from unum_runtime.model.naming import (
@@ -38,6 +38,7 @@ from unum_runtime.model.naming import (
     shard_partition,
 )
 from unum_runtime.model.pack import unpacked
+from unum_runtime.model.region import region_of
 from unum_runtime.protocol.history.past import as_it_was, past_digest
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.planning.advance import Visits
@@ -49,12 +50,12 @@ from unum_runtime.protocol.planning.plan import (
     Invoke,
     JoinNeighbour,
     OpenScope,
-    branch,
     is_start,
     plan,
     started_after,
     started_at_once,
 )
+from unum_runtime.protocol.planning.region import begin
 from unum_runtime.store.base import Store
 
 
@@ -150,10 +151,21 @@ def entered_state(effect: Effect) -> str | None:
     return None
 
 
-def branch_begin(opened: OpenScope, index: int) -> Following:
-    """Return first effect and visits of branch `index`."""
-    visits: Visits = []
-    return Following(branch(opened, index, visits), visits, reenters=False)
+def begin_effect(
+    opened: OpenScope, index: int, lasts: Callable[[int], Checkpoint | None], visits: Visits | None = None
+) -> Invoke | Commit | None:
+    """Return first effect of branch `index`; None while a node of a region has no results to begin with.
+
+    Args:
+        opened: the fan-out.
+        index: the branch.
+        lasts: returns the last commit of a branch, None without one.
+        visits: collects visited states.
+    """
+    try:
+        return begin(opened, index, lasts, visits)
+    except OutcomeCollected:
+        return None
 
 
 def tolerates_failures(state: FanOut) -> bool:
@@ -168,6 +180,9 @@ def frees_lane(state: FanOut, effect: Effect | None) -> bool:
 
 def begun(opened: OpenScope, freed: Iterable[int]) -> set[int]:
     """Return all started branches, given branches that `freed` their lanes."""
+    if opened.arrival.state.needs:
+        ended, sources = {*freed}, region_of(opened.arrival.evaluation.workflow, opened.scope.state).sources
+        return {node for node, needed in enumerate(sources) if ended.issuperset(needed)}
     return {*started_at_once(opened), *(each for index in freed for each in started_after(opened, index))}
 
 
@@ -286,6 +301,12 @@ class Timeline:
         sequence = self._sequences.get(name.frames, [])
         position = bisect_right(sequence, name.step, key=_step)
         return sequence[position] if position < len(sequence) else None
+
+    def branch_begin(self, opened: OpenScope, index: int) -> Following | None:
+        """Return first effect and visits of branch `index`; None while it waits for results, or if these are gone."""
+        visits: Visits = []
+        effect = begin_effect(opened, index, lambda source: self.last(opened.scope.branch(source)), visits)
+        return None if effect is None else Following(effect, visits, reenters=False)
 
     def last(self, frames: Frames) -> Checkpoint | None:
         """Return the last commit of a branch, inner scopes excluded; None without commits."""

@@ -72,7 +72,7 @@ class AtFanOut:
         value: its input before its data flow.
         evaluation: the evaluation context of entering it.
         inputs: the input of each branch.
-        width: the number of branches that run at once.
+        width: the number of branches that run at once; in a region, of nodes without sources.
     """
 
     state: FanOut
@@ -191,17 +191,17 @@ def join(state: FanOut, value: Json, results: list[Json], evaluation: Evaluation
     Args:
         state: the Map or Parallel.
         value: its input before its data flow; ignored unless `Workflow.needs_origin`.
-        results: the results of its branches, in order.
+        results: the results of its branches, in order; those of a region's sinks become an object by name.
         evaluation: the evaluation context of entering it.
     """
     if isinstance(state, Map) and state.writes:
         return dataset_variables.keep_results(value, results, evaluation)
     variables = dataset_variables.without(evaluation.variables) if evaluation.variables else evaluation.variables
-    program = compiled(evaluation.workflow, state)
+    program, result = compiled(evaluation.workflow, state), _by_name(state, results) if state.needs else results
     if program.gives_result:
-        return StateOutput(results, variables)
+        return StateOutput(result, variables)
     try:
-        return program.output(value, results, replace(evaluation, variables=variables).context_of(state.name))
+        return program.output(value, result, replace(evaluation, variables=variables).context_of(state.name))
     except StatesError as failed:
         return failure_of(state, failed)
 
@@ -376,6 +376,8 @@ def _visit_fan_out(
         )
         raise StatesError("States.Runtime", cause)
     limit = program.number("MaxConcurrency", value, context) if isinstance(state, Map) and state.has_limit else None
+    if state.needs:
+        limit = sum(not sources for _, sources in state.needs)
     if evaluation.workflow.strict:
         limit = _quotas().branches_at_once(state, limit)
     too_many_failed(state, value, 0, len(inputs), evaluation)  # an invalid tolerance fails before any branch runs
@@ -389,6 +391,12 @@ def _visit_fan_out(
     if isinstance(left, Failure):
         return fall_back(state, value, left, evaluation)
     return Onward(left.value, state.next, evaluation.after(left.variables))
+
+
+def _by_name(state: FanOut, results: list[Json]) -> dict[str, Json]:
+    """Return the results of a region's sinks by name."""
+    used = {source for _, sources in state.needs for source in sources}
+    return {name: result for (name, _), result in zip(state.needs, results, strict=True) if name not in used}
 
 
 def _end_of_branch(

@@ -6,7 +6,7 @@ Repeated effects are harmless: each ends in a commit, an addition to a set, or a
 
 from typing import TypeAlias
 
-from unum_runtime.cold_start.records import dataclass, replace
+from unum_runtime.cold_start.records import dataclass, field, replace
 from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import (
     DEFAULT_CONTINUATION,
@@ -22,7 +22,7 @@ from unum_runtime.model.checkpoint import (
     to_text,
 )
 from unum_runtime.model.envelope import Siblings, Source, Value
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import FanOut, Json, Workflow
 from unum_runtime.model.naming import START_STEP, Execution, Frames, Name, Scope
 from unum_runtime.protocol.planning.advance import (
     Arrival,
@@ -100,11 +100,21 @@ class OpenScope:
 
 @dataclass(frozen=True)
 class CompleteBranch:
-    """Add the branch with `frames`, which ended with `outcome`, to its scope's completion set."""
+    """Add the branch with `frames`, which ended with `outcome`, to its scope's completion set.
+
+    Attributes:
+        execution: the execution.
+        frames: the branch.
+        outcome: its result.
+        step: step of its last commit.
+        ended_ms: time of that commit, in milliseconds since 1970.
+    """
 
     execution: Execution
     frames: Frames
     outcome: Success
+    step: int = field(default=0, compare=False)
+    ended_ms: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -190,10 +200,31 @@ def evaluation_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationConte
 
 def branch(opened: OpenScope, index: int, visits: Visits | None = None) -> Invoke | Commit:
     """Return the first effect of branch `index`: an event for its first Task or Wait, else a commit."""
-    fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
-    name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
-    evaluation = branch_evaluation(fan_out, index, value, opened.arrival.evaluation)
-    match advance(branch_start(fan_out, index), Success(value), evaluation, visits):
+    arrival = opened.arrival
+    return begin_branch(arrival.state, opened.scope, index, arrival.inputs[index], arrival.evaluation, visits)
+
+
+def begin_branch(
+    fan_out: FanOut,
+    scope: Scope,
+    index: int,
+    value: Json,
+    evaluation: EvaluationContext,
+    visits: Visits | None = None,
+) -> Invoke | Commit:
+    """Return the first effect of branch `index` of `scope`, entered with `value`.
+
+    Args:
+        fan_out: the Map or Parallel.
+        scope: its scope.
+        index: the branch.
+        value: its input.
+        evaluation: the evaluation context of entering `fan_out`.
+        visits: collects visited states; see `advance`.
+    """
+    name = Name(scope.execution, scope.branch(index), step=0)
+    inside = branch_evaluation(fan_out, index, value, evaluation)
+    match advance(branch_start(fan_out, index), Success(value), inside, visits):
         case AtTask() | AtWait() as arrival:
             return _invoke(name, arrival)
         case AtFanOut(state, value, evaluation):
@@ -222,7 +253,7 @@ def parts(opened: OpenScope, most: int) -> list[Invoke]:
 
 def started_after(opened: OpenScope, index: int) -> range:
     """Return the branches after branch `index`: the next branch of its lane under MaxConcurrency."""
-    return range(index + opened.arrival.width, opened.scope.size)[:1]
+    return range(0) if opened.arrival.state.needs else range(index + opened.arrival.width, opened.scope.size)[:1]
 
 
 def out_of_time(workflow: Workflow) -> Failure:
@@ -382,7 +413,7 @@ def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcom
     if not name.frames:
         return _finish(workflow, checkpoint, state, outcome)
     if isinstance(outcome, Success):
-        return CompleteBranch(name.execution, name.frames, outcome)
+        return CompleteBranch(name.execution, name.frames, outcome, name.step, checkpoint.committed_ms)
     return BranchFailed(name.execution, name.frames, outcome)
 
 
