@@ -1,5 +1,6 @@
 """The number of modules that a reader of one delivery has to open: every module whose code a delivery runs."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -68,3 +69,12 @@ def test_the_join_of_a_map() -> None:
     found = delivery_of(platform, "J")
     assert "protocol/delivery/join.py" in found
     assert len(found) <= MOST_IN_A_JOIN, sorted(found)
+
+
+def test_a_workflow_without_regions_loads_none_of_their_modules() -> None:
+    loads = (
+        "import sys; import unum_runtime.functions.task_function;"
+        "print([name for name in sys.modules if name.endswith(('.region', '.arrivals'))])"
+    )
+    found = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    assert found.stdout.strip() == "[]"

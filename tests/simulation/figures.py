@@ -28,6 +28,9 @@ ROWS: dict[str, dict[str, Faults]] = {
     "timeout during a wait": EITHER,
     "retry of one branch": EITHER | {"stop": STOP},
     "catch of a scope": {"crash": CRASH, "stop": STOP},
+    "region of two sources": EITHER | {"stop": STOP},
+    "region": {"crash": CRASH, "stop": STOP},
+    "wavefront": {"stop": STOP},
 }
 """Graphs, as in ``graphs.py``, with what may happen once to each."""
 

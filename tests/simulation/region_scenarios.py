@@ -37,6 +37,10 @@ def _odd_run(_event: Json, context: Context) -> bool:
     return context.run % 2 == 0
 
 
+def _before_redrive(_event: Json, context: Context) -> bool:
+    return "@2." in context.unum.invocation
+
+
 def _with(name: str, node: g.Piece) -> g.Piece:
     return g.dag({**_PAPER, name: node})
 
@@ -71,7 +75,7 @@ REGIONS: dict[str, Graph] = {
         ),
         {**_FUNCTIONS, "a": lambda _event, context: [1] * (1 + context.run % 2)},
     ),
-    "region that fails": Graph(_with("d", g.task("d").after("b", "c")), {**_FUNCTIONS, "d": fails(_odd_run)}),
+    "region that fails": Graph(_with("d", g.task("d").after("b", "c")), {**_FUNCTIONS, "d": fails(_before_redrive)}),
     "region whose failure is caught": Graph(g.dag(_BOTH).catch(then=g.task("d")), {**_FUNCTIONS, "b": fails(_odd_run)}),
     "region that is retried": Graph(g.dag(_BOTH).retry(attempts=1), {**_FUNCTIONS, "c": fails(_first_run)}),
     "retry in a region": Graph(
@@ -82,7 +86,11 @@ REGIONS: dict[str, Graph] = {
     ),
     "region with variables": Graph(
         g.let(start=g.out)
-        >> g.dag({**_BOTH, "both": g.task("c", input={"at": g.var("start")}).after("left", "right")}),
+        >> g.dag({**_BOTH, "both": (g.task("c") >> g.task("d", input={"at": g.var("start")})).after("left", "right")}),
+        _FUNCTIONS,
+    ),
+    "region with its time": Graph(
+        g.dag({**_BOTH, "both": g.task("c", input={"at": g.context["State"]["EnteredTime"]}).after("left", "right")}),
         _FUNCTIONS,
     ),
     "region with a wait": Graph(

@@ -11,6 +11,7 @@ from tests.simulation.mutations import MUTATIONS, Mutation
 from tests.simulation.neighbour_mutations import NEIGHBOUR_MUTATIONS
 from tests.simulation.pack_mutations import PACK_MUTATIONS
 from tests.simulation.part_mutations import PART_MUTATIONS
+from tests.simulation.region_mutations import REGION_MUTATIONS
 from tests.simulation.scenarios import scenario
 from tests.simulation.stop_mutations import STOP_MUTATIONS
 from unum_runtime.simulator import Violation, explore, search
@@ -30,6 +31,7 @@ ALL = (
     | PART_MUTATIONS
     | JOB_MUTATIONS
     | NEIGHBOUR_MUTATIONS
+    | REGION_MUTATIONS
 )
 
 

@@ -37,7 +37,7 @@ class Layering:
 
 
 def layering(count: int, links: Sequence[Link]) -> Layering:
-    """Lay out `count` vertices, all reachable from vertex 0 by `links` without self-loops."""
+    """Lay out `count` vertices, linked by `links` without self-loops."""
     order, turned = _traversal(count, links)
     downward = [Link(x.target, x.source, x.span) if i in turned else x for i, x in enumerate(links)]
     layer_of = _longest_paths(order, downward)
@@ -66,9 +66,26 @@ def _traversal(count: int, links: Sequence[Link]) -> tuple[list[int], frozenset[
         outgoing[link.source].append(number)
     finished: list[int] = []
     turned: set[int] = set()
-    visited, on_path = {0}, {0}
+    visited: set[int] = set()
+    for root in range(count):
+        if root not in visited:
+            _visit(root, links, outgoing, finished, turned, visited)
+    return finished[::-1], frozenset(turned)
+
+
+def _visit(
+    root: int,
+    links: Sequence[Link],
+    outgoing: Sequence[Sequence[int]],
+    finished: list[int],
+    turned: set[int],
+    visited: set[int],
+) -> None:
+    """Append to `finished` the new vertices that `root` reaches, in postorder; add the links that close a cycle."""
+    visited.add(root)
+    on_path = {root}
     # An explicit path instead of recursion: definitions may have more states in a row than Python has stack frames.
-    path = [(0, iter(outgoing[0]))]
+    path = [(root, iter(outgoing[root]))]
     while path:
         vertex, rest = path[-1]
         number = next(rest, -1)
@@ -85,7 +102,6 @@ def _traversal(count: int, links: Sequence[Link]) -> tuple[list[int], frozenset[
             visited.add(target)
             on_path.add(target)
             path.append((target, iter(outgoing[target])))
-    return finished[::-1], frozenset(turned)
 
 
 def _longest_paths(order: Sequence[int], links: Sequence[Link]) -> list[int]:

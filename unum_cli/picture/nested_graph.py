@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from unum_cli.picture.wording import rule_text
 from unum_runtime.model.ir import Choice, Fail, Map, Parallel, State, Work, Workflow
+from unum_runtime.model.region import region_of
 
 START, END = "\0start", "\0end"
 """Names of the two markers of the top level; no state is called so."""
@@ -29,10 +30,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Graph of one scope: the top level, a branch of a Parallel, or the processor of a Map.
+    """Graph of one scope: the top level, a branch of a Parallel, the processor of a Map, or a whole region.
 
     Attributes:
-        nodes: names, first that of the start; all others are reachable from it.
+        nodes: names, first that of the start; all others are reachable from it, or from other nodes of a region.
         edges: at most one between two nodes, besides one for errors.
     """
 
@@ -49,13 +50,26 @@ def top_level(workflow: Workflow) -> Graph:
 
 
 def inside(workflow: Workflow, state: State) -> tuple[Graph, ...]:
-    """Return the graphs inside `state`: one per branch of a Parallel, one for a Map, else none."""
+    """Return the graphs inside `state`: one per branch of a Parallel, one for a Map or a region, else none."""
     match state:
+        case Parallel() if state.needs:
+            return (_region(workflow, state),)
         case Parallel():
             return tuple(_graph(workflow, start) for start in state.branches)
         case Map():
             return (_graph(workflow, state.start),)
     return ()
+
+
+def _region(workflow: Workflow, state: Parallel) -> Graph:
+    """Return the graph of all nodes: from each end of a node's branch, an edge to each node that waits for it."""
+    region = region_of(workflow, state.name)
+    graphs = [_graph(workflow, start) for start in state.branches]
+    edges = [edge for graph in graphs for edge in graph.edges]
+    for graph, fed in zip(graphs, region.fed, strict=True):
+        ends = [name for name in graph.nodes if _ends(workflow.states[name])]
+        edges += [Edge(end, state.branches[node]) for end in ends for node in fed]
+    return Graph(tuple(name for graph in graphs for name in graph.nodes), tuple(edges))
 
 
 def _graph(workflow: Workflow, start: str) -> Graph:

@@ -12,10 +12,12 @@ from unum_cli.picture.columns import columns
 from unum_cli.picture.draw import draw
 from unum_cli.picture.layers import Link, layering
 from unum_cli.picture.mermaid import mermaid
-from unum_cli.picture.nested_graph import END, START, top_level
+from unum_cli.picture.nested_graph import END, START, inside, top_level
 from unum_cli.picture.placement import Box, Drawing, lay_out
 from unum_cli.picture.wording import rule_text
 from unum_compiler import compile_workflow
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition
 from unum_runtime.client.reading.progress import Progress
 from unum_runtime.model.ir import Workflow
 
@@ -288,6 +290,22 @@ def test_boxes_lie_beside_each_other_or_one_within_the_other() -> None:
     for a, b in combinations(found, 2):
         assert relation(a, b) in {"apart", "inside"}
     assert all(x >= 0 and x + box.width <= drawing.width for box, x, _ in found)
+
+
+def test_a_region_is_one_graph_with_the_edges_between_its_nodes() -> None:
+    nodes = {
+        "a": g.task("a"),
+        "b": g.task("b"),
+        "c": (g.task("c") >> g.task("d")).after("a", "b"),
+        "e": g.task("e").after("c"),
+    }
+    region = Definition.from_graph(g.dag(nodes)).compile("w", None)
+    (inner,) = inside(region, region.states["dag"])
+    assert {(edge.source, edge.target) for edge in inner.edges} == {("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")}
+    drawing = layout(region)
+    at = {box.name: y for box, _, y in boxes(drawing)}
+    assert at["a"] == at["b"] < at["c"] < at["d"] < at["e"]
+    assert mermaid(region).count("-->") == 6
 
 
 def test_a_long_chain_and_a_wide_choice_are_drawn() -> None:

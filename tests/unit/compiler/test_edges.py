@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.unit.compiler.machines import FUNCTIONS, VALUE, machines, runnable
 from unum_compiler import compile_workflow
+from unum_compiler import graph as g
 from unum_compiler.analysis.edges import (
     ENTRY,
     Operation,
@@ -28,6 +29,7 @@ from unum_compiler.analysis.edges import (
     timed_functions,
     uses_timer,
 )
+from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.client.reading import stored_steps
@@ -269,6 +271,54 @@ def test_routes_cover_every_edge_without_a_circle(machine: dict[str, Any]) -> No
     tuple(TopologicalSorter(environments).static_order())  # raises CycleError
     for source, targets in function_edges(flow).items():
         assert set(targets) <= {source, *found.forward[source], *found.carried}
+
+
+REGION = g.let(start=g.out) >> g.dag(
+    {
+        "a": g.task("a"),
+        "b": g.task("b").after("a"),
+        "c": (g.task("c") >> g.choose((g.out == 1, g.task("x")))).after("a"),
+        "d": (g.wait(1) >> g.task("d")).after("b", "c"),
+        "e": g.shape({"seen": g.out}).after("c"),
+        "f": g.task("f", input={"at": g.var("start"), "of": g.out}).after("d", "e"),
+    }
+)
+
+
+def test_a_node_invokes_the_nodes_that_it_feeds() -> None:
+    assert function_edges(Definition.from_graph(REGION).compile("w", None)) == {
+        ENTRY: ("a",),
+        "a": ("b", "c"),
+        "b": ("d",),
+        "c": ("x", "d", "f"),
+        "x": ("d", "f"),
+        "d": ("f",),
+        "f": (),
+    }
+
+
+def test_who_feeds_a_node_with_several_sources_records_it_and_reads_the_others() -> None:
+    flow = Definition.from_graph(g.dag({"a": g.task("a"), "b": g.task("b"), "c": g.task("c").after("a", "b")}))
+    compiled_flow = flow.compile("w", None, {name: FunctionOptions(guard=Guard.COMMIT) for name in "abc"})
+    assert store_operations(compiled_flow, "a") == {Operation.CREATE, Operation.ADD, Operation.READ}
+    assert store_operations(compiled_flow, "c") == {Operation.CREATE, Operation.LIST}
+    chained = Definition.from_graph(g.dag({"a": g.task("a"), "b": g.task("b").after("a")}))
+    alone = chained.compile("w", None, {name: FunctionOptions(guard=Guard.COMMIT) for name in "ab"})
+    assert store_operations(alone, "a") == {Operation.CREATE}
+
+
+@given(st.data())
+@LOADED
+def test_permissions_suffice_for_regions(data: st.DataObject) -> None:
+    chosen = {name: data.draw(options) for name in "abcdfx"}
+    deployment = Deployment(Definition.from_graph(REGION).compile("w", None, chosen), data)
+    start(deployment.runtimes[deployment.host], "x", 1)
+    while deployment.events:
+        function, payload = deployment.events.popleft()
+        with suppress(RefusedDelivery):
+            step(deployment.runtimes[function], Envelope.from_json(json.loads(payload)))
+    execution = stored_steps.start_record(deployment.store, "w", "x").name.execution
+    assert stored_steps.ending(deployment.store, "w", execution) is not None
 
 
 @given(machines(max_depth=3))

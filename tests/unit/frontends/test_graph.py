@@ -1,7 +1,9 @@
 """Graphs written in Python: what they mean, told by running them and by the definitions that they stand for."""
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
+from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_compiler.frontends.extensions import with_extensions
 from unum_runtime.errors import DefinitionError
@@ -294,6 +297,58 @@ def test_a_task_of_a_loop_meets_nobody() -> None:
     compiled = compile_workflow({"StartAt": "Each", "States": {"Each": each}}, name="w", functions={"F"})
     with pytest.raises(DefinitionError, match="a loop leads back to it"):
         with_extensions(compiled, {"Meet": {"meets_previous": True}})
+
+
+def test_nodes_of_a_dag_run_once_their_sources_have_ended() -> None:
+    flow = g.dag(
+        {
+            "F": g.task("both").after("D", "E"),
+            "A": g.task("a"),
+            "B": (g.task("b") >> g.shape({"n": g.out})).after("A"),
+            "C": g.task("c").after("A"),
+            "D": g.task("both").after("B", "C"),
+            "E": g.task("c").after("C"),
+        }
+    )
+    names = {
+        "a": str,
+        "b": lambda found: found["A"] + "b",
+        "c": "c".join,
+        "both": lambda each: each,
+    }
+    assert output(flow, 1, **names) == {"F": {"D": {"B": {"n": "1b"}, "C": "A"}, "E": "C"}}
+
+
+def test_a_dag_is_refused_in_strict_mode_by_the_name_of_its_edges() -> None:
+    flow = g.dag({"A": g.task("a"), "B": g.task("b").after("A")})
+    with pytest.raises(DefinitionError, match=r"\$\.states\.dag\.needs: .*Step Functions has no such state"):
+        replace(Definition.from_graph(flow), compatibility=Compatibility.STRICT).compile("w", None)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ({}, "'dag': expected at least one node, got none"),
+        ({"A": g.task("a").after("B")}, "'dag': node 'A' waits for 'B', which does not exist among ['A']"),
+        (
+            {"A": g.task("a"), "B": g.task("b").after("C"), "C": g.task("c").after("B", "A")},
+            "'dag': nodes ['B', 'C'] wait for each other, and would never begin; remove an edge",
+        ),
+    ],
+)
+def test_a_dag_that_cannot_run_is_refused(graph: dict[str, g.Piece], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        g.dag(graph)
+
+
+def test_after_stands_in_a_dag_alone() -> None:
+    node = g.task("a").after("b")
+    said = re.escape("after('b'): expected as a value of dag({...}), not elsewhere")
+    for use in (lambda: g.task("c") >> node, lambda: node >> g.task("c"), lambda: g.parallel(node)):
+        with pytest.raises(TypeError, match=said):
+            Definition.from_graph(use())
+    with pytest.raises(TypeError, match="expected the name of a node"):
+        g.task("a").after(g.task("b"))  # type: ignore[arg-type]
 
 
 def fails(_event: Json) -> Json:

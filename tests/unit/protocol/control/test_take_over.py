@@ -12,6 +12,8 @@ from tests.unit.protocol.map_platform import mapped, result
 from tests.unit.protocol.platform import Function, Platform, chain, exactly
 from tests.unit.protocol.stranded_platform import Stranded
 from unum_compiler import compile_workflow
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition as Source
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import NotOurEvent, RefusedDelivery, RouteGone
 from unum_runtime.model.checkpoint import Ending, Failure, Status
@@ -125,6 +127,42 @@ def test_a_retry_in_a_branch_and_one_of_the_task_that_joins() -> None:
     platform.functions |= {state: once(state) for state in "ABC"}
     assert ended(platform, [1, 2]) == [1, 2]
     assert len(failed) == 5
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_nodes_of_a_region_are_taken_over(times: int) -> None:
+    both = {"left": g.task("A").retry(), "right": g.task("B"), "both": g.task("C").retry().after("left", "right")}
+    flow = Source.from_graph(g.dag({**both, "last": g.task("D").after("both")})).compile("w", None)
+    platform = Stranded(flow, {state: lambda event, state=state: [state, event] for state in "ABCD"}, times=times)
+    failed: set[str] = set()
+
+    def once(event: Any) -> Any:
+        if str(event) not in failed:
+            failed.add(str(event))
+            raise ValueError(event)
+        return ["C", event]
+
+    platform.functions["C"] = once
+    expected = {"last": ["D", {"both": ["C", {"left": ["A", 1], "right": ["B", 1]}]}]}
+    assert ended(platform, 1) == expected
+    assert len(failed) == 1
+
+
+def test_a_node_that_waits_for_results_is_not_taken_over() -> None:
+    flow = g.dag({"left": g.task("A"), "right": g.task("B"), "both": g.task("C").after("left", "right")})
+    compiled = Source.from_graph(flow).compile("w", None)
+    platform = Stranded(compiled, dict.fromkeys("ABC", lambda event: event))
+    platform.free = True
+    platform.start("e", 1)
+    left = platform.sent[0]
+    platform.deliver(left)
+    *_, frame = left.name.frames
+    name = replace(left.name, frames=(replace(frame, index=2),))
+    said = f"{name}: expected the results of all nodes that it waits for"
+    with pytest.raises(NotOurEvent, match=exactly(said)):
+        take_over.take_over(
+            platform.intake(), TakeOver(workflow="w", digest=compiled.digest, name=name, state="C", address="F:1"), {}
+        )
 
 
 def test_an_answer_reaches_a_task_that_the_responder_s_function_may_not_invoke() -> None:
