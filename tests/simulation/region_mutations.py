@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.mutations import CRASH, DUPLICATE, NONE, Mutation, TransitionStore
+from unum_runtime.cold_start import records
 from unum_runtime.model import region
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
@@ -65,7 +66,7 @@ def results_under_other_names(patch: pytest.MonkeyPatch) -> None:
     begin = arrivals.begin_node
 
     def swapped(workflow: Workflow, scope: Scope, node: int, ends: Mapping[int, CompleteBranch], *more: Any) -> Any:
-        return begin(workflow, scope, node, dict(zip(ends, reversed(ends.values()), strict=True)), *more)
+        return begin(workflow, scope, node, dict(zip(ends, [*ends.values()][::-1], strict=True)), *more)
 
     patch.setattr(arrivals, "begin_node", swapped)
 
@@ -116,16 +117,12 @@ def _joining(by_name: Any) -> Any:
 
 
 def without_the_step(patch: pytest.MonkeyPatch) -> None:
-    arrive = arrivals._arrive
+    arrive: Any = arrivals._arrive
     patch.setattr(
         arrivals,
         "_arrive",
-        lambda *given: arrive(*given[:-1], CompleteBranch(*_fields(given[-1]), 0, given[-1].ended_ms)),
+        lambda *given: arrive(*given[:-1], records.replace(given[-1], step=0)),
     )
-
-
-def _fields(end: CompleteBranch) -> tuple[Any, ...]:
-    return end.execution, end.frames, end.outcome
 
 
 def one_set_for_all_nodes(patch: pytest.MonkeyPatch) -> None:

@@ -310,7 +310,7 @@ def test_nodes_of_a_dag_run_once_their_sources_have_ended() -> None:
             "E": g.task("c").after("C"),
         }
     )
-    names = {
+    names: dict[str, Handler] = {
         "a": str,
         "b": lambda found: found["A"] + "b",
         "c": "c".join,

@@ -15,7 +15,6 @@ from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.cold_start.records import dataclass, fields
 
 IR_VERSION = 1
-
 DEFAULT_HOP_BUDGET = 100_000
 """Default limit of steps. Step Functions allows an execution a quarter: 25,000 events."""
 
@@ -233,7 +232,7 @@ class FanOut(Work):
     """Map or Parallel state.
 
     Attributes:
-        pure: no retriers, no quorum, no region, and no Task or Wait inside; one delivery computes the whole state.
+        pure: one delivery computes the whole state: no retriers, no quorum, no region, and no Task or Wait inside.
         join: Task that certainly follows, behind Pass states alone, if there are no retriers or catchers; else None.
         quorum: number of branches that must succeed; None for all.
         needs: name of each branch of a region, with the names of those whose results it waits for; else empty.

@@ -4,7 +4,7 @@ It shares with the protocol only the semantics of a single state (`protocol.plan
 retries and redrives have a second implementation here, so a bug in the protocol shows as a difference.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
@@ -20,7 +20,7 @@ from unum_runtime.model.checkpoint import (
     Success,
 )
 from unum_runtime.model.ir import FanOut, Json, Map, Task, Workflow
-from unum_runtime.model.naming import Execution, Frame, Frames, Name
+from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol.planning.advance import (
     Arrival,
     AtFanOut,
@@ -29,8 +29,6 @@ from unum_runtime.protocol.planning.advance import (
     Ended,
     Failed,
     advance,
-    branch_evaluation,
-    branch_start,
     exceeded,
     join,
     pass_wait,
@@ -57,8 +55,8 @@ from unum_runtime.simulator.reference_points import (
     Point,
     Visit,
     as_of_scope,
+    branch_point,
     redrive_continuation,
-    results_of,
     still_waiting,
 )
 
@@ -329,7 +327,7 @@ class Reference:
         retries = point.retries if point.last == state.name else ()
         # Follow the branches first, even of a copied outcome: their user code may have run before the
         # redrive.
-        ends = list(self._branches(point.name, arrival, sum(retries)))
+        ends = self._branches(point.name, arrival, sum(retries))
         failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
         copied = self._copied_outcome(point.name)
         if copied:
@@ -379,24 +377,12 @@ class Reference:
             self.unsettled.add((point.name, state.join))
         return self._after_join(point, arrival, lefts[0], evaluation, retries)
 
-    def _branches(self, name: Name, arrival: AtFanOut, generation: int) -> Iterable[End | None]:
-        state, ends = arrival.state, dict[str, End | None]()
-        for index, given in enumerate(arrival.inputs):
-            node, sources = state.needs[index] if state.needs else ("", ())
-            value, evaluation = given, arrival.evaluation
-            if sources:
-                results = results_of([ends.get(source) for source in sources], sources)
-                if results is None:
-                    yield None
-                    continue
-                value, at_ms = results
-                evaluation = self._evaluation(replace(name, step=name.step - 1), at_ms, evaluation.variables)
-            frames: Frames = (*name.frames, Frame(state.name, name.step, generation, index, len(arrival.inputs)))
-            evaluation = branch_evaluation(state, index, value, evaluation)
-            ends[node] = self._follow(
-                Point(Name(self.execution, frames, 0), "", branch_start(state, index), value, evaluation)
-            )
-            yield ends[node]
+    def _branches(self, name: Name, arrival: AtFanOut, generation: int) -> list[End | None]:
+        ends: list[End | None] = []
+        for index in range(len(arrival.inputs)):
+            point = branch_point(arrival, name, generation, index, ends)
+            ends.append(None if point is None else self._follow(point))
+        return ends
 
     def _after_join(
         self,

@@ -3,11 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unum_runtime.model.checkpoint import Continuation, Failure, Outcome
+from unum_runtime.model.checkpoint import Continuation, Failure, Outcome, Success
 from unum_runtime.model.ir import FanOut, Json, Task
-from unum_runtime.model.naming import Name
+from unum_runtime.model.naming import Frame, Name
 from unum_runtime.protocol.delivery.run_task import event_of
-from unum_runtime.protocol.planning.advance import Arrival, AtFanOut, AtTask, AtWait, by_branch
+from unum_runtime.protocol.planning.advance import (
+    Arrival,
+    AtFanOut,
+    AtTask,
+    AtWait,
+    branch_evaluation,
+    branch_start,
+    by_branch,
+)
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 
 
@@ -114,12 +122,28 @@ def as_of_scope(state: FanOut, end: End) -> End:
     return replace(end, outcome=by_branch(state, end.outcome)) if isinstance(end.outcome, Failure) else end
 
 
-def results_of(ends: Sequence[End | None], names: Sequence[str]) -> tuple[dict[str, Json], int] | None:
-    """Return the results of a node's sources by name and the time of the latest; None if one has no result."""
-    results, times = {}, []
-    for end, name in zip(ends, names, strict=True):
-        if end is None or isinstance(end.outcome, Failure):
+def branch_point(
+    arrival: AtFanOut, name: Name, generation: int, index: int, ends: Sequence[End | None]
+) -> Point | None:
+    """Return the position at the begin of branch `index`; None if a source of this node has no result.
+
+    Args:
+        arrival: the fan-out.
+        name: name of the fan-out's outcome.
+        generation: number of its earlier retries.
+        index: the branch.
+        ends: ends of the branches before it.
+    """
+    state, value, evaluation = arrival.state, arrival.inputs[index], arrival.evaluation
+    sources = state.needs[index][1] if state.needs else ()
+    if sources:
+        by_name = dict(zip((node for node, _ in state.needs), ends, strict=False))
+        done = {source: end for source in sources if (end := by_name[source]) and isinstance(end.outcome, Success)}
+        if len(done) < len(sources):
             return None
-        results[name] = end.outcome.value
-        times.append(end.at_ms)
-    return results, max(times)
+        value = {source: created.value for source, end in done.items() if isinstance(created := end.outcome, Success)}
+        at_ms, origin = max(end.at_ms for end in done.values()), replace(name, step=name.step - 1)
+        evaluation = replace(evaluation, entered_ms=at_ms, seed=str(origin), visited=0)
+    frames = (*name.frames, Frame(state.name, name.step, generation, index, len(arrival.inputs)))
+    inside = branch_evaluation(state, index, value, evaluation)
+    return Point(Name(name.execution, frames, 0), "", branch_start(state, index), value, inside)

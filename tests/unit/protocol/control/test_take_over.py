@@ -133,7 +133,10 @@ def test_a_retry_in_a_branch_and_one_of_the_task_that_joins() -> None:
 def test_nodes_of_a_region_are_taken_over(times: int) -> None:
     both = {"left": g.task("A").retry(), "right": g.task("B"), "both": g.task("C").retry().after("left", "right")}
     flow = Source.from_graph(g.dag({**both, "last": g.task("D").after("both")})).compile("w", None)
-    platform = Stranded(flow, {state: lambda event, state=state: [state, event] for state in "ABCD"}, times=times)
+    functions: dict[str, Function] = {}
+    for state in "ABCD":
+        functions[state] = lambda event, state=state: [state, event]  # type: ignore[misc]
+    platform = Stranded(flow, functions, times=times)
     failed: set[str] = set()
 
     def once(event: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.protocol.platform import Platform, exactly
+from tests.unit.protocol.platform import Function, Platform, exactly
 from unum_compiler import graph as g
 from unum_constructs import Definition
 from unum_runtime.errors import InconsistentHistory, StoreError
@@ -26,7 +26,9 @@ A, B, AB, NEXT = range(4)
 
 def ended(*states: str) -> Platform:
     """Return a platform on which the nodes `states` have ended, in this order."""
-    functions = {state: lambda event, state=state: f"{state} of {event}" for state in ("a", "b", "ab", "next")}
+    functions: dict[str, Function] = {}
+    for state in ("a", "b", "ab", "next"):
+        functions[state] = lambda event, state=state: f"{state} of {event}"  # type: ignore[misc]
     platform = Platform(Definition.from_graph(FLOW).compile("w", None), functions)
     platform.start("e", "x")
     for state in states:
