@@ -1,6 +1,8 @@
 """Lambda function with good defaults for workflows."""
 
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy, Token
@@ -46,7 +48,10 @@ class UnumFunction(lambda_.Function):
         scope: parent construct.
         construct_id: id below `scope`. Log group and role are siblings, ``<id>Logs`` and ``<id>Role``.
         code: user code.
-        handler: ``module.function`` in it.
+        handler: ``module.function`` in it, for all Tasks of this function.
+        handlers: in place of `handler`, a handler for each key that Tasks name, as ``{"Split": "orders.split"}``. The
+            Tasks share code, memory, permissions and sandboxes; one that follows another runs without an invocation.
+            Only workflows call such a function: give it as `functions`, or `by_key` among others.
         runtime: Python 3.11 or newer. Default: 3.13. Cold starts are shortest with a Python that synth finds on its
             machine.
         memory_size: memory in MB, 128 to 10,240.
@@ -63,10 +68,12 @@ class UnumFunction(lambda_.Function):
 
     Raises:
         ConstructError: `guard`, `checkpoint` or `memoize` is invalid, or two of them exclude each other; Lambda does
-            not allow `memory_size` or `timeout`; `log_group` or `encryption_key` has another type.
+            not allow `memory_size` or `timeout`; `log_group` or `encryption_key` has another type; both or none of
+            `handler` and `handlers` are given, or one of `handlers` is no ``module.function``.
 
     Attributes:
         function_options: `guard`, `checkpoint` and `memoize`, as `FunctionOptions`.
+        handlers: handlers by key; empty for a function with `handler`.
     """
 
     def __init__(  # noqa: PLR0913 - the arguments of lambda_.Function
@@ -75,7 +82,8 @@ class UnumFunction(lambda_.Function):
         construct_id: str,
         *,
         code: lambda_.Code,
-        handler: str,
+        handler: str | None = None,
+        handlers: Mapping[str, str] | None = None,
         runtime: lambda_.Runtime | None = None,
         memory_size: int = FUNCTION_MB,
         timeout: Duration | None = None,
@@ -92,6 +100,7 @@ class UnumFunction(lambda_.Function):
             # Checked before resources exist: a failed construct would leave its siblings behind.
             function_options = FunctionOptions(guard=guard, checkpoint=checkpoint, memoize=memoize)
             _check(memory_size, timeout, log_group)
+            self.handlers = _checked_handlers(handler, handlers)
         except ValueError as error:
             raise ConstructError(scope, str(error), child=construct_id) from error
         check_key(scope, "encryption_key", encryption_key, child=construct_id)
@@ -104,7 +113,7 @@ class UnumFunction(lambda_.Function):
             scope,
             construct_id,
             code=code,
-            handler=handler,
+            handler=handler or next(iter(self.handlers.values())),
             runtime=runtime or python_runtime(DEFAULT_PYTHON),
             memory_size=memory_size,
             timeout=timeout or _default_timeout(),
@@ -116,6 +125,11 @@ class UnumFunction(lambda_.Function):
         remember_role(self, role)
         if runtime is None:
             acknowledge(self, DEFAULT_RUNTIME)
+
+    @property
+    def by_key(self) -> dict[str, "UnumFunction"]:
+        """This function by the key of each handler, for `UnumWorkflow(functions={**orders.by_key, "Ship": ship})`."""
+        return dict.fromkeys(self.handlers, self)
 
 
 # Cached: each of these values costs a call to the CDK's process, and functions can share them.
@@ -152,6 +166,27 @@ def _check(memory_size: object, timeout: object, log_group: object) -> None:
             raise ValueError(f"timeout: {expected}, got {seconds:g} s; use a Task with a task token for longer work")
     if log_group is not None and not hasattr(log_group, "grant_write"):
         raise ValueError(f"log_group: expected an aws_logs.ILogGroup, got {log_group!r}")
+
+
+def _checked_handlers(handler: object, handlers: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return `handlers`, or none for a function with `handler`.
+
+    Raises:
+        ValueError: names the argument and what is allowed.
+    """
+    if (handler is None) == (handlers is None):
+        found = "none" if handler is None else "both"
+        raise ValueError(f"handler, handlers: expected one of the two, got {found}")
+    if handlers is None:
+        return MappingProxyType({})
+    if not isinstance(handlers, Mapping) or not handlers:
+        raise ValueError(f'handlers: expected at least one as {{"Key": "module.function"}}, got {handlers!r}')
+    for key, path in handlers.items():
+        if not isinstance(key, str) or not key:
+            raise ValueError(f"handlers: expected texts as keys, got {key!r}")
+        if not isinstance(path, str) or "." not in path or Token.is_unresolved(path):
+            raise ValueError(f'handlers[{key!r}]: expected a handler "module.function", got {path!r}')
+    return MappingProxyType(dict(handlers))
 
 
 def _log_group(

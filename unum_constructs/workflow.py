@@ -23,6 +23,7 @@ from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.binding import OtherWorkflow, Program, compile_program
 from unum_constructs.assembly.comparison import Comparison
 from unum_constructs.assembly.function_settings import Assembly, State, WiredProgram
+from unum_constructs.assembly.handler_keys import functions_by_key
 from unum_constructs.assembly.options import (
     ExecutionBounds,
     RuntimeOptions,
@@ -45,6 +46,7 @@ from unum_constructs.cdk.nag import DEAD_LETTERS, acknowledge
 from unum_constructs.cdk.outputs import add_outputs
 from unum_constructs.cdk.queues import new_queue
 from unum_constructs.errors import ConstructError
+from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting.host import Failures
 from unum_constructs.imported import Importable
@@ -89,7 +91,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             whose ARNs or names are among them need not be in `functions`.
         functions: functions by the key that Tasks name, in addition to those that the definition contains. One function
             may have several keys, and may belong to several workflows of the stack. Functions that cannot have the
-            runtime, such as aliases, imported functions and other runtimes, are called.
+            runtime, such as aliases, imported functions and other runtimes, are called. A `UnumFunction` with
+            `handlers` may be given alone, for all its keys.
         function_options: options of functions by key, for plain `aws_lambda.Function` constructs, or in place of a
             `UnumFunction`'s own options.
         workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``. Default: derived from the construct's path.
@@ -187,7 +190,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         definition: "Definition | sfn.DefinitionBody | sfn.IChainable | None" = None,
         definition_body: "sfn.DefinitionBody | None" = None,
         definition_substitutions: Mapping[str, str] | None = None,
-        functions: Mapping[str, lambda_.IFunction | lambda_.FunctionBase] | None = None,
+        functions: Mapping[str, lambda_.IFunction | lambda_.FunctionBase] | UnumFunction | None = None,
         function_options: Mapping[str, FunctionOptions] | None = None,
         workflow_name: str | None = None,
         exported: bool = False,
@@ -226,6 +229,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
     ) -> None:
         super().__init__(scope, construct_id)
         # 1. Options, checked before any resource is made.
+        functions = functions_by_key(self, functions)
         mappings = {"functions": functions, "function_options": function_options, "tags": tags}
         check_mappings(self, {**mappings, "definition_substitutions": definition_substitutions})
         check_types(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
@@ -255,7 +259,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         )
 
         # 2. The definition, compiled, and bound to its functions.
-        program = self._compile(checked, functions or {}, function_options or {}, runtime.guard).with_kept(self, kept)
+        program = self._compile(checked, functions, function_options or {}, runtime.guard).with_kept(self, kept)
         provision = provision.with_python_of(host.function for host in program.hosts.values())
         program = program.with_services(self, bounds.apply(self, program.workflow, runtime.collection), provision)
         wired = self._wire(program, provision)
@@ -291,7 +295,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         assembly.acknowledge(self, self.failure_handler, self.control)
         assembly.report_slow_starts()
         comparison = Comparison(construct=self, new=self._workflow, parts=assembly.parts, is_guarded=guarded)
-        every: Mapping[str, lambda_.IFunction] = {**checked.functions, **(functions or {})}
+        every: Mapping[str, lambda_.IFunction] = {**checked.functions, **functions}
         comparison.with_given(earlier, options_of(self, every, function_options or {}, runtime.guard))
         comparison.with_deployed()
         WorkflowOutputs(

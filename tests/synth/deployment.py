@@ -49,7 +49,7 @@ class Deployment:
     def flow(
         self,
         definition: Machine | Definition,
-        functions: Mapping[str, lambda_.IFunction],
+        functions: Mapping[str, lambda_.IFunction] | UnumFunction,
         construct_id: str = "Flow",
         **options: Any,
     ) -> UnumWorkflow:

@@ -32,6 +32,9 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
         if isinstance(state, ir.Task) and (state.form is ir.Form.SERVICE) != (state.resource is not None):
             message = f'expected a resource with the form "service" and with no other, got {shown(state.resource)}'
             yield Problem(member(place, "resource"), f'{message} with the form "{state.form}"')
+        if isinstance(state, ir.Task) and state.handler is not None and state.resource is not None:
+            message = f"expected null for a Task with a resource, which no handler runs, got {shown(state.handler)}"
+            yield Problem(member(place, "handler"), message)
 
 
 def _targets(state: ir.State, place: str) -> Iterator[tuple[str, str, str | None]]:

@@ -19,6 +19,7 @@ from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import started_machine
 from unum_constructs.assembly.called_functions import all_called, reasons_for_calls, report_calls
+from unum_constructs.assembly.handler_keys import check_keys, keys_by_arn, with_handlers
 from unum_constructs.assembly.wiring import with_one_key_each
 from unum_constructs.assembly.wrapping import hosts_of
 from unum_constructs.cdk.lookup import arn_of
@@ -87,6 +88,7 @@ class Program:
                 # Through start aliases, the service function depends on all functions of the other workflows.
                 hosts[SERVICES].references.update(other.hosts)
             warn_of_wide_permissions(construct, workflow, self.started)
+        workflow = with_handlers(construct, workflow, hosts)
         return replace(self, workflow=with_one_key_each(workflow, hosts), hosts=hosts)
 
     def with_entry(self, entry: Host) -> "Program":
@@ -140,10 +142,11 @@ def compile_program(
         DefinitionError: the definition does not compile; paths begin with the construct's path.
     """
     reasons = reasons_for_calls(construct, functions)
-    keys = {arn_of(function): key for key, function in functions.items()}
+    check_keys(construct, functions, reasons)
+    keys = keys_by_arn(functions)
     # `lambda:invoke` allows names beside ARNs. Each name costs a call of the CDK's process, so only if one may be used.
     if "FunctionName" in definition.text:
-        keys |= {function.function_name: key for key, function in functions.items()}
+        keys |= {function.function_name: keys[arn_of(function)] for function in functions.values()}
     bound = definition.bind(keys)
     try:
         workflow = bound.compile(name, functions.keys(), options, reasons.keys())

@@ -22,6 +22,7 @@ from unum_constructs.cdk.lookup import (
     version_of,
 )
 from unum_constructs.errors import ConstructError
+from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting import environment
 from unum_constructs.hosting.host import HANDLER, IMAGE, Host
@@ -63,7 +64,8 @@ def _host(function: lambda_.Function) -> Host | None:
 
 
 def _new_host(function: lambda_.Function) -> Host:
-    host = Host(function, handler=_handler(function))
+    handlers = function.handlers if isinstance(function, UnumFunction) else None
+    host = Host(function, handler=_handler(function), handlers=handlers)
     _warn_of_what_remains(host.version)
     return host
 

@@ -8,7 +8,7 @@ from typing import Any
 from aws_cdk import TreeInspector
 from aws_cdk import aws_lambda as lambda_
 
-HANDLER, WORKFLOWS = "UNUM_HANDLER", "UNUM_WORKFLOWS"
+HANDLER, HANDLERS, WORKFLOWS = "UNUM_HANDLER", "UNUM_HANDLERS", "UNUM_WORKFLOWS"
 """Variables that workflows set."""
 
 CHOICES: Mapping[str, tuple[str, ...]] = {"UNUM_CLIENT": ("wire", "botocore", ""), "UNUM_MAINTAIN_LEASES": ("0", "1")}

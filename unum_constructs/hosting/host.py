@@ -93,16 +93,20 @@ class Host(Construct):
         version_arn: token of the version's qualified ARN.
         references: functions whose versions the environment names.
         failures: destination of failed events; None before the first workflow sets it.
+        handlers: the user's handlers by key; empty for a function with one or none.
     """
 
     ID = "Unum"
 
-    def __init__(self, function: lambda_.Function, *, handler: str | None) -> None:
+    def __init__(
+        self, function: lambda_.Function, *, handler: str | None, handlers: Mapping[str, str] | None = None
+    ) -> None:
         """Make `function` a host.
 
         Args:
             function: function that passed the checks of `unum_constructs.assembly.wrapping`.
             handler: the user's handler; None without user code.
+            handlers: the user's handlers by key, in place of `handler`.
         """
         super().__init__(function, self.ID)
         self.function = function
@@ -113,8 +117,12 @@ class Host(Construct):
         self._services: dict[str, Mapping[str, Any]] = {}
         self._variables: dict[str, str] = {}
         self._redirect()
-        if handler is not None:
+        self.handlers = {**(handlers or {})}
+        if self.handlers:
+            self._set(environment.HANDLERS, _compact(self.handlers))
+        elif handler is not None:
             self._set(environment.HANDLER, handler)
+        if handler is not None:
             acknowledge(function, FAILURES_HANDLED)
 
     @property

@@ -3,10 +3,10 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import boto3
@@ -80,13 +80,20 @@ def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     """Deploys a Task, or a chain of such: (its fields, user code, what the environment says beside)."""
 
     def deployed(
-        task: dict[str, Any], code: Callable[..., Any] | None = None, *, chain: str = "T", **service: Any
+        task: dict[str, Any],
+        code: Callable[..., Any] | None = None,
+        *,
+        chain: str = "T",
+        handlers: Mapping[str, str] = MappingProxyType({}),
+        **service: Any,
     ) -> Deployed:
         states = {name: {"Type": "Task", **task} for name in chain}
         for name, following in zip(chain, [*chain[1:], None], strict=True):
             states[name] |= {"Next": following} if following else {"End": True}
         machine = {"StartAt": chain[0], "States": states}
         workflow = compile_workflow(machine, name="Flow", functions=None)
+        with_handlers = {each.name: replace(each, handler=handlers.get(each.name)) for each in workflow.tasks}
+        workflow = replace(workflow, states={**workflow.states, **with_handlers})
         folder = tmp_path / WORKFLOWS_FOLDER
         folder.mkdir()
         (folder / "Flow.json").write_text(workflow.to_json())
@@ -138,6 +145,39 @@ def test_tasks_of_one_delivery_see_nothing_that_another_sets_in_its_context(depl
 def test_user_code_gets_its_input_and_its_invocation(deploy: Deploy) -> None:
     deployed = deploy({"Resource": "F"}, lambda event, context: {**event, "state": context.unum.state})
     assert deployed.run({"n": 1}).output == {"n": 1, "state": "T"}
+
+
+def of_orders(monkeypatch: pytest.MonkeyPatch, **handlers: Callable[[Any, Any], Any]) -> None:
+    """Let the function have a handler for each key, in the module `orders`."""
+    monkeypatch.setenv("UNUM_HANDLERS", json.dumps({key: f"orders.{key.lower()}" for key in handlers}))
+    module = ModuleType("orders")
+    for key, handler in handlers.items():
+        setattr(module, key.lower(), handler)
+    monkeypatch.setitem(sys.modules, "orders", module)
+
+
+def test_each_task_runs_the_handler_that_it_names(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_orders(monkeypatch, Split=lambda event, _: [*event, "split"], Price=lambda event, _: [*event, "price"])
+    deployed = deploy({"Resource": "Split"}, chain="AB", handlers={"A": "Split", "B": "Price"})
+    assert deployed.run([]).output == ["split", "price"]
+
+
+def test_who_calls_a_function_with_several_handlers_is_told_its_keys(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_orders(monkeypatch, Split=lambda event, _: event)
+    deploy({"Resource": "Split"}, handlers={"T": "Split"})
+    with pytest.raises(NotOurEvent, match=r"handlers for the Tasks of its workflows alone: \['Split'\]"):
+        task_function.handle({}, Context("$LATEST"))
+    with pytest.raises(NotOurEvent, match=r"handler: expected one of \['Split'\], got 'Pack'"):
+        runtime_factory.user_handler("Pack")
+
+
+def test_a_handler_that_is_not_in_the_code_fails_the_sandbox(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_orders(monkeypatch, Split=lambda event, _: event)
+    monkeypatch.setenv("UNUM_HANDLERS", '{"Split": "orders.split", "Price": "orders.price"}')
+    with pytest.raises(AttributeError, match="price"):
+        deploy({"Resource": "Split"}, handlers={"T": "Split"})
 
 
 def test_a_start_stores_the_definition_as_this_function_has_it(deploy: Deploy) -> None:

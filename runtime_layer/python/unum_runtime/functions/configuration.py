@@ -1,7 +1,8 @@
 """Configuration of a Lambda function of a workflow, read from its environment.
 
 * `UNUM_WORKFLOWS`: JSON object with the fields of `Service` by workflow name.
-* `UNUM_HANDLER`: path of the user's handler; unset for functions without user code.
+* `UNUM_HANDLER`: path of the user's handler; unset for functions with several handlers, or without user code.
+* `UNUM_HANDLERS`: JSON object with the paths of several handlers, by the key that Tasks name.
 * ``UNUM_MAINTAIN_LEASES=0``: do not renew leases.
 * `UNUM_CLIENT`: AWS client library, see `unum_runtime.aws.client_factory`.
 """
@@ -70,3 +71,11 @@ def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
         name: Service(**service | {field: tuple(service.get(field, ())) for field in ("hosts", "carried")})
         for name, service in table.items()
     }
+
+
+@cache
+def handler_paths() -> Mapping[str | None, str]:
+    """Return the paths of the user's handlers by the key that Tasks name; None is the key of an only handler."""
+    several: Mapping[str | None, str] = json.loads(os.environ.get("UNUM_HANDLERS", "{}"))
+    only = os.environ.get("UNUM_HANDLER")
+    return several if only is None else {**several, None: only}

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -14,7 +13,7 @@ from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.functions.configuration import Service, services
+from unum_runtime.functions.configuration import Service, handler_paths, services
 from unum_runtime.functions.definitions import load_workflow, load_workflow_at
 from unum_runtime.functions.time_limit import time_limit
 from unum_runtime.model.envelope import START
@@ -58,18 +57,30 @@ def index_of(workflow: str) -> Index:
 
 
 @cache
-def user_handler() -> UserHandler:
+def user_handler(key: str | None = None) -> UserHandler:
     """Import the user's handler.
 
+    Args:
+        key: key of the handler in a function that has several.
+
     Raises:
-        NotOurEvent: the function belongs to a workflow and has no user code.
+        NotOurEvent: the function belongs to a workflow and has no such handler.
     """
-    path = os.environ.get("UNUM_HANDLER")
+    path = handler_paths().get(key)
     if path is None:
-        raise NotOurEvent("this function has no user code; start its workflow through the start alias")
+        raise NotOurEvent(_without_handler(key))
     module, _, attribute = path.rpartition(".")
     handler: UserHandler = getattr(importlib.import_module(module.replace("/", ".")), attribute)
     return handler
+
+
+def _without_handler(key: str | None) -> str:
+    keys = [*handler_paths()]
+    if not keys:
+        return "this function has no user code; start its workflow through the start alias"
+    if key is None:
+        return f"this function has handlers for the Tasks of its workflows alone: {keys}; start a workflow instead"
+    return f"handler: expected one of {keys}, got {key!r}"
 
 
 @cache
@@ -181,7 +192,7 @@ def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
 
 def _run(service: Service, call: Call, value: Json, context: Any) -> Any:
     if call.resource is None:
-        returned = user_handler()(value, _context_of(context, call))
+        returned = user_handler(call.handler)(value, _context_of(context, call))
         # User code that passes a task token on may return anything: the result is what the responder hands in.
         return CallbackPending() if call.pattern is Pattern.CALLBACK else returned
     if call.resource.startswith(ACTIVITY):

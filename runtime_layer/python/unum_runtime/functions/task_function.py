@@ -18,7 +18,7 @@ from unum_runtime.asl.languages import load
 from unum_runtime.aws.client_factory import start_connecting
 from unum_runtime.errors import InvokeError, LeaseHeldError, NoRoute, NotOurEvent, RefusedDelivery, StoreError
 from unum_runtime.functions import runtime_factory
-from unum_runtime.functions.configuration import services
+from unum_runtime.functions.configuration import handler_paths, services
 from unum_runtime.functions.definitions import keep_definition, load_workflow
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
@@ -120,8 +120,8 @@ def _initialize() -> None:
     """Prepare the first delivery during Lambda's init phase, and fail there if the function cannot work."""
     # Connections open in threads while the user's code is imported: TLS handshakes and imports both take long.
     opened = start_connecting(*_services_called())
-    if "UNUM_HANDLER" in os.environ:
-        user_handler()
+    for key in handler_paths():
+        user_handler(key)
     for name, service in services().items():
         workflow = load_workflow(name)
         for language in {state.language for state in workflow.states.values()}:

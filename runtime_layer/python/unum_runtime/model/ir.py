@@ -171,16 +171,15 @@ class Task(Work):
         function: key of the function that hosts it.
         form: shape of parameters and result.
         guard: protection against running user code again.
-        committed_by: name of the next Task whose commit replaces this Task's, for a Task without a checkpoint: its
-            output travels in the event; None for a Task with a checkpoint.
+        committed_by: for a Task without a checkpoint, the next Task, whose commit replaces its own; None otherwise.
         memoize: executions share its results.
-        resource: called API of a service Task, such as ``dynamodb:putItem`` or ``aws-sdk:s3:getObject``, without the
-            suffix of the pattern, or the ARN of a Lambda function outside the workflow; None for functions inside.
+        resource: called API of a service Task, such as ``dynamodb:putItem``, without the suffix of the pattern, or the
+            ARN of a Lambda function outside the workflow; None for functions inside.
         pattern: end of the Task.
-        assumes_role: the arguments of a service Task are an object with ``Credentials``, whose ``RoleArn`` names the
-            caller's role, and ``Parameters`` of the call.
+        assumes_role: a service Task's arguments are ``Credentials``, with the caller's ``RoleArn``, and ``Parameters``.
         meets_previous: neighbour join. Its input is an array of two values: of the same Task in the previous branch
             (null in the first branch) and in its own branch.
+        handler: key of the user's handler in a function that has several; None in a function that has one.
     """
 
     function: str
@@ -192,6 +191,7 @@ class Task(Work):
     pattern: Pattern = Pattern.RESPONSE
     assumes_role: bool = False
     meets_previous: bool = False
+    handler: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

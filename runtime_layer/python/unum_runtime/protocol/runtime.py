@@ -78,6 +78,7 @@ class Call:
         job: handle that polls the service job; None before the job starts.
         start_aliases: for a service Task that starts executions, the ARN of each workflow's start alias by the text
             that stands for the workflow in parameters.
+        handler: key of the user's handler in a function that has several; None in a function that has one.
     """
 
     execution: str
@@ -92,6 +93,7 @@ class Call:
     token: str = field(default="", repr=False)
     job: Json = None
     start_aliases: Mapping[str, str] = field(default_factory=dict, repr=False)
+    handler: str | None = None
 
 
 @dataclass(frozen=True)

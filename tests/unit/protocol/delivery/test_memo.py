@@ -1,6 +1,7 @@
 """Executions that share the results of functions."""
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 from tests.unit.protocol.counting_store import CountingStore
@@ -91,6 +92,14 @@ def test_two_tasks_of_one_function_share_its_results() -> None:
     platform = Platform.of(chain("F/One", "F/Two"), {"F": MEMOIZE}, F=lambda event: event)
     platform.run(value=1)
     assert platform.calls.total() == 1
+
+
+def test_handlers_of_one_function_share_nothing() -> None:
+    platform = Platform.of(chain("F/One", "F/Two"), {"F": MEMOIZE}, F=lambda event: event)
+    states = {each.name: replace(each, handler=each.name) for each in platform.workflow.tasks}
+    platform.workflow = replace(platform.workflow, states=states)
+    platform.run(value=1)
+    assert platform.calls.total() == 2
 
 
 def test_failures_are_not_shared() -> None:

@@ -60,7 +60,7 @@ def kind_of(task: Task, home: Home) -> Kind:
     """Return the kind of `task` in a workflow at `home`; functions of the workflow are known by key only."""
     resource = task.resource
     if task.form is Form.DIRECT:
-        return Kind("LambdaFunction", {}, {"resource": task.function}, "input")
+        return Kind("LambdaFunction", {}, {"resource": task.handler or task.function}, "input")
     if resource is not None and resource.startswith("arn:"):
         return Kind("LambdaFunction", {}, {"resource": resource}, "input")
     if resource is not None and resource.startswith(ACTIVITY):

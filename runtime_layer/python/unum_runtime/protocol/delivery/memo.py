@@ -40,8 +40,8 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
 
 
 def _digest(rt: Runtime, task: Task, event: Json) -> str:
-    """Return a digest of function, code and input, independent of object key order."""
-    text = json.dumps([task.function, rt.code, event], sort_keys=True, separators=(",", ":"))
+    """Return a digest of handler, code and input, independent of object key order."""
+    text = json.dumps([task.handler or task.function, rt.code, event], sort_keys=True, separators=(",", ":"))
     return sha256(text.encode())
 
 

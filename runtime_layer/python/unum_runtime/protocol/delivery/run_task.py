@@ -258,6 +258,7 @@ class _Try:
             token=token,
             job=None if self.envelope.job is None else self.envelope.job["handle"],
             start_aliases=self.rt.start_aliases(self.envelope.routes) if self.task.resource else {},
+            handler=self.task.handler,
         )
 
 

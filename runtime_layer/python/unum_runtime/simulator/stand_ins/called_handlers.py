@@ -9,9 +9,9 @@ from unum_runtime.model.ir import Json, Pattern, Task
 
 
 def handler_names(task: Task) -> tuple[str, ...]:
-    """Return the names under which a handler of `task` may be given: its own, and the key of its function."""
+    """Return the names under which a handler of `task` may be given: its own, and the key of its handler."""
     key = called_key(task)
-    return (task.name, task.function) if key is None else (task.name, key, task.function)
+    return (task.name, task.handler or task.function) if key is None else (task.name, key, task.function)
 
 
 def run_handler(task: Task, functions: Mapping[str, Callable[[Json, Any], Any]], value: Json, context: Any) -> Any:
@@ -20,7 +20,7 @@ def run_handler(task: Task, functions: Mapping[str, Callable[[Json, Any], Any]],
     Raises:
         KeyError: `functions` has none of its `handler_names`.
     """
-    name = next((name for name in handler_names(task) if name in functions), task.function)
+    name = next((name for name in handler_names(task) if name in functions), task.handler or task.function)
     handler = functions[name]
     return (
         _invoke(task, lambda event: handler(event, context), value)
