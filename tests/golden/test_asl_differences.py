@@ -161,3 +161,10 @@ def test_an_error_without_a_cause() -> None:
     inner = {"StartAt": "I", "States": {"I": {"Type": "Fail", "Error": "E"}}}
     states = {"A": {"Type": "Parallel", "Branches": [inner], **caught, **END}, "C": {"Type": "Pass", **END}}
     assert run(states).outcome == Success({"Error": "E"})
+
+
+def test_an_intrinsic_function_that_fails() -> None:
+    caught = {"Catch": [{"ErrorEquals": ["States.IntrinsicFailure"], "Next": "C"}]}
+    broken = {**TASK, "Parameters": {"x.$": "States.StringToJson('{')"}, **caught, **END}
+    ending = run({"A": broken, "C": {"Type": "Pass", "InputPath": "$.Error", **END}})
+    assert ending.outcome == Success("States.IntrinsicFailure")

@@ -10,7 +10,8 @@ from pathlib import Path
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
-from unum_compiler.frontends.files import read_file
+from unum_compiler.frontends.files import file_lines, read_file
+from unum_compiler.frontends.lines import line_at
 from unum_compiler.parsing.document import parse
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Json, Workflow
@@ -62,10 +63,26 @@ def compiled_or_failed(file: str, name: str | None) -> Workflow:
 
 
 def problem_lines(file: str, error: DefinitionError) -> list[str]:
-    """Return one line for each problem, prefixed with the file name."""
+    """Return one line for each problem, prefixed with the file name and the line in the file."""
+    lines = problem_places(file, error)
     texts = (" ".join(str(problem).splitlines()) for problem in error.problems)
     # Syntax problems carry the file name already, because the parser knows line and column.
-    return [text if text.startswith(file) else f"{file}: {text}" for text in texts]
+    return [
+        text if text.startswith(file) else f"{file}{f':{line}' if line else ''}: {text}"
+        for text, line in zip(texts, lines, strict=True)
+    ]
+
+
+def problem_places(file: str, error: DefinitionError) -> list[int | None]:
+    """Return the line of each problem in `file`; None for one without a place there, and for the standard input."""
+    places = [problem.path for problem in error.problems]
+    if file == "-" or not any(place.startswith("$") for place in places):
+        return [None for _ in places]
+    try:
+        lines = file_lines(file)
+    except (OSError, ValueError, LookupError, RecursionError):  # the file has changed since it was read
+        return [None for _ in places]
+    return [line_at(place, lines) for place in places]
 
 
 def document(file: str) -> Json:

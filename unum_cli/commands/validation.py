@@ -4,7 +4,7 @@ import argparse
 import json
 from dataclasses import asdict, dataclass
 
-from unum_cli.commands.arguments import definition_in, problem_lines, workflow_name
+from unum_cli.commands.arguments import definition_in, problem_lines, problem_places, workflow_name
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_compiler.checks.warnings import Warned
 from unum_runtime.errors import DefinitionError
@@ -49,7 +49,11 @@ class _Verdict:
         return [f"{self.file}: valid", *(f"{self.file}: warning {each.code}: {each}" for each in self.warnings)]
 
     def to_json(self) -> dict[str, Json]:
-        problems = [] if self.error is None else [asdict(problem) for problem in self.error.problems]
+        problems: list[Json] = []
+        if self.error is not None:
+            lines = problem_places(self.file, self.error)
+            found = zip(self.error.problems, lines, strict=True)
+            problems = [{**asdict(problem), **({"line": line} if line else {})} for problem, line in found]
         unread = {"unreadable": self.unreadable} if self.unreadable else {}
         warnings = [each._asdict() for each in self.warnings]
         valid = not problems and not unread

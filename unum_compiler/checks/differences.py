@@ -137,7 +137,7 @@ def _child(state: State) -> Iterator[Found]:
     fields = [f"Execution.{name}" for name in ("Id", "Name", "RedriveCount", "RedriveTime", "StartTime")]
     for reference in references(state):
         if any(_reads(reference.name, field) for field in fields):
-            reason = "it names the execution around the Map here, and the branch's own execution in Step Functions"
+            reason = "a retry or redrive of the Map changes the branch's name and times here; redrives are the Map's"
             yield Found(reference.place, Difference.CHILD, f"{reason}; pass what you need with ItemSelector")
 
 

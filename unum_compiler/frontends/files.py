@@ -1,5 +1,6 @@
 """Definitions in files of JSON or YAML."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from unum_compiler.frontends.yaml_text import parse_yaml
@@ -17,10 +18,24 @@ def read_file(path: str | Path) -> Json:
         OSError: the file cannot be read.
         DefinitionError: syntax error; names file, line and column.
     """
-    file = Path(path)
+    text = _text(path)
+    read = parse_yaml if _is_yaml(path) else parse
+    return read(text, source=str(path))
+
+
+def file_lines(path: str | Path) -> Mapping[str, int]:
+    """Return the line of every value in the file at `path`, which `read_file` has read, by its JSON path."""
+    from unum_compiler.frontends.lines import lines_of  # noqa: PLC0415 - for problems alone
+
+    return lines_of(_text(path), is_yaml=_is_yaml(path))
+
+
+def _text(path: str | Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DefinitionError((Problem(str(path), f"expected text in UTF-8: {error}"),)) from error
-    read = parse_yaml if file.suffix.lower() in _YAML else parse
-    return read(text, source=str(path))
+
+
+def _is_yaml(path: str | Path) -> bool:
+    return Path(path).suffix.lower() in _YAML

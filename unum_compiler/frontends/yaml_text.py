@@ -45,6 +45,12 @@ def parse_yaml(text: str, *, source: str) -> Json:
         raise DefinitionError((Problem(source, f"expected YAML: {error}"),)) from error
 
 
+def compose(text: str) -> Any:
+    """Return PyYAML's nodes of a text that `parse_yaml` has read, with their marks."""
+    yaml = _library("")
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
 class _Reader:
     """A converter from nodes to JSON, with PyYAML's rules for numbers and truth values."""
 

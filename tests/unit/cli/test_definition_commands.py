@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -95,9 +96,9 @@ def test_compile_says_every_problem_on_a_line_with_file_and_path(unum: Any) -> N
     ran = unum("compile", "bad.json")
     assert (ran.code, ran.out) == (1, "")
     lines = ran.err.splitlines()
-    assert all(line.startswith("bad.json: $") for line in lines)
-    assert any(line.startswith("bad.json: $.States.A.Next: ") and '"B"' in line for line in lines)
-    assert any(line.startswith("bad.json: $.States.A.Credentials: Credentials: ") for line in lines)
+    assert all(re.match(r"bad\.json:\d+: \$", line) for line in lines)
+    assert any(line.startswith("bad.json:1: $.States.A.Next: ") and '"B"' in line for line in lines)
+    assert any(line.startswith("bad.json:1: $.States.A.Credentials: Credentials: ") for line in lines)
 
 
 def test_problems_can_be_had_as_json(unum: Any) -> None:
@@ -125,7 +126,7 @@ def test_a_syntax_error_has_line_and_column(unum: Any) -> None:
         ),
         (".", 2, ".: cannot be read: Is a directory"),
         ("binary.json", 1, "binary.json: expected text in UTF-8"),
-        ("bad.json", 1, "bad.json: $.States.A.Next: "),
+        ("bad.json", 1, "bad.json:1: $.States.A.Next: "),
     ],
 )
 def test_what_is_no_definition(unum: Any, command: str, name: str, code: int, said: str) -> None:
@@ -165,7 +166,7 @@ def test_validate_reports_every_file(unum: Any) -> None:
     assert (ran.code, ran.err) == (1, "2 of 3 definitions cannot be compiled\n")
     lines = ran.out.splitlines()
     assert lines[0] == "orders.asl.json: valid"
-    assert [line.partition(": ")[0] for line in lines[1:]] == ["bad.json", "bad.json", "syntax.json:2:3"]
+    assert [line.partition(": ")[0] for line in lines[1:]] == ["bad.json:1", "bad.json:1", "syntax.json:2:3"]
 
 
 def test_validate_is_content_with_what_is_valid(unum: Any) -> None:
@@ -200,15 +201,17 @@ STRICT = {
 }
 
 
-def test_strict_names_the_lines_that_differ_from_step_functions(unum: Any, file: Callable[..., Path]) -> None:
-    file("loose.json", STRICT)
+def test_strict_names_the_lines_that_differ_from_step_functions(unum: Any) -> None:
+    Path("loose.json").write_text(json.dumps(STRICT, indent=1), encoding="utf-8")
     assert unum("validate", "loose.json", "orders.asl.json").code == 0
     ran = unum("validate", "--strict", "loose.json", "orders.asl.json")
     assert ran.code == 1
     lines = ran.out.splitlines()
-    assert lines[0].startswith("loose.json: $.States.A.InputPath: index from the end: refused by compatibility=")
-    assert lines[1].startswith("loose.json: $.States.A.Parameters['r.$']: Execution.RoleArn: refused by compatibility=")
+    assert lines[0].startswith("loose.json:6: $.States.A.InputPath: index from the end: refused by compatibility=")
+    assert lines[1].startswith("loose.json:8: $.States.A.Parameters['r.$']: Execution.RoleArn: refused by compatib")
     assert lines[2:] == ["orders.asl.json: valid"]
+    (found, _) = json.loads(unum("validate", "--strict", "loose.json", "orders.asl.json", "--format", "json").out)
+    assert [problem["line"] for problem in found["problems"]] == [6, 8]
 
 
 def test_strict_compiles_with_the_quotas_of_step_functions(unum: Any, file: Callable[..., Path]) -> None:

@@ -148,7 +148,7 @@ def test_a_definition_with_problems_does_not_run(unum: Any, file: Callable[..., 
     file("sums.json", {**DEFINITION, "StartAt": "Nowhere"})
     ran = run(unum)
     assert ran.code == 1
-    assert ran.err.startswith("sums.json: $.StartAt: ")
+    assert ran.err.startswith("sums.json:1: $.StartAt: ")
 
 
 def test_a_handler_that_ends_the_process_fails_the_command(unum: Any, file: Callable[..., Path]) -> None:
