@@ -1,5 +1,7 @@
 """Fields that take a path, each with a definition around it and the answer that Step Functions gives."""
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -120,6 +122,17 @@ def is_positive(value: Json) -> bool:
 
 def is_percentage(value: Json) -> bool:
     return is_number(value) and 0 <= value <= 100
+
+
+def read_number(value: Json) -> Json:
+    """Return the number in a text of one, or else the value."""
+    is_numeral = isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value)
+    return json.loads(value) if is_numeral else value
+
+
+def or_in_text(accepts: Callable[[Json], bool]) -> Callable[[Json], bool]:
+    """Return `accepts` for fields that read numbers in texts too."""
+    return lambda value: accepts(read_number(value))
 
 
 def is_text(value: Json) -> bool:
@@ -312,7 +325,7 @@ PATH_FIELDS = (
         name="HeartbeatSecondsPath",
         define=lambda p: _waiting(HeartbeatSecondsPath=p),
         takes="reference",
-        accepts=is_positive,
+        accepts=or_in_text(is_positive),
         answer=lambda _value, _document: MESSAGE,
         missing_source=RECORDED,
     ),
@@ -320,7 +333,7 @@ PATH_FIELDS = (
         name="MaxInputBytesPerBatchPath",
         define=lambda p: _map(distributed=True, ItemBatcher={"MaxInputBytesPerBatchPath": p}),
         takes="input reference",
-        accepts=is_positive,
+        accepts=or_in_text(is_positive),
         answer=lambda _value, document: [{"Items": [item]} for item in document["list"]],
         missing_source=None,
     ),
@@ -328,7 +341,7 @@ PATH_FIELDS = (
         name="SecondsPath",
         define=lambda p: _one({"Type": "Wait", "SecondsPath": p}),
         takes="reference",
-        accepts=is_count,
+        accepts=or_in_text(is_count),
         answer=_unchanged,
     ),
     PathField(
@@ -342,14 +355,14 @@ PATH_FIELDS = (
         name="TimeoutSecondsPath",
         define=lambda p: _task(TimeoutSecondsPath=p),
         takes="reference",
-        accepts=is_positive,
+        accepts=or_in_text(is_positive),
         answer=_unchanged,
     ),
     PathField(
         name="MaxConcurrencyPath",
         define=lambda p: _map(MaxConcurrencyPath=p),
         takes="input reference",
-        accepts=is_count,
+        accepts=or_in_text(is_count),
         answer=_the_list,
         wrong_source=NOT_INTEGER,
     ),
@@ -357,7 +370,7 @@ PATH_FIELDS = (
         name="ToleratedFailureCountPath",
         define=lambda p: _map(distributed=True, ToleratedFailureCountPath=p),
         takes="input reference",
-        accepts=is_count,
+        accepts=or_in_text(is_count),
         answer=_the_list,
         wrong_source=NOT_INTEGER,
     ),
@@ -365,15 +378,15 @@ PATH_FIELDS = (
         name="ToleratedFailurePercentagePath",
         define=lambda p: _map(distributed=True, ToleratedFailurePercentagePath=p),
         takes="input reference",
-        accepts=is_percentage,
+        accepts=or_in_text(is_percentage),
         answer=_the_list,
     ),
     PathField(
         name="MaxItemsPerBatchPath",
         define=lambda p: _map(distributed=True, ItemBatcher={"MaxItemsPerBatchPath": p}),
         takes="input reference",
-        accepts=is_positive,
-        answer=batches,
+        accepts=or_in_text(is_positive),
+        answer=lambda size, document: batches(read_number(size), document),
         missing_source=None,
     ),
     PathField(

@@ -26,6 +26,8 @@ Rules for all paths:
   has an array of what it finds, also if that is one value or none. Source: recorded executions.
 * A slice, union or filter of anything but an array fails as a path that leads nowhere; a filter may also test one
   object. Source: recorded causes have the texts of the Java library JsonPath, which does so. Not known for AWS.
+* A field such as `SecondsPath` reads a number in a text, such as `"7"`, too. AWS's recorded cause for another text is
+  that it is no valid integer. Not known for AWS.
 * `IsPresent` is true for a path with a wildcard, slice, union, filter or descent, even if it finds nothing. Not known
   for AWS.
 """

@@ -4,6 +4,7 @@ Instead of a number, a definition may have a placeholder ``${Name}``; deployment
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 
 from unum_runtime.asl.batches import MOST_BYTES
@@ -13,6 +14,7 @@ from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.ir import Json
 
 _LONGEST_S = 99_999_999
+_NUMERAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -103,9 +105,12 @@ def _number_at_path(field: str, path: str, value: Json) -> float:
 
 
 def _to_number(value: Json, *, is_whole: bool) -> float | None:
-    """Convert a number, or a string such as "1" as AWS does; return None for other values."""
-    if not is_number(value) and not isinstance(value, str):
-        return None
+    """Convert a number, or a text of one such as "1"; return None for other values.
+
+    AWS's cause for the text "NoNumber", that it "is not a valid integer", suggests that it reads numbers in texts.
+    """
+    if not (_NUMERAL.fullmatch(value) if isinstance(value, str) else is_number(value)):
+        return None  # Python would read "1_0" and " 1" as well
     try:
         number = float(value)
         if not number.is_integer():
