@@ -26,18 +26,26 @@ from unum_compiler.frontends.graph.graph_expressions import (
     timestamp,
     var,
 )
+from unum_compiler.frontends.graph.kinds import check_text, number_field, shown
+from unum_compiler.frontends.graph.map_data import DataSet, Folder, content, map_data, objects
 from unum_compiler.frontends.graph.nodes import Flow, Node, Piece, Step, input_fields, nodes_of
+from unum_compiler.frontends.graph.service_nodes import activity, ask, check_function, nested, service, token
 
 __all__ = [
     "Condition",
+    "DataSet",
     "Expression",
     "Flow",
+    "Folder",
     "Node",
     "Piece",
     "Reference",
     "Step",
+    "activity",
+    "ask",
     "call",
     "choose",
+    "content",
     "context",
     "dag",
     "fail",
@@ -47,12 +55,17 @@ __all__ = [
     "item",
     "let",
     "map",
+    "map_data",
+    "nested",
+    "objects",
     "out",
     "parallel",
     "seq",
+    "service",
     "shape",
     "succeed",
     "task",
+    "token",
     "var",
     "wait",
 ]
@@ -85,14 +98,14 @@ def task(
         heartbeat_s: time limit between heartbeats, in seconds.
 
     Raises:
-        TypeError: `function` is neither construct nor key.
+        TypeError: an argument has another kind.
+        ValueError: `function` is the resource of a service, or a number is too small.
     """
-    if not (function is None or isinstance(function, str) or hasattr(function, "node")):
-        raise TypeError(f"{name!r}: expected a function of the CDK, or the key of one, got {function!r}")
+    check_function(name, function)
     fields = {
         **input_fields(input),
-        **_number("TimeoutSeconds", timeout_s),
-        **_number("HeartbeatSeconds", heartbeat_s),
+        **number_field(name, "timeout_s", "TimeoutSeconds", timeout_s, 1),
+        **number_field(name, "heartbeat_s", "HeartbeatSeconds", heartbeat_s, 1),
     }
     return nodes.Task(name=name, fields=fields, function=name if function is None else function)
 
@@ -115,12 +128,23 @@ def map(  # noqa: A001 - what it is called in every language of workflows
         name: name of the node.
     """
     selector = {} if select is None else {"ItemSelector": payload(dict(select))}
-    fields = {"ItemsPath": _place(items).text, **selector, **_number("MaxConcurrency", at_once)}
+    fields = {
+        "ItemsPath": _place(items).text,
+        **selector,
+        **number_field(name, "at_once", "MaxConcurrency", at_once, 1),
+    }
     return nodes.Map(name=name, fields=fields, branch=nodes_of(branch))
 
 
 def parallel(*branches: Piece, name: str = "parallel") -> nodes.Parallel:
-    """Return a node that runs `branches` side by side, each with its input; outputs form an array."""
+    """Return a node that runs `branches` side by side, each with its input; outputs form an array.
+
+    Raises:
+        TypeError: a branch is no node and no sequence.
+        ValueError: there is no branch.
+    """
+    if not branches:
+        raise ValueError(f"{name!r}: expected at least one branch, got none")
     return nodes.Parallel(name=name, branches=tuple(nodes_of(branch) for branch in branches))
 
 
@@ -161,6 +185,9 @@ def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, 
         default: nodes if no condition holds; by default the sequence continues at once.
         name: name of the node.
     """
+    for way in ways:
+        if not isinstance(way, tuple) or len(way) != 2:  # noqa: PLR2004 - condition and nodes
+            raise TypeError(f"{name!r}: expected pairs of a condition and nodes, got {shown(way)}")
     checked = tuple((_condition(condition), None if then is None else nodes_of(then)) for condition, then in ways)
     return nodes.Choose(name=name, ways=checked, default=None if default is None else nodes_of(default))
 
@@ -199,7 +226,7 @@ def wait(
         return nodes.Simple(name=name, fields={"Type": "Wait", "Timestamp": timestamp(until)})
     if until is not None:
         return nodes.Simple(name=name, fields={"Type": "Wait", "TimestampPath": _place(until).text})
-    return nodes.Simple(name=name, fields={"Type": "Wait", **_number("Seconds", seconds)})
+    return nodes.Simple(name=name, fields={"Type": "Wait", **number_field(name, "seconds", "Seconds", seconds)})
 
 
 def shape(value: Any, *, name: str = "shape") -> nodes.Simple:
@@ -228,12 +255,16 @@ def fail(error: str | Reference, cause: str | Reference | None = None, *, name: 
     Raises:
         TypeError: an argument is neither text nor a place.
     """
-    fields = {**_text("Error", error), **({} if cause is None else _text("Cause", cause))}
+    fields = {**_text(name, "Error", error), **({} if cause is None else _text(name, "Cause", cause))}
     return nodes.Ending(name=name, fields={"Type": "Fail", **fields})
 
 
 def goto(name: str) -> nodes.Goto:
-    """Return a node that continues with node `name` of the same branch; backwards, this makes a loop."""
+    """Return a node that continues with node `name` of the same branch; backwards, this makes a loop.
+
+    Raises:
+        TypeError: `name` is no text.
+    """
     return nodes.Goto(name=name)
 
 
@@ -254,13 +285,6 @@ def _condition(value: Any) -> Condition:
     raise TypeError(f'expected a condition, such as out["total"] > 100, got {value!r}')
 
 
-def _number(field: str, value: float | Reference | None) -> dict[str, Any]:
-    if value is None:
-        return {}
-    return {f"{field}Path": value.text} if isinstance(value, Reference) else {field: value}
-
-
-def _text(field: str, value: str | Reference) -> dict[str, str]:
-    if not isinstance(value, str | Reference):
-        raise TypeError(f"{field.lower()}: expected text, or a place in data, got {value!r}")
+def _text(node: str, field: str, value: str | Reference) -> dict[str, str]:
+    check_text(node, field.lower(), value, may_be_place=True)
     return {f"{field}Path": value.text} if isinstance(value, Reference) else {field: value}

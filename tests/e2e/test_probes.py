@@ -142,3 +142,18 @@ def _deliver(deployment: Deployment, alias: str | None, event: str) -> None:
 
 def _runs(deployment: Deployment) -> dict[str, Any]:
     return {item["key"]: item["runs"] for item in deployment.table("Probes", "RunsTable").scan()["Items"]}
+
+
+def test_a_handler_with_powertools_pays_once_and_logs_its_context(
+    deployment: Deployment, emulator: Emulator, probe: Probe
+) -> None:
+    ended = probe("powertools", order={"id": "o-1", "cents": 7})
+    assert ended.output == {"order": "o-1", "cents": 7, "receipt": ended.output["receipt"]}
+    assert [item["data"] for item in deployment.table("Probes", "RunsTable").scan()["Items"] if "data" in item]
+    text = "\n".join(log.read_text() for log in emulator.logs.glob("Probes-Charge*.log"))
+    said = next(json.loads(line[line.index("{") :]) for line in text.splitlines() if '"charged"' in line)
+    assert (said["state"], said["function_memory_size"]) == ("Charge", "256")
+    assert said["function_name"].startswith("Probes-Charge")
+    assert '"Namespace":"Shop"' in text
+    refused = probe("powertools", order={"id": "o-2", "cents": 0})
+    assert (refused.status, refused.error) == (Status.FAILED, "ValidationError")

@@ -6,9 +6,12 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from tests.e2e.packages import with_packages
 from unum_constructs import Definition, Payload, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
+EXAMPLE = HERE.parents[2] / "docs" / "snippets" / "functions" / "powertools.py"
+POWERTOOLS = ("aws_lambda_powertools", "aws_xray_sdk", "pydantic")
 
 
 class Probes(Stack):
@@ -30,12 +33,24 @@ class Probes(Stack):
             self,
             "Workflow",
             definition=Definition.from_asl_file(HERE / "workflow.asl.json"),
-            functions={"Record": record}
+            functions={"Record": record, "Charge": self._with_powertools()}
             | {key: self._function(key) for key in others}
             | {key: self._function(key, memory_size=512) for key in ("Inflate", "HandOn", "Weigh")},
             payload=Payload.S3,
         )
         CfnOutput(self, "RunsTable", value=self.runs.table_name)
+
+    def _with_powertools(self) -> UnumFunction:
+        """The example of the documentation, with its packages beside it."""
+        function = UnumFunction(
+            self,
+            "Charge",
+            handler="powertools.charge",
+            code=lambda_.Code.from_asset(str(with_packages(EXAMPLE, *POWERTOOLS))),
+            environment={"PAYMENTS_TABLE": self.runs.table_name},
+        )
+        self.runs.grant_read_write_data(function)
+        return function
 
     def _function(self, key: str, **options: Any) -> UnumFunction:
         return UnumFunction(

@@ -171,6 +171,16 @@ def test_other_roles_and_http_endpoints_answer(monkeypatch: pytest.MonkeyPatch) 
     assert (found["sent"]["MessageId"], found["got"]["StatusCode"]) == ("MessageId", 200)
 
 
+def test_another_workflow_and_a_job_of_kubernetes_answer() -> None:
+    alias = "arn:aws:lambda:us-east-1:123456789012:function:entry:start-Child"
+    start = service("states:startExecution.sync:2", {"StateMachineArn": alias}, ResultPath="$.child")
+    cluster = {"ClusterName": "c", "CertificateAuthority": "a", "Endpoint": "https://e"}
+    manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {}}
+    job = service("eks:runJob.sync", {**cluster, "Job": manifest}, ResultPath="$.job")
+    found = run(compiled(start, job, {"Type": "Pass"}), {})
+    assert (found["child"]["Status"], found["job"]) == ("SUCCEEDED", "result")
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from unum_compiler.frontends.graph.graph_expressions import Condition, Expression, Reference, payload
+from unum_compiler.frontends.graph.kinds import check_number, check_truth, check_whole
 from unum_runtime.model.ir import Json
 
 
@@ -176,7 +177,16 @@ class Work(Step):
             backoff_rate: factor of the interval for every further retry.
             max_delay_s: longest interval, in seconds.
             jitter: use a random part of each interval.
+
+        Raises:
+            TypeError: an argument has another kind.
+            ValueError: a number is too small.
         """
+        check_whole(self.name, "attempts", attempts, 0)
+        check_whole(self.name, "interval_s", interval_s, 1)
+        check_number(self.name, "backoff_rate", backoff_rate, 1)
+        check_whole(self.name, "max_delay_s", max_delay_s, 1)
+        check_truth(self.name, "jitter", jitter)
         retrier: dict[str, Json] = {
             "ErrorEquals": self._names(errors),
             "IntervalSeconds": interval_s,
@@ -245,6 +255,7 @@ class FanOut(Work):
         It fails when too few branches are left. Outcomes of other branches are dropped. At most 256 branches are
         allowed.
         """
+        check_whole(self.name, "count", count, 0)  # the compiler knows the limits
         return replace(self, extensions={**self.extensions, "quorum": count})
 
 
@@ -257,9 +268,15 @@ class Parallel(FanOut):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Map(FanOut):
-    """A node that runs one branch per item."""
+    """A node that runs one branch per item.
+
+    Attributes:
+        branch: nodes for an item.
+        config: fields of the branch's definition besides its states.
+    """
 
     branch: Piece
+    config: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

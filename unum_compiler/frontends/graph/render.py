@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from unum_compiler.frontends.graph.graph_expressions import call, out, payload, var
 from unum_compiler.frontends.graph.nodes import Choose, Fold, Goto, Map, Parallel, Piece, Step, Task, Work
+from unum_compiler.frontends.graph.service_nodes import Ask, Call
 from unum_compiler.frontends.keys import unique_keys
 from unum_runtime.model.ir import Json
 
@@ -126,19 +127,35 @@ class _Scope:
             case Fold():
                 return self._fold(step, name, after)
             case Work():
-                return {**self._work(step), **step.fields, **self._handlers(step, after), **_onward(after)}
+                fields = {**self._work(step), **step.fields, **self._asked(step)}
+                return {**fields, **self._handlers(step, after), **_onward(after)}
             case _:
                 return {**step.fields, **({} if step.is_last else _onward(after))}
 
     def _work(self, step: Work) -> dict[str, Json]:
         match step:
             case Map():
-                return {"Type": "Map", "ItemProcessor": self._branch(step.branch)}
+                return {"Type": "Map", "ItemProcessor": {**step.config, **self._branch(step.branch)}}
             case Parallel():
                 return {"Type": "Parallel", "Branches": [self._branch(branch) for branch in step.branches]}
+            case Ask():
+                return {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken"}
+            case Call():
+                return {"Type": "Task"}
             case Task():
                 return {"Type": "Task", "Resource": self.shared.keys.get(step.function, step.function)}
         raise TypeError(f"expected a node of unum_compiler.graph, got {step!r}")
+
+    def _asked(self, step: Work) -> dict[str, Json]:
+        """Return the parameters of a function that hands on its task token."""
+        if not isinstance(step, Ask):
+            return {}
+        return {
+            "Parameters": {
+                "FunctionName": self.shared.keys.get(step.function, step.function),
+                **step.fields["Parameters"],
+            }
+        }
 
     def _branch(self, piece: Piece) -> Json:
         return _Scope(self.shared).machine(piece)

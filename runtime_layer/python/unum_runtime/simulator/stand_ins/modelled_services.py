@@ -18,6 +18,8 @@ from unum_runtime.simulator.stand_ins.samples import sample
 from unum_runtime.simulator.stand_ins.uses import INPUT, ITEM, RESULT, Use, relate, split, uses
 
 _HTTP = ("apigateway:invoke", "eks:call", "http:invoke")
+_WITHOUT_MODEL = (*_HTTP, "eks:runJob")
+_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:"
 
 
 @dataclass
@@ -60,7 +62,9 @@ class ModelledServices:
         """Return the answer of a service."""
         from unum_runtime.functions.service_function import handle  # noqa: PLC0415 - needs botocore
 
-        answered = handle(context.unum, event, self.clock, own=self._services.answering(task, use, turn))
+        answered = handle(
+            context.unum, _for_step_functions(event), self.clock, own=self._services.answering(task, use, turn)
+        )
         return sample(use, "result", turn) if isinstance(answered, CallbackPending) else answered
 
     @cached_property
@@ -95,10 +99,20 @@ class ModelledServices:
         return found
 
 
+def _for_step_functions(event: Json) -> Json:
+    """Return the parameters of a call with a state machine in place of another workflow, whose alias has no model."""
+    if not isinstance(event, dict):
+        return event
+    if isinstance(event.get("Parameters"), dict):
+        return {**event, "Parameters": _for_step_functions(event["Parameters"])}
+    aliases = {name: value for name, value in event.items() if name == "StateMachineArn" and ":start-" in str(value)}
+    return {**event, **{name: _MACHINE + str(value).rpartition(":start-")[2] for name, value in aliases.items()}}
+
+
 def _has_model(task: Task) -> bool:
     resource = str(task.resource)
     is_plain_function = task.form is not Form.SERVICE or (calls_function(task) and resource != INVOKE)
-    return not is_plain_function and resource not in _HTTP and not resource.startswith(ACTIVITY)
+    return not is_plain_function and resource not in _WITHOUT_MODEL and not resource.startswith(ACTIVITY)
 
 
 def _plain(task: Task, use: Use, turn: int) -> Json:
