@@ -82,6 +82,8 @@ class Reach:
     def choose(self, mutant: Mutant, collected: Mapping[str, object], killer: str = "") -> list[str]:
         """Return the tests that execute the change, the likeliest and quickest first, as many as the budget allows.
 
+        Tests of one file are much alike, so of the other folders the quickest of each file comes before a second one.
+
         Args:
             mutant: the mutant.
             collected: the tests that exist.
@@ -90,9 +92,9 @@ class Reach:
         found = [test for test in self.reaching(mutant) if test in collected]
         kills = self._kills[mutant.module]
         killers = {test for test, _ in kills.most_common(FIRST_KILLERS)}
-        found.sort(
-            key=lambda test: (test != killer, test not in killers, not is_at_home(test, mutant), self.seconds[test])
-        )
+        found.sort(key=lambda test: self.seconds[test])
+        rank = {test: 0 if is_at_home(test, mutant) else number for number, test in _numbered(found)}
+        found.sort(key=lambda test: (test != killer, test not in killers, not is_at_home(test, mutant), rank[test]))
         chosen: list[str] = []
         spent_s = 0.0
         for test in found:
@@ -118,6 +120,15 @@ class Reach:
     @cached_property
     def _of_modules(self) -> Mapping[str, set[str]]:
         return {module: {test for block in found for test in block.tests} for module, found in self.blocks.items()}
+
+
+def _numbered(tests: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield each test with the number of tests of its file before it."""
+    files: Counter[str] = Counter()
+    for test in tests:
+        file = test.partition("::")[0]
+        yield files[file], test
+        files[file] += 1
 
 
 def existing(tests: Sequence[str]) -> list[str]:
