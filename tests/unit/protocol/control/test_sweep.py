@@ -424,6 +424,7 @@ def test_one_that_cannot_be_asked_is_told_and_keeps_no_other_from_being_found() 
     sweeper.fails = {"e1": InvokeError("no answer"), "e2": ExecutionDoesNotExist("expired")}
     assert sweeper.found_after(SILENT_S)
     assert [(told["execution"], told.get("error")) for told in sweeper.told] == [("e0", None), ("e1", "InvokeError")]
+    assert sweeper.told[1] == {"execution": "e1", "error": "InvokeError", "reason": "no answer"}
 
 
 def test_a_sweep_is_told_from_other_requests() -> None:
@@ -441,6 +442,12 @@ def test_a_sweep_is_told_from_other_requests() -> None:
 def test_a_sweep_that_is_not_as_it_must_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationException, match="silent_ms"):
         Sweep.from_json(Sweep(silent_ms=1, nudges=False).to_json() | wrong)
+
+
+def test_a_sweep_of_an_earlier_release_begins_at_the_first_and_tries_no_letters_again() -> None:
+    event = Sweep(silent_ms=1, nudges=False).to_json()
+    del event["after"], event["letters"]
+    assert Sweep.from_json(event) == Sweep(silent_ms=1, nudges=False)
 
 
 @pytest.mark.parametrize("status", [None, "GARBAGE"])
@@ -464,3 +471,7 @@ def test_malformed_items_hide_no_stalled_execution(status: str | None) -> None:
     reported = [fields for message, fields in platform.logged if message == "malformed"]
     assert {fields.get("partition", "")[:12] for fields in reported} >= {"start:other/"}
     assert any(fields.get("execution") == "bad" for fields in reported) is (status is not None)
+    listed = {fields["sort"]: fields["place"] for fields in reported if "sort" in fields}
+    assert listed == {"start": "1800000000"}
+    said = {fields["reason"] for fields in reported if "reason" in fields}
+    assert said == (set() if status is None else {"ValueError: 'GARBAGE' is not a valid Status"})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import ASK, PAYLOAD
-from tests.unit.protocol.map_platform import mapped, result
+from tests.unit.protocol.map_platform import deployed, mapped, result
 from tests.unit.protocol.platform import Function, Platform, chain, exactly
 from tests.unit.protocol.stranded_platform import Stranded
 from unum_compiler import compile_workflow
@@ -16,8 +16,9 @@ from unum_compiler import graph as g
 from unum_compiler.definition import Definition as Source
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import NotOurEvent, RefusedDelivery, RouteGone
-from unum_runtime.model.checkpoint import Ending, Failure, Status
-from unum_runtime.model.naming import Execution
+from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
+from unum_runtime.model.envelope import Envelope, Siblings, Value
+from unum_runtime.model.naming import Execution, Name
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control import take_over
 from unum_runtime.protocol.requests import task_token
@@ -82,7 +83,9 @@ def test_executions_end_in_place_of_functions_that_may_send_nothing(case: str, t
     definition, value = CASES[case]
     platform = stranded(definition, times=times)
     assert ended(platform, value) == value
-    assert "handed over" in platform.messages()
+    handed = [fields for message, fields in platform.logged if message == "handed over"]
+    assert handed[0]["invocation"] in ("e:1a3185c5000#0", "e:1a3185c5000#1")
+    assert all(each["reason"] == "add" or each["reason"].endswith(": denied") for each in handed)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -182,6 +185,92 @@ def test_an_answer_reaches_a_task_that_the_responder_s_function_may_not_invoke()
     task_token.send_result(platform.runtime(), tokens[0], platform.steps()[0].outcome)  # type: ignore[arg-type]
     platform.deliver_all()
     assert result(platform) == 1
+    reasons = {
+        fields["invocation"]: fields["reason"] for message, fields in platform.logged if message == "handed over"
+    }
+    assert "e:1a3185c5000#2" in reasons
+    assert "denied" in reasons["e:1a3185c5000#2"]
+
+
+def planned(platform: Platform, event: Envelope, **routes: str) -> Envelope:
+    return take_over.planned_event(platform.runtime(), event, routes)
+
+
+def sent_to(state: str, definition: Definition, value: Any, **options: Any) -> tuple[Platform, Envelope]:
+    """A platform, and the first event for a state that was not delivered."""
+    platform = deployed(definition, **options)
+    platform.start("e", value)
+    while platform.sent[0].state != state:
+        platform.deliver(platform.sent.pop(0))
+    return platform, platform.sent[0]
+
+
+@pytest.mark.parametrize("state", ["A", "B", "C"])
+def test_an_event_gets_the_content_that_is_planned_for_it(state: str) -> None:
+    definition = chain("A", "B") if state == "B" else mapped("A", "B", after="C")
+    platform, event = sent_to(state, definition, [1, 2])
+    forged = event.with_input(Value(Success("forged"), 5))
+    forged = Envelope(**{**vars(forged), "sent_s": event.sent_s - 3, "routes": {"B": "forged"}})
+    expected = Envelope(**{**vars(event), "sent_s": event.sent_s - 3, "routes": {"B": "own"}})
+    assert planned(platform, forged, B="own") == expected
+
+
+def test_an_event_whose_outcome_is_committed_and_a_part_of_a_fan_out_need_no_content() -> None:
+    platform, event = sent_to("B", chain("A", "B"), 1)
+    platform.deliver(event)
+    forged = event.with_input(Value(Success("forged"), 5))
+    assert planned(platform, forged, B="own") == Envelope(**{**vars(forged), "routes": {"B": "own"}})
+    platform, event = sent_to("A", mapped("A"), [1, 2])
+    part = event.with_input(Siblings(1))
+    assert planned(platform, part, B="own") == Envelope(**{**vars(part), "routes": {"B": "own"}})
+
+
+def test_the_input_after_a_task_without_a_checkpoint_is_the_event_s_own() -> None:
+    platform, event = sent_to("B", chain("A", "B"), 1, options={"A": FunctionOptions(checkpoint=False)})
+    given = event.with_input(Value(Success("its own"), 5))
+    assert planned(platform, given, B="own") == Envelope(**{**vars(given), "routes": {"B": "own"}})
+    other = Envelope(**{**vars(given), "state": "A"})
+    assert planned(platform, other).input != given.input
+
+
+def test_an_event_for_what_nobody_sends_is_named() -> None:
+    platform, event = sent_to("B", chain("A", "B"), 1)
+    platform.clock.pass_seconds(30 * 24 * 3600)
+    with pytest.raises(RefusedDelivery, match=f"^{event.name}: delivered "):
+        planned(platform, event)
+    platform, event = sent_to("A", mapped("A"), [1, 2])
+    for branch in platform.sent:
+        platform.deliver(branch)
+    after = Envelope(**{**vars(event), "name": Name(event.name.execution, (), 1), "state": "M"})
+    assert planned(platform, after) == after
+    behind = after.name.following.following
+    with pytest.raises(NotOurEvent, match=f"^{behind}: expected an outcome that leads to it, found one .* Finish"):
+        planned(platform, Envelope(**{**vars(after), "name": behind}))
+
+
+def test_an_event_that_is_not_due_has_not_failed() -> None:
+    platform = deployed(with_wait())
+    platform.start("e", 1)
+    ((event, due_ms),) = platform.options["timer"].kept
+    said = f"{event.name}: expected an event that is due, got one of state 'B'"
+    platform.clock.ms = due_ms - 1
+    with pytest.raises(NotOurEvent, match=exactly(said)):
+        planned(platform, event)
+    platform.clock.ms = due_ms
+    assert planned(platform, event) == event
+
+
+def test_a_retry_is_taken_over_up_to_the_last_second_of_its_execution() -> None:
+    platform = stranded(chain("A", "B", "C"))
+    platform.start("e", 1)
+    (request,) = platform.requests
+    intake = platform.intake()
+    due_ms = intake.last_s(request.name.execution) * 1000 + 999
+    late = replace(request, name=request.name.following, state="B", retries=(1,), due_ms=due_ms)
+    take_over.take_over(intake, late, {})
+    assert [(each.name, due) for due, each in platform.waiting] == [(late.name, due_ms)]
+    with pytest.raises(NotOurEvent):
+        take_over.take_over(intake, replace(late, due_ms=due_ms + 1), {})
 
 
 def test_nothing_is_taken_over_after_the_deadline() -> None:

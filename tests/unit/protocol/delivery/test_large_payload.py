@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.platform import exactly
 from unum_compiler import compile_workflow
 from unum_compiler.cost.estimate import least_object_bytes
 from unum_compiler.cost.prices import list_prices
@@ -15,9 +16,11 @@ from unum_runtime.client.polling import Waiter
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.envelope import Envelope, Stored, Value
 from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.large_payload import read_stored, store_large_input
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator.local import LocalWorkflow, Queue
@@ -280,3 +283,32 @@ def test_another_delivery_to_the_same_sandbox_stores_objects_anew() -> None:
         start(sandbox.in_delivery(), "one", "x" * BIG)
     half = len(objects.names) // 2
     assert objects.names[:half] == objects.names[half:] != []
+
+
+@pytest.mark.parametrize("variables", [{}, {"v": "é"}])
+def test_a_stored_input_is_read_as_it_was_sent(variables: dict[str, Json]) -> None:
+    objects = MemoryObjects()
+    large = LargeItems(MemoryStore(), objects, "w", least_bytes=10, event_bytes=500)
+    name = Name(Execution("one", 5), (), 1)
+    given = Value(Success("x" * 500), 7, variables)
+    sent = Envelope(workflow="w", digest="d", name=name, state="A", input=given, sent_s=3, routes={})
+    event = Envelope.from_json(json.loads(store_large_input(large, sent)))
+    assert isinstance(event.input, Stored)
+    assert (event.input.variables is None) is (not variables)
+    assert len(objects._contents) == 1 + bool(variables)
+    assert {text.partition("/")[0] for text in objects._contents} == {"w"}
+    runtime = Runtime(
+        workflow=CHAIN,
+        store=large,
+        invoker=Queue(SystemClock()),  # type: ignore[arg-type]  # a clock, too
+        clock=SystemClock(),
+        call=lambda _call, value: value,
+        hosts=frozenset(),
+        routes={},
+    )
+    assert read_stored(runtime, event.input) == sent.input
+    small = sent.with_input(Value(Success("x"), 7, variables))
+    assert store_large_input(large, small) == small.to_bytes()
+    said = f"object {event.input.value}: an event refers to it, but this function knows no bucket for payloads"
+    with pytest.raises(StoreError, match=exactly(said)):
+        read_stored(replace(runtime, store=MemoryStore()), event.input)

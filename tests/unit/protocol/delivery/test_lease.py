@@ -1,6 +1,7 @@
 """Leases: who waits for whom, what expires when, and that no failure of one changes a result."""
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -249,6 +250,29 @@ def test_renewal_goes_on_after_a_failure_and_ends_when_the_lease_is_lost() -> No
         time.sleep(0.1)
     assert len(asked) == 3
     assert logged == ["throttled"]
+
+
+@pytest.mark.parametrize("maintain", [True, False])
+def test_a_lease_is_renewed_by_a_thread_that_keeps_no_process_alive(*, maintain: bool) -> None:
+    own = replace(lease(MemoryStore(SystemClock()), 60_000), key=Key("p/lease", f"of its own {maintain}"))
+    own.acquire()
+    with own.held(maintain=maintain):
+        threads = [each for each in threading.enumerate() if each.name == f"lease of {own.key}"]
+        assert [each.daemon for each in threads] == [True] * maintain
+    assert own.store.acquire(own.key, "b", expires_at_ms=2**60) == "b", "released"
+
+
+def test_a_renewed_lease_lasts_as_long_again() -> None:
+    clock = MovableClock()
+    own = replace(lease(MemoryStore(clock), 60_000), clock=clock)
+    assert own.acquire()
+    clock.pass_seconds(50)
+    assert own.renew()
+    clock.pass_seconds(59)
+    assert own.store.acquire(own.key, "b", expires_at_ms=2**60) == own.owner
+    clock.pass_seconds(1)
+    assert own.store.acquire(own.key, "b", expires_at_ms=2**60) == "b"
+    assert not own.renew()
 
 
 @pytest.mark.parametrize(("value", "expected"), [(None, True), ("1", True), ("0", False)])

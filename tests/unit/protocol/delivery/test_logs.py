@@ -204,3 +204,9 @@ def test_values_are_in_no_line() -> None:
     platform = Platform.of(chain("A", "B"), A=lambda _: {"key": secret}, B=echo)
     platform.run(value=secret)
     assert secret not in to_text([str(line) for line in platform.logged])
+
+
+def test_an_outcome_that_another_task_commits() -> None:
+    platform = Platform.of(chain("A", "B"), {"A": FunctionOptions(checkpoint=False)}, A=echo, B=echo)
+    platform.run()
+    assert platform.logged[1] == ("passed on", of_outcome(1, "A"))

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tests.unit.protocol.platform import Platform
-from unum_runtime.model.checkpoint import Phase, Success
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.model.checkpoint import Ending, Failure, Phase, Status, Success
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S
 
 BRANCH = {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "B", "End": True}}}
 SELECTED = {"item.$": "$$.Map.Item.Value", "v.$": "$v"}
@@ -68,3 +69,30 @@ def test_a_map_that_is_retried_later_gets_input_and_variables_again() -> None:
     platform.deliver_all()
     ending: Any = platform.ending()
     assert ending.outcome == Success([{"item": 1, "v": "kept"}, {"item": 2, "v": "kept"}])
+
+
+def waiting(seconds: int) -> Platform:
+    definition = chain("A", "B")
+    definition["States"]["A"] = {"Type": "Wait", "Seconds": seconds, "Next": "B"}
+    platform = Platform.of(definition, B=lambda event: event)
+    platform.start()
+    return platform
+
+
+def test_a_wait_must_end_before_the_last_moment_of_its_execution() -> None:
+    last_s = DEFAULT_RETENTION_S - DEADLINE_MARGIN_S
+    assert len(waiting(last_s).waiting) == 1
+    cause = "'B' has to wait for longer than items are kept, 7 days; raise the retention"
+    assert waiting(last_s + 1).ending() == Ending(Status.FAILED, Failure("States.Runtime", cause))
+
+
+def test_a_delayed_event_counts_as_sent_when_it_is_due() -> None:
+    platform = waiting(60)
+    ((due_ms, event),) = platform.waiting
+    assert (due_ms, event.sent_s) == (platform.clock.ms + 60_000, platform.clock.ms // 1000 + 60)
+
+
+def test_variables_travel_beside_an_input() -> None:
+    variables = {"Assign": {"v": "{% $states.result %}"}, "QueryLanguage": "JSONata"}
+    grown = Platform.of(chain("A", "B", A=variables), A=lambda _: "x" * 180_000, B=lambda event: event)
+    assert grown.run() == Ending(Status.SUCCEEDED, Success("x" * 180_000))

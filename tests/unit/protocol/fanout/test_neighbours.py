@@ -8,8 +8,9 @@ from tests.unit.protocol.platform import Platform, exactly
 from unum_compiler import graph as g
 from unum_constructs import Definition
 from unum_runtime.errors import InconsistentHistory, StoreError
-from unum_runtime.model.checkpoint import Success
+from unum_runtime.model.checkpoint import TOMBSTONE, Success
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.fanout.neighbours import read_neighbours
 
@@ -64,3 +65,21 @@ def test_a_commit_that_leads_elsewhere_is_named() -> None:
     with pytest.raises(InconsistentHistory, match=said):
         read_neighbours(platform.runtime(), replace(event, state="other"))
     assert Success([10, 20]) == read_neighbours(platform.runtime(), event).given
+
+
+def test_nothing_is_left_of_meetings_in_a_fan_out_that_failed_before_all_had_met() -> None:
+    def fails_for_three(n: int) -> int:
+        if n == 3:
+            raise ValueError
+        return n
+
+    functions = {"encode": fails_for_three, "meet": lambda both: both}
+    platform = Platform(Definition.from_graph(FLOW).compile("w", None), functions, collection=Collection.EAGER)
+    platform.start("e", [1, 2, 3])
+    platform.deliver_all()
+    assert str(platform.ending()).count("ValueError")
+    scopes = {key for key in platform.memory._sets if "meet" in key.sort}
+    assert [key for key in scopes if TOMBSTONE not in platform.memory.read([key]).get(key, {TOMBSTONE: 1})] == []
+    branches = [key for key in platform.memory._items if "[" in key.partition or "@" in key.partition]
+    assert branches
+    assert [key for key in branches if TOMBSTONE not in platform.memory.read([key])[key]] == []

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import MovableClock, Platform, chain, exactly
+from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.errors import ClientError, DefinitionNotStored, InconsistentHistory
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Key, definition_key, definition_partition
@@ -250,3 +251,67 @@ def test_the_copies_of_two_versions_are_apart() -> None:
     write_definition(two.runtime())
     assert {"B", "C"} <= {*read_back(one).states, *read_back(two).states}
     assert read_back(one).digest != read_back(two).digest
+
+
+def test_what_is_not_stored_or_forged_is_said_with_a_remedy() -> None:
+    made = platform()
+    remedy = "give the definition that was deployed then: `--file FILE`, or `definition=` of the client's methods"
+    said = (
+        "workflow 'w': expected the definition with digest 0 in its table, found none: release 0.1.0 stored no "
+        f"definitions, or its retention has passed; {remedy}"
+    )
+    with pytest.raises(DefinitionNotStored, match=exactly(said)):
+        read_definition(made.memory, "w", "0")
+    made.memory.create(definition_key("w", "0", 5, 0), {}, expires_at_s=FAR)
+    said = (
+        f"definition of workflow 'w' in {definition_partition('w', '0')}: expected a text with digest 0, found none: "
+        f"the record is incomplete or forged; {remedy}"
+    )
+    with pytest.raises(InconsistentHistory, match=exactly(said)):
+        read_definition(made.memory, "w", "0")
+
+
+def test_a_copy_is_one_line_of_base64() -> None:
+    made = platform()
+    write_definition(made.runtime())
+    (item,) = made.memory.query(definition_partition("w", made.workflow.digest)).values()
+    assert item.keys() == {BODY}
+    assert str(item[BODY]).split() == [item[BODY]]
+
+
+def test_a_definition_of_a_later_release_is_named_with_its_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = platform()
+    text = made.workflow.to_json().replace('"w"', '"v"')
+    digest = short_digest(text.encode())
+    for day in (5, 6):
+        body = b64encode(zlib.compress(text.encode() if day == 5 else b"forged")).decode()
+        made.memory.create(definition_key("w", digest, day, 0), {BODY: body}, expires_at_s=FAR)
+    monkeypatch.setattr(Workflow, "from_json", _unknown)
+    said = (
+        f"definition {digest} of workflow 'w': a later release has compiled it, with fields that this release does not "
+        "know; update unum-runtime"
+    )
+    with pytest.raises(ClientError, match=exactly(said)):
+        read_definition(made.memory, "w", digest)
+
+
+def _unknown(_text: str) -> Workflow:
+    raise KeyError("unknown")
+
+
+def test_one_copy_is_read_unless_it_is_forged() -> None:
+    made = platform()
+    for _ in range(3):
+        write_definition(made.runtime())
+        made.clock.pass_seconds(DAY_S)
+    limits: list[int | None] = []
+
+    class Watched:
+        def query(self, partition: str, *, newest: int | None = None) -> object:
+            limits.append(newest)
+            return made.memory.query(partition, newest=newest)
+
+    read_definition(Watched(), "w", made.workflow.digest)  # type: ignore[arg-type]  # one method is called
+    assert definition_records.has_definition(Watched(), "w", made.workflow.digest)  # type: ignore[arg-type]  # the same
+    assert not definition_records.has_definition(Watched(), "w", "0")  # type: ignore[arg-type]  # the same
+    assert limits == [1, 1, 1]
