@@ -10,9 +10,13 @@ from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, resu
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_runtime.client.reading.progress import progress
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable
-from unum_runtime.model.checkpoint import Began, Success
+from unum_runtime.model.checkpoint import Began, ForkOrigin, Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.history.past import past_of
+from unum_runtime.protocol.history.start_records import start_record
+from unum_runtime.protocol.history.timeline import from_start
 
 
 def done(definition: dict[str, Any], value: Any, **functions: Any) -> Platform:
@@ -239,3 +243,44 @@ def test_what_was_taken_over_from_another_version_is_shown_and_no_input(
         forked(after, "C", execution="f", name="g")
     forked(after, "C", execution="f", name="g", value=Success(7))
     assert result(after, "g") == 7
+
+
+def test_copies_are_what_the_original_committed_under_names_of_the_fork() -> None:
+    broken = [True]
+
+    def fragile(event: Any) -> Any:
+        if broken:
+            raise ValueError(broken.pop())
+        return event
+
+    platform = deployed(mapped("A", after="C"), C=fragile)
+    platform.options["own_address"] = "F:1"
+    platform.start("e", [1, 2])
+    deliver_all(platform)
+    redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    _, *steps = from_start(platform.memory, "w", "e")
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="C"))
+    _, *copies = from_start(platform.memory, "w", "f")
+    execution = copies[0].name.execution
+    assert execution.name == "f"
+    before = steps[: len(copies) - 1]
+    assert [step.phase for step in before][-1] is not None
+    for step, copy in zip(before, copies, strict=False):
+        expected = replace(
+            step,
+            name=replace(step.name, execution=execution),
+            opens=step.opens and replace(step.opens, execution=execution),
+            ending=None,
+            began=None,
+            past=past_of(step, platform.workflow),
+        )
+        assert copy == expected
+
+
+def test_a_fork_has_the_secret_and_the_first_input_of_its_original() -> None:
+    platform = done(chain("A", "B"), 5)
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="B"))
+    original, copy = (start_record(platform.memory, "w", name) for name in ("e", "f"))
+    assert (copy.outcome, copy.secret) == (original.outcome, original.secret)
+    assert copy.fork == ForkOrigin(original.name.execution, "B", 1, 2, None)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import compile_workflow
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Json
@@ -284,3 +285,22 @@ def shown_visit(visit: Visit) -> Any:
 def test_too_many_failures_are_said_as_step_functions_says_them() -> None:
     text = "The specified tolerated failure threshold was exceeded"
     assert exceeded() == Failure("States.ExceedToleratedFailureThreshold", text)
+
+
+def test_a_loop_without_a_task_ends_with_its_state_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unum_runtime.protocol.planning.advance.MAX_PURE_STEPS", 10)
+    definition = chain("A")
+    definition["States"]["A"] = {**definition["States"]["A"], "Next": "P"}
+    del definition["States"]["A"]["End"]
+    definition["States"] |= {
+        "P": {"Type": "Pass", "Next": "C"},
+        "C": {"Type": "Choice", "Choices": [{"Variable": "$", "IsNull": False, "Next": "P"}], "Default": "S"},
+        "S": {"Type": "Succeed"},
+    }
+    platform = Platform.of(definition, A=lambda event: event)
+    ending = platform.run(value=1)
+    assert ending is not None
+    assert ending.outcome in [
+        Failure("States.Runtime", f"state {name!r}: 10 states since the last Task; a loop without a Task must end")
+        for name in ("P", "C")
+    ]
