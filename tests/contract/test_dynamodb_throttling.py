@@ -1,6 +1,7 @@
 """Partial responses, throttling, refusals and races in DynamoDB, which neither moto nor the emulator produce."""
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -11,6 +12,9 @@ from unum_runtime.model.list_index import PROJECTED
 from unum_runtime.model.naming import Key
 from unum_runtime.store import dynamodb
 from unum_runtime.store.dynamodb import DynamoStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEYS = [Key("p", str(number)) for number in range(10)]
 
@@ -72,7 +76,7 @@ class RefusingClient:
     """Client whose every call fails with `code`."""
 
     def __init__(self, code: str, message: str = "why") -> None:
-        self.error = {"Error": {"Code": code, "Message": message}}
+        self.error: Any = {"Error": {"Code": code, "Message": message}}
 
     def __getattr__(self, operation: str) -> Any:
         def refuse(**_parameters: Any) -> None:
@@ -86,12 +90,13 @@ class RefusingClient:
 )
 def test_a_lost_permission_is_told_from_what_passes(code: str, kind: type[StoreError]) -> None:
     store = DynamoStore(RefusingClient(code), "t")
-    for operation, call in {
-        "query": lambda: store.query("p"),
-        "get_item": lambda: store.read(KEYS[:1]),
-        "batch_get_item": lambda: store.read(KEYS),
-        f"put_item t {KEYS[0]}": lambda: store.create(KEYS[0], {}, expires_at_s=1),
-    }.items():
+    calls: dict[str, Callable[[], Any]] = {
+        "query": partial(store.query, "p"),
+        "get_item": partial(store.read, KEYS[:1]),
+        "batch_get_item": partial(store.read, KEYS),
+        f"put_item t {KEYS[0]}": partial(store.create, KEYS[0], {}, expires_at_s=1),
+    }
+    for operation, call in calls.items():
         with pytest.raises(StoreError) as found:
             call()
         assert type(found.value) is kind
@@ -139,7 +144,7 @@ class RacingClient:
 
 def test_an_expired_item_is_replaced_unless_another_call_just_did() -> None:
     alone = RacingClient(races=0)
-    store = DynamoStore(alone, "t", MovableClock())
+    store = DynamoStore(alone, "t", MovableClock())  # type: ignore[arg-type]  # the methods that it calls
     assert store.extend(KEYS[0], {"e0": "ours"}, unless="e0", expires_at_s=5) == (True, {"e0": "ours"})
     (put,) = alone.puts
     assert put == {
@@ -150,5 +155,5 @@ def test_an_expired_item_is_replaced_unless_another_call_just_did() -> None:
         "ExpressionAttributeValues": {":now": {"N": "1800000000"}},
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    second = DynamoStore(RacingClient(races=1), "t")
+    second = DynamoStore(RacingClient(races=1), "t")  # type: ignore[arg-type]  # the same
     assert second.extend(KEYS[0], {"e0": "ours"}, unless="e0", expires_at_s=5) == (False, {"e1": "theirs"})

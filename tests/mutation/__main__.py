@@ -66,6 +66,7 @@ def _try(chosen: Sequence[Mutant], reach: Reach, options: argparse.Namespace) ->
             reach.learn(mutant, known)
             verdicts.append(known)
     print(f"{len(verdicts)} of {len(chosen)} are known", flush=True)
+    left.sort(key=lambda mutant: results.is_tried(mutant) + bool(results.killer(mutant)))  # the killed ones last
     screen = os.fdopen(os.dup(1), "w")
 
     def note(mutant: Mutant, verdict: Verdict) -> None:

@@ -45,6 +45,10 @@ class Results:
         key, verdict = self._lines[mutant.name]
         return verdict if key == _key(mutant, verdict, tests) else None
 
+    def is_tried(self, mutant: Mutant) -> bool:
+        """Return True if the mutant was tried, with whichever code and tests."""
+        return mutant.name in self._lines
+
     def killer(self, mutant: Mutant) -> str:
         """Return the test that killed the mutant in the last trial; empty without one."""
         return self._lines[mutant.name][1].by if mutant.name in self._lines else ""

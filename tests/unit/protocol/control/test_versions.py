@@ -14,7 +14,7 @@ BEGAN = Began("F:2", {"A": "A:2"})
 
 
 def platform(*states: str) -> Platform:
-    return Platform.of(chain(*states), **dict.fromkeys(states, lambda event: event))
+    return Platform.of(chain(*states), None, **dict.fromkeys(states, lambda event: event))
 
 
 def test_an_execution_runs_on_the_version_of_its_last_step_and_the_functions_of_its_first() -> None:
