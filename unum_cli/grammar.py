@@ -262,6 +262,7 @@ def _add_control(commands: _Commands) -> None:
     _add_execution(parser)
     _add_redrive(commands)
     _add_execution(_add(commands, "nudge", "control", "send the events that an execution waits for again"))
+    _add_execution(_add(commands, "delete", "control", "delete an execution that has ended, and say what remains"))
     _add_execution(_add(commands, "why", "control", "show what an execution waits for"))
     parser = _add(commands, "fork", "control", "start an execution from a state of another one")
     parser.add_argument(

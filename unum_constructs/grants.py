@@ -119,6 +119,14 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         return self._grant_door(grantee, Door.FORK)
 
+    def grant_delete(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow deleting executions that have ended (`delete_execution`).
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        return self._grant_door(grantee, Door.DELETE)
+
     def grant_nudge(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow nudging executions (`nudge`), asking what they wait for (`why`), and which definition is deployed.
 

@@ -167,7 +167,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         table: table with the state of executions.
         layer: layer with runtime and definition, for the newest Python among the functions.
         start_alias: alias that starts executions.
-        control: function that stops, redrives, nudges and forks executions, with an alias for each of these, `doors`.
+        control: function that stops, redrives, nudges, forks and deletes executions, with an alias for each, `doors`.
         control_alias: alias of the failure handler, for clients of release 0.1.0; it goes with the next release.
         failure_handler: function that takes over events that Lambda could not deliver.
         failure_queue: dead-letter queue of the failure handler and of `timer`; keeps messages for 14 days.

@@ -12,6 +12,7 @@ from unum_runtime.aws.object_bucket import S3Objects
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Store
+from unum_runtime.store.erasable import ErasableObjects
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects, MemoryStore
 from unum_runtime.store.objects import Objects
@@ -22,7 +23,7 @@ KEY = Key("wf/execution:1", "000000001")
 
 
 @pytest.fixture(params=["memory", "moto", pytest.param("emulator", marks=[pytest.mark.e2e, pytest.mark.enable_socket])])
-def objects(request: pytest.FixtureRequest) -> Iterator[Objects]:
+def objects(request: pytest.FixtureRequest) -> Iterator[ErasableObjects]:
     match request.param:
         case "memory":
             yield MemoryObjects()
@@ -69,6 +70,31 @@ def test_many_objects_are_read_together(objects: Objects) -> None:
     assert objects.get(contents) == contents
 
 
+def test_a_folder_is_erased_with_all_versions_and_no_other(objects: ErasableObjects) -> None:
+    if isinstance(objects, S3Objects):
+        versioning = {"Status": "Enabled"}
+        objects.client().put_bucket_versioning(Bucket=objects.bucket, VersioningConfiguration=versioning)
+    for name in ("wf/e:1/a", "wf/e:1/b", "wf/e:1/b", "wf/e:12/a", "wf/e/a", "other/e:1/a"):
+        objects.put(name, name.encode())
+    if isinstance(objects, S3Objects):  # a lifecycle rule has put a marker on an object
+        objects.client().delete_object(Bucket=objects.bucket, Key="wf/e:1/a")
+    objects.erase_folder("wf/e:1")
+    left = ["wf/e:12/a", "wf/e/a", "other/e:1/a"]
+    assert [*objects.get(["wf/e:1/a", "wf/e:1/b", *left])] == left
+    if isinstance(objects, S3Objects):
+        found = objects.client().list_object_versions(Bucket=objects.bucket)
+        assert {each["Key"] for each in found["Versions"]} == {*left}
+        assert "DeleteMarkers" not in found
+    objects.erase_folder("wf/e:1")
+
+
+def test_more_objects_than_one_request_deletes(objects: ErasableObjects) -> None:
+    for number in range(1_100):
+        objects.put(f"wf/e:1/{number}", b"")
+    objects.erase_folder("wf/e:1")
+    assert objects.get(["wf/e:1/0", "wf/e:1/1099"]) == {}
+
+
 def test_an_item_may_have_a_text_of_any_size(store: Store, clock: MovableClock) -> None:
     large = LargeItems(store, MemoryObjects(), "wf")
     item = {"state": "A", "value": "x" * BIG, "variables": "y" * 20_000, "at": clock.ms}
@@ -112,3 +138,5 @@ def test_a_refusal_by_the_bucket_is_an_error_not_an_absent_object() -> None:
             objects.put("wf/a", b"")
         with pytest.raises(StoreError, match=r"GetObject s3://gone/wf/a: .*NoSuchBucket"):
             objects.get(["wf/a"])
+        with pytest.raises(StoreError, match=r"DeleteObjects s3://gone/wf/: .*NoSuchBucket"):
+            objects.erase_folder("wf")

@@ -1,4 +1,4 @@
-"""``unum stop``, ``redrive``, ``nudge``, ``fork`` and ``why``: operate executions of a deployed workflow."""
+"""Commands that operate executions: ``unum stop``, ``redrive``, ``nudge``, ``fork``, ``delete`` and ``why``."""
 
 import argparse
 import re
@@ -11,7 +11,7 @@ from unum_cli.commands.dead_letters import last_errors
 from unum_cli.commands.executions import connected, located, session_of
 from unum_cli.commands.printing import print_json
 from unum_runtime.client.client import Client
-from unum_runtime.client.control import Missing, Redriven, Waits
+from unum_runtime.client.control import Deletion, Missing, Redriven, Waits
 from unum_runtime.client.redrive_many import RedriveResult
 from unum_runtime.client.terminal.amounts import time_text
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
@@ -44,22 +44,27 @@ def run(options: argparse.Namespace) -> None:
         _check_redrive(options)
     try:
         value = _input(options)
-        client = connected(options)
-        match options.command:
-            case "stop":
-                _print_time(client.stop(options.execution, options.error, options.cause), "stopped", options)
-            case "redrive":
-                _redrive(client, options)
-            case "fork":
-                _fork(client, value, options)
-            case "nudge":
-                _print_waits(client.nudge(options.execution), {}, options)
-            case "why":
-                _print_waits(client.why(options.execution), _errors(options), options)
+        _carry_out(connected(options), value, options)
     except (InvalidName, InvalidExecutionInput) as error:
         raise UsageError(f"--{error}") from error
     except UnumError as error:
         raise CommandFailed(str(error)) from error
+
+
+def _carry_out(client: Client, value: Mapping[str, object], options: argparse.Namespace) -> None:
+    match options.command:
+        case "stop":
+            _print_time(client.stop(options.execution, options.error, options.cause), "stopped", options)
+        case "redrive":
+            _redrive(client, options)
+        case "fork":
+            _fork(client, value, options)
+        case "delete":
+            _print_deletion(client.delete_execution(options.execution), options)
+        case "nudge":
+            _print_waits(client.nudge(options.execution), {}, options)
+        case "why":
+            _print_waits(client.why(options.execution), _errors(options), options)
 
 
 def _input(options: argparse.Namespace) -> Mapping[str, object]:
@@ -82,6 +87,21 @@ def _print_time(at: datetime, done: str, options: argparse.Namespace, name: str 
         print_json({"name": name, "at": at.isoformat()})
     else:
         print(f"{name} {done} at {time_text(at)}")
+
+
+def _print_deletion(deletion: Deletion, options: argparse.Namespace) -> None:
+    if options.json:
+        remains = [{"what": each.what, "until": each.until and each.until.isoformat()} for each in deletion.remains]
+        again_at = deletion.again_at and deletion.again_at.isoformat()
+        at = {"name": options.execution, "at": deletion.deleted_at.isoformat(), "again_at": again_at}
+        print_json({**at, "remains": remains, "is_done": deletion.is_done})
+        return
+    print(f"{options.execution} deleted at {time_text(deletion.deleted_at)}; what remains:")
+    for each in deletion.remains:
+        until = "until an unknown time" if each.until is None else f"until {time_text(each.until)}"
+        print(f"  {each.what}, {until}")
+    if not deletion.is_done:
+        print("the time did not suffice for all items; it continues by itself")
 
 
 def _errors(options: argparse.Namespace) -> Mapping[str, str]:

@@ -167,8 +167,11 @@ class Assembly:
         definitions = self._definition_statements(Operation.CREATE, Operation.READ, Operation.LIST)
         every = [*statements, *definitions, *self._object_statements()]
         control.handler = handler
-        for each in (handler, control):
-            each.allow(dict.fromkeys(self.wired.known.values()), every)
+        deletion = permissions.deletion_statements(self.state.table, self.state.payload_bucket, self.workflow.name)
+        hosts = dict.fromkeys(self.wired.known.values())
+        handler.allow(hosts, every)
+        control.allow(hosts, [*every, *deletion])
+        control.tell_kept(self.state.table)
         handler.allow_own()
         own = [role_id_of(each.function) for each in (handler, control)]
         senders = {"workflow": self.workflow.name, "trusted": [*own, *(self.timer.role_ids if self.timer else ())]}

@@ -1,4 +1,4 @@
-"""Control function of a workflow: stops, redrives, forks and nudges executions, and looks for stalled ones.
+"""Control function of a workflow: stops, redrives, forks, nudges and deletes executions, and looks for stalled ones.
 
 It is a function apart from the failure handler, because functions of Tasks may invoke that one, and nobody but the
 callers of its aliases may invoke this one.
@@ -7,13 +7,19 @@ callers of its aliases may invoke this one.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 
+from unum_constructs.cdk.queues import KEPT_DAYS
 from unum_constructs.resources import permissions
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control.doors import Door
+
+RESTORABLE_DAYS = 35
+"""Source: Amazon DynamoDB Developer Guide, "Point-in-time backups for DynamoDB"."""
 
 DIRECTORY = Door.NUDGE
 """The door whose alias tells the start alias, in its description."""
@@ -23,14 +29,14 @@ class ControlFunction(PlanningFunction):
     """Function that carries out what operators ask of executions.
 
     Attributes:
-        doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, and ``sweep`` if
-            the workflow has a sweep.
+        doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``, and
+            ``sweep`` if the workflow has a sweep.
         handler: failure handler, at which sweeps try records of failures again; set before `allow`.
     """
 
     HANDLER = "unum_runtime.control.handle"
     ID = "Function"
-    DESCRIPTION = "Stops, redrives, forks and nudges executions of a workflow"
+    DESCRIPTION = "Stops, redrives, forks, nudges and deletes executions of a workflow"
 
     doors: Mapping[Door, lambda_.Alias]
     handler: permissions.HasFunction
@@ -38,6 +44,11 @@ class ControlFunction(PlanningFunction):
     def trust(self, senders: Mapping[str, Any]) -> None:
         """Let a sweep deliver dead letters of trusted `senders` as they are."""
         self.function.add_environment("UNUM_SENDERS", self.function.stack.to_json_string(senders))
+
+    def tell_kept(self, table: dynamodb.ITable) -> None:
+        """Tell the function how many days logs, backups of `table` and queues keep data of deleted executions."""
+        kept = {"queues": KEPT_DAYS, "logs": _days_of_logs(self.function), **_days_of_backups(table)}
+        self.function.add_environment("UNUM_KEPT", self.function.stack.to_json_string(kept))
 
     def open(self, start_alias: lambda_.Alias, *, sweeps: bool) -> None:
         """Make the doors."""
@@ -60,6 +71,21 @@ class ControlFunction(PlanningFunction):
         # failure handler, and so do requests for executions of release 0.1.0.
         yield permissions.invoke_any_statement([self, self.handler])
         yield permissions.read_aliases_statement(self)
+
+
+def _days_of_logs(function: lambda_.Function) -> float | None:
+    """Return the retention of a function's logs, in days; None for no end."""
+    group = function.log_group.node.default_child
+    return group.retention_in_days if isinstance(group, logs.CfnLogGroup) else None
+
+
+def _days_of_backups(table: dynamodb.ITable) -> Mapping[str, int | None]:
+    """Return how long `table` can be restored, in days: None if it is not known, nothing if it cannot."""
+    resource = table.node.default_child
+    if not isinstance(resource, dynamodb.CfnTable):
+        return {"backups": None}
+    recovery = resource.stack.resolve(resource.point_in_time_recovery_specification) or {}
+    return {"backups": RESTORABLE_DAYS} if recovery.get("pointInTimeRecoveryEnabled") else {}
 
 
 def door_arns(function_arn: str, workflow_name: str) -> Mapping[Door, str]:

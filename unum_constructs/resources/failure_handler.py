@@ -27,7 +27,7 @@ from unum_constructs.resources.control_function import ControlFunction, door_arn
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_runtime.model.naming import control_alias, start_intake_alias
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.doors import FORMER
 
 OTHERS = "UNUM_OTHERS"
 """Environment variable with the handlers of other workflows."""
@@ -89,9 +89,9 @@ class FailureHandler(PlanningFunction):
 
     def allow_own(self) -> None:
         """Let the handler forward to its other versions, and to the doors of the control function."""
-        # An operator asks through doors of the control function. The schedule of the sweep alone asks for sweeps.
+        # Clients of release 0.1.0 ask through the handler, and it nudges; nothing else leads from it to control.
         arns = door_arns(self._control.function.function_arn, self.workflow_name)
-        doors = [arn for door, arn in arns.items() if door is not Door.SWEEP]
+        doors = [arns[door] for door in FORMER]
         own = [
             *permissions.invoke_statements([self]),
             permissions.read_aliases_statement(self),

@@ -43,12 +43,15 @@ def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
         return _new_bucket(workflow, table, days, name)
     if isinstance(bucket, s3.Bucket):
         # Only below the workflow's name: other objects of the user's bucket stay.
-        bucket.add_lifecycle_rule(prefix=f"{compiled.name}/", expiration=days)
+        # With versions, expiry leaves an object as a noncurrent version, and then a marker without versions.
+        folder, day = f"{compiled.name}/", Duration.days(1)
+        bucket.add_lifecycle_rule(prefix=folder, expiration=days, noncurrent_version_expiration=day)
+        bucket.add_lifecycle_rule(prefix=folder, expired_object_delete_marker=True)
     else:
         Annotations.of(workflow).add_warning_v2(
             "unum:payloadBucketLifecycle",
             f"payload_bucket: {bucket.node.path} is imported, so this app cannot make its objects expire; let those "
-            f"below {compiled.name}/ expire after {days.to_days()} days, or later",
+            f"below {compiled.name}/ expire after {days.to_days()} days, or later, and noncurrent versions after a day",
         )
     return bucket
 

@@ -177,6 +177,18 @@ def object_statements(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.Po
         yield key_statement(bucket.encryption_key, WRITING_OBJECTS, through="s3")
 
 
+def deletion_statements(
+    table: dynamodb.ITable, bucket: s3.IBucket | None, workflow_name: str
+) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to delete one workflow's items and all versions of its objects."""
+    own = partition_condition(partition_prefixes(workflow_name))
+    yield iam.PolicyStatement(actions=["dynamodb:BatchWriteItem"], resources=[table.table_arn], conditions=own)
+    if bucket is not None:
+        objects, folder = objects_of(bucket, workflow_name), {"StringLike": {"s3:prefix": f"{workflow_name}/*"}}
+        yield iam.PolicyStatement(actions=["s3:DeleteObject", "s3:DeleteObjectVersion"], resources=[objects])
+        yield iam.PolicyStatement(actions=["s3:ListBucketVersions"], resources=[bucket.bucket_arn], conditions=folder)
+
+
 def objects_of(bucket: s3.IBucket, workflow_name: str) -> str:
     """Return the ARN of one workflow's objects with large values."""
     return bucket.arn_for_objects(f"{workflow_name}/*")

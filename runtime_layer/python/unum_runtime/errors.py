@@ -157,6 +157,10 @@ class ExecutionNotRedrivable(ClientError):
     """Execution without a failure, or certain to fail again."""
 
 
+class ExecutionNotDeletable(ClientError):
+    """Execution that runs: only what has ended can be deleted."""
+
+
 class NodeNotForkable(ClientError):
     """Cannot fork here: the execution never reached this state, or the state is inside a Map or Parallel."""
 

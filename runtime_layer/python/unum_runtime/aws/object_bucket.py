@@ -1,6 +1,6 @@
 """S3 objects for values above the size limit of table items; connected on first use."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -41,6 +41,24 @@ class S3Objects:
         with ThreadPoolExecutor(PARALLEL_READS) as pool:
             contents = list(pool.map(read, wanted))
         return {name: content for name, content in zip(wanted, contents, strict=True) if content is not None}
+
+    def erase_folder(self, folder: str) -> None:
+        """Delete all versions of the objects in a folder; see `ErasableObjects.erase_folder`."""
+        try:
+            pages = self.client().get_paginator("list_object_versions")
+            for page in pages.paginate(Bucket=self.bucket, Prefix=f"{folder}/"):
+                self._delete([*page.get("Versions", ()), *page.get("DeleteMarkers", ())])
+        except call_errors() as error:
+            raise StoreError(f"DeleteObjects s3://{self.bucket}/{folder}/: {error}") from error
+
+    def _delete(self, versions: list[Mapping[str, Any]]) -> None:
+        if not versions:
+            return
+        named = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in versions]
+        # A page has at most 1,000 versions, as many as one request deletes.
+        refused = self.client().delete_objects(Bucket=self.bucket, Delete={"Objects": named, "Quiet": True})
+        for each in refused.get("Errors", ()):
+            raise StoreError(f"DeleteObjects s3://{self.bucket}/{each['Key']}: {each['Code']}: {each['Message']}")
 
     def _content(self, client: Any, name: str) -> bytes | None:
         try:

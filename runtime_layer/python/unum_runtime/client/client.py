@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
-from unum_runtime.client.control import Control, Redriven, Waits
+from unum_runtime.client.control import Control, Deletion, Redriven, Waits
 from unum_runtime.client.descriptions import Description, Started, Step, to_datetime
 from unum_runtime.client.polling import Pauses, Waiter
 from unum_runtime.client.reading import stored_steps
@@ -51,10 +51,9 @@ class Client:
         retention_s: retention of start records, in seconds; equal to the workflow's.
         clock: source of start times.
         waiter: clock and sleep function of polls.
-        maintain_leases: True if a thread renews the start lease while `run` waits; default: True, unless the
-            environment has ``UNUM_MAINTAIN_LEASES=0``.
+        maintain_leases: True if a thread renews the start lease while `run` waits; ``UNUM_MAINTAIN_LEASES=0`` forbids.
         tasks: answers for waiting Tasks; None for a read-only client.
-        control: stop, redrive, nudge and fork; None without these.
+        control: requests of operators; None without these.
         index: store's index for lists of executions; None without one.
     """
 
@@ -404,6 +403,10 @@ class Client:
         """Resume all executions of a status; see `redrive_many.redrive_all`, also for `since` and `on`."""
         return redrive_all(self.list, self._control.redrive, status, **more)
 
+    def delete_execution(self, name: str) -> Deletion:
+        """Delete an execution that has ended; see `Control.delete_execution`."""
+        return self._control.delete_execution(name)
+
     def nudge(self, name: str) -> Waits:
         """Resend pending events; see `Control.nudge`."""
         return self._control.nudge(name)
@@ -459,8 +462,7 @@ class Client:
 
     def _steps(self, execution: Execution) -> Iterator[Checkpoint]:
         """Return all steps without stop records, which have no state."""
-        listed = stored_steps.steps(self.store, self.workflow, execution)
-        return (checkpoint for checkpoint in listed if not checkpoint.is_stop)
+        return (step for step in stored_steps.steps(self.store, self.workflow, execution) if not step.is_stop)
 
     def past(self, name: str, definition: Workflow | None = None) -> Past:
         """Return an execution's commits, and the definitions that it has run on; errors are those of `progress`."""

@@ -1,4 +1,4 @@
-"""Requests of operators for executions: stop, redrive, nudge, fork, and questions about their waits.
+"""Requests of operators for executions: stop, redrive, nudge, fork, delete, and questions about their waits.
 
 No access to the workflow's table is needed. The control function has an alias for each kind of requests, which the
 caller must be allowed to invoke; see `unum_runtime.protocol.control.doors`.
@@ -17,6 +17,7 @@ from unum_runtime.errors import (
     DefinitionNotStored,
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
+    ExecutionNotDeletable,
     ExecutionNotRedrivable,
     NodeNotForkable,
 )
@@ -36,6 +37,7 @@ _ERRORS = (
     DefinitionNotStored,
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
+    ExecutionNotDeletable,
     ExecutionNotRedrivable,
     NodeNotForkable,
     ValidationException,
@@ -103,6 +105,37 @@ class Redriven(datetime):
         made.on = On(answer["on"]) if "on" in answer else None
         made.reason, made.is_done = answer.get("reason", ""), answer.get("is_done", True)
         return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """What a deletion leaves.
+
+    Attributes:
+        what: description.
+        until: time at which it is gone; None if that is not known.
+    """
+
+    what: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """Deletion of an execution.
+
+    Attributes:
+        deleted_at: time of the first request for it.
+        again_at: time from which on a second request finds what deliveries have stored that ran at the first one; None
+            if nothing is left to find.
+        remains: what is left, and until when.
+        is_done: False if the time did not suffice for all items; the control function continues by itself.
+    """
+
+    deleted_at: datetime
+    again_at: datetime | None
+    remains: tuple[Remains, ...]
+    is_done: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,6 +279,28 @@ class Control:
         answer = self._request(Operation.FORK, name, **content)
         return Started(name=answer["execution"], started_at=to_datetime(answer["started_ms"]), is_new=True)
 
+    def delete_execution(self, name: str) -> Deletion:
+        """Delete the items and objects of an execution that has ended, with all versions of the objects.
+
+        Its name stays taken until its retention has passed, so that a late event does not start it again. Call again at
+        `Deletion.again_at`, to find what deliveries have stored that ran when you called first.
+
+        Args:
+            name: execution name.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            ExecutionNotDeletable: it runs; stop it first.
+            InvokeError: unknown whether all was deleted; call again.
+        """
+        answer = self._request(Operation.DELETE, name)
+        return Deletion(
+            deleted_at=to_datetime(answer["deleted_ms"]),
+            again_at=_time(answer["again_ms"]),
+            remains=tuple(Remains(what=each["what"], until=_time(each["until_ms"])) for each in answer["remains"]),
+            is_done=answer.get("is_done", True),
+        )
+
     def deployed_digest(self) -> str:
         """Return the digest of the deployed definition, which the workflow stores before it answers.
 
@@ -293,6 +348,10 @@ def checked_on(on: On | str | None) -> On | None:
     if on is not None and on not in list(On):
         raise ClientError(f"on: expected one of {[*map(str, On)]}, or None, got {on!r}")
     return None if on is None else On(on)
+
+
+def _time(ms: int | None) -> datetime | None:
+    return None if ms is None else to_datetime(ms)
 
 
 def _parse_waits(answer: Json) -> Waits:

@@ -7,7 +7,7 @@ from unum_runtime.functions.function_versions import lambda_client
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import door_alias
-from unum_runtime.protocol.control.doors import Door, door_for
+from unum_runtime.protocol.control.doors import FORMER, Door, door_for
 from unum_runtime.protocol.control.operator_requests import is_request
 
 CONTROL = "UNUM_CONTROL"
@@ -21,6 +21,7 @@ def ask_control(workflow: str, event: Json) -> Json:
         InvokeError: the control function did not answer.
     """
     # Whatever is no known request is refused at any door, with the reason.
-    door = (door_for(event["control"]) if is_request(event) else None) or Door.NUDGE
+    asked = door_for(event["control"]) if is_request(event) else None
+    door = asked if asked in FORMER else Door.NUDGE
     address = f"{os.environ[CONTROL]}:{door_alias(door, workflow)}"
     return LambdaCaller(lambda_client()).call(address, to_text(event).encode())

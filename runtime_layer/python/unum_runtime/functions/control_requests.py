@@ -1,10 +1,11 @@
-"""Requests to the control function: stop, nudge, redrive, fork, sweep, why, deployed definition.
+"""Requests to the control function: stop, nudge, redrive, fork, delete, sweep, why, deployed definition.
 
 Nudges use the function versions that the execution began with; redrives and forks use those deployed now. An execution
 of another IR is planned by the definition that the store keeps. Release 0.1.0 kept none: its executions have a failure
 handler of their own, to which requests are forwarded.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -17,7 +18,7 @@ from unum_runtime.aws.senders import parse_senders
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionNotRedrivable, InvokeError
 from unum_runtime.functions import function_versions, refused_places
-from unum_runtime.functions.dead_letters import Postman
+from unum_runtime.functions.dead_letters import DAY_MS, Postman
 from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.execution_versions import ask_version, deployed_runtime, newest_versions, runtime_on
 from unum_runtime.functions.function_versions import function_of
@@ -35,6 +36,13 @@ from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.requests.start_alias import refusal
 from unum_runtime.protocol.runtime import Runtime
+
+_KEPT = {
+    "queues": "its failed or delayed events in queues, with their inputs",
+    "logs": "log lines of the workflow's own functions; those of others as long as their log groups keep them",
+    "backups": "its items in backups of the table",
+}
+"""What remains elsewhere, by the names in the environment variable `UNUM_KEPT`."""
 
 
 def answer(event: Json, context: Any) -> Json:
@@ -96,6 +104,10 @@ def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> J
     here = deployed_runtime(context)
     if request.control is Control.STOP:  # a stop writes to the store alone, so any version can do it
         return operator_requests.answer(here, request, None)
+    if request.control is Control.DELETE:
+        found = operator_requests.answer(here, request, None)
+        _leave_rest(here, found, event, context)
+        return {**found, "remains": [*found["remains"], *_kept_elsewhere(here)]}
     if request.fork is not None:
         return _fork(here, request, request.fork, event, context)
     if request.control is Control.REDRIVE:
@@ -179,12 +191,26 @@ def _perform(
     if request.control is not Control.WHY:  # the others continue or begin an execution on this version
         keep_definition(rt)
     found = operator_requests.answer(replace(rt, concurrently=_at_once), request, began, old)
-    if found.get(operator_requests.IS_DONE) is False and request.control is not Control.WHY:
-        rt.log("left to another delivery", control=request.control, execution=request.execution)
+    if request.control is not Control.WHY:
+        _leave_rest(rt, found, event, context)
+    return found
+
+
+def _leave_rest(rt: Runtime, found: Json, event: Mapping[str, Json], context: Any) -> None:
+    """Send the rest of a request to another delivery, if the answer `found` says that a part is left."""
+    if found.get(operator_requests.IS_DONE) is False:
+        rt.log("left to another delivery", control=event["control"], execution=event["execution"])
         # At this version, which reports failures, and where only this function's role may send requests.
         own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
         rt.invoker.invoke([(own, to_text(event).encode())])
-    return found
+
+
+def _kept_elsewhere(here: Runtime) -> list[Json]:
+    """Return where AWS keeps data of executions that no deletion reaches, as the deployment knows it."""
+    kept: Mapping[str, int | None] = json.loads(os.environ.get("UNUM_KEPT", "{}"))
+    now_ms = here.clock.now_ms()
+    ends = {place: None if days is None else now_ms + days * DAY_MS for place, days in kept.items()}
+    return [{"what": _KEPT[place], "until_ms": end_ms} for place, end_ms in ends.items() if place in _KEPT]
 
 
 def _at_once(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:

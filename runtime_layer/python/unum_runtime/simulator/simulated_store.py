@@ -34,6 +34,10 @@ class SimulatedStore(MemoryStore):
         # S3's lifecycle rules delete expired objects; the store reports them as absent, like expired items.
         return {name: self._objects[name][0] for name in names if self.object_expiry(name)}
 
+    def erase_folder(self, folder: str) -> None:
+        """See `ErasableObjects.erase_folder`."""
+        self._objects = {name: each for name, each in self._objects.items() if not name.startswith(f"{folder}/")}
+
     def object_expiry(self, name: str) -> int:
         """Return the object's expiry in seconds since 1970, or 0 for an absent object."""
         expires_at_s = self._objects.get(name, (b"", 0))[1]

@@ -1,7 +1,7 @@
 """Store on one DynamoDB table with partition key ``pk``, sort key ``sk`` and expiry attribute ``ttl``."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
@@ -168,6 +168,16 @@ class DynamoStore:
         """See `Store.release`."""
         # The lease expires now instead of DeleteItem: expiry deletes free of charge, and PutItem permission suffices.
         self._put_lease(key, owner, self.clock.now_ms(), condition="#owner = :owner AND #until > :now")
+
+    def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
+        """See `ErasableStore.replace`."""
+        self._write("put_item", key, Item=_to_attributes(item | {EXPIRY: expires_at_s}) | _key(key))
+
+    def erase(self, partition: str, *, keep: Collection[str] = ()) -> int:
+        """See `ErasableStore.erase`."""
+        from unum_runtime.store.erasure import erase  # noqa: PLC0415 - deletions of executions alone
+
+        return erase(self._call, self.table, partition, keep)
 
     def _put_lease(self, key: Key, owner: str, expires_at_ms: int, *, condition: str) -> Item | None:
         """Write the lease if `condition` holds and return None; else return the present lease, empty if absent."""

@@ -1,7 +1,7 @@
 """Store and objects in memory for tests and `unum run`; the reference implementation of both contracts."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from unum_runtime.clock import Clock, SystemClock
@@ -119,6 +119,24 @@ class MemoryStore:
             if self._owner(key) == owner:
                 del self._leases[key]
 
+    def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
+        """See `ErasableStore.replace`."""
+        _check_size("replace", key, item)
+        with self._lock:
+            self._sets.pop(key, None)
+            self._items[key] = (dict(item), expires_at_s)
+
+    def erase(self, partition: str, *, keep: Collection[str] = ()) -> int:
+        """See `ErasableStore.erase`."""
+        with self._lock:
+            kept = (self._items, self._sets, self._leases)
+            gone = {key for each in kept for key in each if key.partition == partition and key.sort not in keep}
+            for key in gone:
+                self._items.pop(key, None)
+                self._sets.pop(key, None)
+                self._leases.pop(key, None)
+        return len(gone)
+
     def _owner(self, key: Key) -> str | None:
         owner, expires_at_ms = self._leases.get(key, (None, 0))
         return owner if self.clock.now_ms() < expires_at_ms else None
@@ -161,3 +179,9 @@ class MemoryObjects:
         """See `Objects.get`."""
         with self._lock:
             return {name: self._contents[name] for name in names if name in self._contents}
+
+    def erase_folder(self, folder: str) -> None:
+        """See `ErasableObjects.erase_folder`."""
+        with self._lock:
+            for name in [each for each in self._contents if each.startswith(f"{folder}/")]:
+                del self._contents[name]

@@ -8,7 +8,8 @@ class Objects(Protocol):
     """Shared content of any size; threads may share it.
 
     A name contains the hash of its content (`unum_runtime.store.large_items`), so a name never has two contents and
-    concurrent writes cannot conflict. No method deletes; objects expire later than every item with their name.
+    concurrent writes cannot conflict. Objects expire later than every item with their name; only a deletion of their
+    execution removes them before.
     """
 
     def put(self, name: str, content: bytes) -> None:

@@ -57,6 +57,7 @@ class DynamoDb(_JsonClient):
     batch_get_item = _operation("BatchGetItem")
     query = _operation("Query")
     update_item = _operation("UpdateItem")
+    batch_write_item = _operation("BatchWriteItem")
 
 
 class Sqs(_JsonClient):

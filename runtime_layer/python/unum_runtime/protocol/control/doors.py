@@ -19,6 +19,7 @@ class Door(StrEnum):
     REDRIVE = "redrive"
     FORK = "fork"
     NUDGE = "nudge"
+    DELETE = "delete"
     SWEEP = "sweep"
 
 
@@ -27,10 +28,15 @@ TAKEN: Mapping[Door, tuple[str, ...]] = {
     Door.REDRIVE: (Control.REDRIVE,),
     Door.FORK: (Control.FORK,),
     Door.NUDGE: (Control.NUDGE, Control.WHY, DEFINITION),
+    Door.DELETE: (Control.DELETE,),
     Door.SWEEP: (SWEEP,),
 }
 """Values of a request's ``control`` field that each door takes. Questions have the door of nudges, whose answer is the
 same: what an execution waits for."""
+
+
+FORMER = (Door.STOP, Door.REDRIVE, Door.FORK, Door.NUDGE)
+"""Doors to which the control alias of release 0.1.0 leads."""
 
 
 def door_for(control: object) -> Door | None:

@@ -1,4 +1,4 @@
-"""Control requests about executions: stop, redrive, nudge, fork and why, as JSON, with JSON answers.
+"""Control requests about executions: stop, redrive, nudge, fork, why and delete, as JSON, with JSON answers.
 
 A request names existing things and has at most an input; no part of it becomes internal state.
 """
@@ -48,6 +48,7 @@ class Control(StrEnum):
     NUDGE = "nudge"
     FORK = "fork"
     WHY = "why"
+    DELETE = "delete"
 
 
 class On(StrEnum):
@@ -148,7 +149,7 @@ def answer(rt: Runtime, asked: Request, began: Began | None, old: Workflow | Non
     Args:
         rt: a runtime of the execution's version; for a fork, of any version.
         asked: the request.
-        began: the versions whose addresses `rt` knows; None for a stop, which needs none.
+        began: the versions whose addresses `rt` knows; None for a stop or a deletion, which need none.
         old: for a redrive on another IR than before, the IR before; else None.
 
     Raises:
@@ -165,9 +166,22 @@ def answer(rt: Runtime, asked: Request, began: Began | None, old: Workflow | Non
         case Request(control=Control.STOP):
             execution = start_record(rt.store, rt.workflow.name, asked.execution).name.execution
             return {"stopped_ms": stop(rt, execution, asked.failure).committed_ms}
+        case Request(control=Control.DELETE):
+            return _deleted(rt, asked.execution)
         case Request(fork=ForkRequest() as forked):
             return _forked(rt, forked, began)
     raise ValidationException(f"control: this version cannot {asked.control}")
+
+
+def _deleted(rt: Runtime, execution: str) -> dict[str, Json]:
+    from unum_runtime.protocol.control.delete import delete  # noqa: PLC0415 - deletions are rare
+
+    try:
+        done = delete(rt, execution)
+    except TimeIsShort:
+        return {"deleted_ms": rt.clock.now_ms(), "again_ms": None, "remains": [], IS_DONE: False}
+    remains = [{"what": each.what, "until_ms": each.until_ms} for each in done.remains]
+    return {"deleted_ms": done.deleted_ms, "again_ms": done.again_ms, "remains": remains}
 
 
 def _redriven(rt: Runtime, asked: Request, began: Began | None, old: Workflow | None) -> dict[str, Json]:

@@ -4,7 +4,7 @@ import json
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
-from unum_runtime.model.checkpoint import Checkpoint, Status, Success, read_start_record
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, Success, read_start_record
 from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import NAME_RULE, Execution, Name, execution_partition, is_name, start_key
@@ -12,6 +12,9 @@ from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.store.base import Index, Store
 from unum_runtime.store.large_items import LargeItems
+
+DELETED = "Unum.ExecutionDeleted"
+"""Error in the start record of a deleted execution, which keeps its name taken until it expires."""
 
 
 def checked_name(name: str) -> str:
@@ -62,6 +65,11 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
     if item is None:
         return draft
     record = read_start_record(name, item)
+    if is_deleted(record):
+        raise ExecutionAlreadyExists(
+            f"execution {name!r} of workflow {workflow!r} was deleted, and keeps its name until its retention has "
+            "passed, against late events; nothing was started: use another name"
+        )
     # No start wrote the record of a fork, and a fork does not begin with the first state, so this is no retry.
     if record.fork is not None:
         raise ExecutionAlreadyExists(
@@ -90,7 +98,15 @@ def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint
         raise ExecutionDoesNotExist(
             f"workflow {workflow!r} has no execution {execution_name!r}: it never started, or its retention has passed"
         )
-    return read_start_record(execution_name, item)
+    record = read_start_record(execution_name, item)
+    if is_deleted(record):
+        raise ExecutionDoesNotExist(f"execution {execution_name!r} of workflow {workflow!r} was deleted")
+    return record
+
+
+def is_deleted(record: Checkpoint) -> bool:
+    """Return True if `record` is what a deletion has left of a start record."""
+    return isinstance(record.outcome, Failure) and record.outcome.error == DELETED
 
 
 def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint | None:

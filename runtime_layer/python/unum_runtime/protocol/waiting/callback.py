@@ -282,6 +282,11 @@ def _answer(rt: Runtime, envelope: Envelope) -> Item | None:
     return rt.store.read([key]).get(key)
 
 
+def try_partition(workflow: str, name: Name, state: str, attempt: int) -> str:
+    """Return the partition of all items of a try."""
+    return pending_key(workflow, _digest(name, state, attempt)).partition
+
+
 def _pending_key(rt: Runtime, envelope: Envelope) -> Key:
     return pending_key(rt.workflow.name, _digest(envelope.name, envelope.state, sum(envelope.retries)))
 

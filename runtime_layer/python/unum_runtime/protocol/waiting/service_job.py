@@ -102,6 +102,11 @@ def collect_jobs(rt: Runtime, envelope: Envelope, state: State) -> None:
         rt.store.collect(key for key, item in items.items() if TOMBSTONE not in item)
 
 
+def jobs_partition(workflow: str, name: Name, state: str) -> str:
+    """Return the partition of the service jobs of the invocation `name`."""
+    return job_partition(workflow, _digest(name, state))
+
+
 def _key(rt: Runtime, envelope: Envelope, term: int) -> Key:
     digest = _digest(envelope.name, envelope.state)
     return job_key(rt.workflow.name, digest, sum(envelope.retries), term)

@@ -1,0 +1,295 @@
+"""Delete an ended execution, and keep late events from bringing it back.
+
+What remains are markers, until no event of the execution can have an effect any more: stop records without data in the
+place of each step of the top level, and one in the place of the next step, so that no redrive can win it. A late event
+finds a marker in place of its own outcome, or of the outcome of a fan-out around it. The start record becomes that of
+an execution that failed before its first step, so a repeated start event ends at the marker of that step.
+
+Everything else is deleted: items, sets, leases, tokens, jobs and objects. What leads to the rest is deleted last, so a
+request that was cut off is repeated, and finds what is left.
+
+Deliveries that ran when the execution ended may still store results. A deletion within `QUIET_MS` therefore keeps the
+sizes of fan-outs in markers, by which a second one finds those results.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import count
+from typing import cast
+
+from unum_runtime.cold_start.records import NamedTuple
+from unum_runtime.errors import DefinitionNotStored, ExecutionDoesNotExist, ExecutionNotDeletable
+from unum_runtime.model.checkpoint import (
+    Collected,
+    Failure,
+    Item,
+    start_record,
+    started_execution,
+    stop_record,
+    to_text,
+)
+from unum_runtime.model.ir import Guard, Pattern, Task, Workflow
+from unum_runtime.model.naming import (
+    SHARD_SIZE,
+    Execution,
+    Frames,
+    Key,
+    Name,
+    Scope,
+    checkpoint_key,
+    completion_key,
+    execution_partition,
+    is_aside,
+    is_name,
+    meeting_key,
+    object_folder,
+    pack_at,
+    place_in_shard,
+    redrive_key,
+    root_key,
+    shard_partition,
+    start_key,
+)
+from unum_runtime.protocol.control.walk import leave_rest_if_short
+from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.history.start_records import DELETED
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Runtime
+from unum_runtime.protocol.waiting.callback import try_partition
+from unum_runtime.protocol.waiting.service_job import jobs_partition
+from unum_runtime.store.erasable import ErasableObjects, ErasableStore
+
+QUIET_MS = MAX_DELIVERY_MS + 60_000
+"""Time after which no delivery runs that began before a deletion; clocks differ by less than a minute."""
+
+_STARTS = "states:startExecution"
+
+_GONE = Failure(DELETED, None)
+
+
+class Remains(NamedTuple):
+    """What a deletion leaves.
+
+    Attributes:
+        what: description.
+        until_ms: time at which it is gone, in milliseconds since 1970; None if that is not known here.
+    """
+
+    what: str
+    until_ms: int | None
+
+
+class Deletion(NamedTuple):
+    """Result of a deletion.
+
+    Attributes:
+        deleted_ms: time of the first request, in milliseconds since 1970.
+        again_ms: time from which on a second request finds what deliveries have stored since; None if it needs none.
+        remains: what is left.
+    """
+
+    deleted_ms: int
+    again_ms: int | None
+    remains: tuple[Remains, ...]
+
+
+def delete(rt: Runtime, execution_name: str) -> Deletion:
+    """Delete an execution that has ended.
+
+    Raises:
+        ExecutionDoesNotExist: no execution has that name.
+        ExecutionNotDeletable: it runs.
+        TimeIsShort: a part is left; delete it again.
+        StoreError: a part may be left; delete it again.
+    """
+    execution, deleted_ms = _close(rt, execution_name)
+    again_ms = deleted_ms + QUIET_MS if rt.clock.now_ms() < deleted_ms + QUIET_MS else None
+    work = _Work(rt, execution, deleted_ms, is_final=again_ms is None)
+    work.delete()
+    rt.log("deleted", execution=execution_name, is_final=again_ms is None)
+    return Deletion(deleted_ms, again_ms, (*_remains(rt, work, again_ms),))
+
+
+def _close(rt: Runtime, execution_name: str) -> tuple[Execution, int]:
+    """Take the execution's next step, so that nothing can continue it; return the time of the first request for it."""
+    key = start_key(rt.workflow.name, execution_name)
+    item = _items(rt).read([key]).get(key) if is_name(execution_name) else None
+    if item is None:
+        raise ExecutionDoesNotExist(
+            f"workflow {rt.workflow.name!r} has no execution {execution_name!r}: it never started, or its retention "
+            "has passed"
+        )
+    execution = started_execution(execution_name, item)
+    newest = _items(rt).query(execution_partition(rt.workflow.name, execution), newest=1)
+    ((last, end),) = newest.items() if newest else ((None, {}),)
+    if last is None or "status" not in end:
+        raise ExecutionNotDeletable(f"execution {execution_name!r} runs: stop it first, or wait for its end")
+    if not _is_marker(end):
+        end = _take_step(rt, Name(execution, (), int(last.sort) + 1))
+    # Only now, because a start record without its data cannot be redriven, stopped or shown any more.
+    gone = start_record(execution, None).saying(outcome=_GONE)
+    _items(rt).replace(key, gone.to_item(), expires_at_s=rt.result_expires_at_s())
+    return execution, int(end["at"])
+
+
+def _take_step(rt: Runtime, name: Name) -> Item:
+    """Create the marker in place of step `name`; return it, or another request's.
+
+    Raises:
+        ExecutionNotDeletable: a redrive has that step.
+    """
+    marker = _marker(rt.clock.now_ms())
+    winner = _items(rt).create(checkpoint_key(rt.workflow.name, name), marker, expires_at_s=rt.result_expires_at_s())
+    if winner is not None and not _is_marker(winner):
+        raise ExecutionNotDeletable(f"execution {name.execution.name!r} was redriven just now: stop it first")
+    return winner or marker
+
+
+def _marker(deleted_ms: int) -> Item:
+    """Return the item of a marker; its key has the name."""
+    # A tombstone already, so that late deliveries under eager collection leave it as it is.
+    record = stop_record(Name(Execution("", 0), (), 0), _GONE, deleted_ms)
+    return record.saying(outcome=Collected(_GONE)).to_item()
+
+
+def _is_marker(item: Item) -> bool:
+    return item.get("error") == to_text(DELETED)
+
+
+def _items(rt: Runtime) -> ErasableStore:
+    """Return the store of items, in which references stay references."""
+    return cast("ErasableStore", rt.store if rt.large is None else rt.large.store)
+
+
+class _Work:
+    """Deletion of one execution's items and objects.
+
+    Attributes:
+        deleted_ms: time of the first request.
+        is_final: True if no delivery runs any more that began before the first request.
+        definitions: definitions of its steps, by digest; None for one that the store does not have.
+    """
+
+    def __init__(self, rt: Runtime, execution: Execution, deleted_ms: int, *, is_final: bool) -> None:
+        self.rt, self.execution, self.deleted_ms, self.is_final = rt, execution, deleted_ms, is_final
+        self.workflow, self.items = rt.workflow.name, _items(rt)
+        self.definitions: dict[str, Workflow | None] = {rt.workflow.digest: rt.workflow}
+
+    def delete(self) -> None:
+        top = execution_partition(self.workflow, self.execution)
+        for key, item in self.items.query(top).items():
+            if not _is_marker(item) or "opens" in item:
+                leave_rest_if_short(self.rt)
+                self._delete_inside(Name(self.execution, (), int(key.sort)), item)
+                self._mark(key, item)
+        self._delete_partition(f"{top}/lease")
+        self._delete_partition(redrive_key(self.workflow, Name(self.execution, (), 0)).partition)
+        start = start_key(self.workflow, self.execution.name).partition
+        self._delete_partition(f"{start}/lease")
+        for partition in (top, start):
+            self._delete_objects(partition)
+
+    def _delete_inside(self, name: Name, item: Item) -> None:
+        """Delete what belongs to the step `name`, stored as `item`, apart from the item."""
+        self._learn(str(item["ir"]))
+        self._delete_tokens(name)
+        if "opens" in item:
+            self._delete_scope(Scope(name.execution, name.frames, *json.loads(str(item["opens"]))))
+
+    def _delete_scope(self, scope: Scope) -> None:
+        for shard in range(scope.shards):
+            leave_rest_if_short(self.rt)
+            partition = shard_partition(self.workflow, scope, shard)
+            items = self.items.query(partition)
+            # The checkpoints of a shard go last, so without them nothing else is left, but for tokens of first steps.
+            if not items and not self._waiting_states(scope.branch(0)):
+                continue
+            openers = [*self._delete_inside_branches(scope, shard, items)]
+            self._delete_partition(completion_key(self.workflow, scope, shard).partition)
+            self._delete_partition(meeting_key(self.workflow, scope, shard * SHARD_SIZE, 0).partition)
+            self._delete_partition(f"{partition}/lease")
+            if not self.is_final:
+                for key, item in openers:
+                    self._mark(key, item)
+            self._delete_partition(partition, () if self.is_final else [key.sort for key, _ in openers])
+        self._delete_partition(root_key(self.workflow, scope).partition)
+
+    def _delete_inside_branches(
+        self, scope: Scope, shard: int, items: Mapping[Key, Item]
+    ) -> Iterator[tuple[Key, Item]]:
+        """Delete what belongs to the steps of a shard's branches; yield the steps that opened fan-outs."""
+        following = dict.fromkeys(range(shard * SHARD_SIZE, shard * SHARD_SIZE + scope.shard_size(shard)), 0)
+        for key, item in items.items():
+            if pack_at(key) is not None or is_aside(key):
+                continue
+            index, step = place_in_shard(key)
+            name = Name(self.execution, scope.branch(index), step)
+            self._delete_inside(name, item)
+            following[index] = step + 1
+            if "opens" in item:
+                yield key, item
+        for index, step in following.items():  # a branch may wait in a step without outcome
+            self._delete_tokens(Name(self.execution, scope.branch(index), step))
+
+    def _mark(self, key: Key, item: Item) -> None:
+        """Replace a step by a marker, with the size of the fan-out that it opened if this is not the last request."""
+        marker = _marker(self.deleted_ms)
+        if "opens" in item and not self.is_final:
+            marker["opens"] = item["opens"]
+        self.items.replace(key, marker, expires_at_s=self.rt.result_expires_at_s())
+
+    def _delete_tokens(self, name: Name) -> None:
+        """Delete tokens and jobs of the Task with the invocation `name`, whichever it was."""
+        for state in self._waiting_states(name.frames):
+            self._delete_partition(jobs_partition(self.workflow, name, state))
+            for attempt in count():
+                if not self._delete_partition(try_partition(self.workflow, name, state, attempt)):
+                    break
+
+    def _waiting_states(self, frames: Frames) -> frozenset[str]:
+        """Return the Tasks with tokens or jobs in the scope of `frames`."""
+        scope = frames[-1].state if frames else None
+        tasks = (task for each in self.definitions.values() if each is not None for task in each.tasks)
+        return frozenset(task.name for task in tasks if task.scope == scope and task.pattern is not Pattern.RESPONSE)
+
+    def _learn(self, digest: str) -> None:
+        """Read the definition with `digest`; markers have none."""
+        if digest and digest not in self.definitions:
+            self.definitions[digest] = None
+            with suppress(DefinitionNotStored):
+                self.definitions[digest] = read_definition(self.rt.store, self.workflow, digest)
+
+    def _delete_partition(self, partition: str, keep: list[str] | tuple[()] = ()) -> int:
+        found = self.items.erase(partition, keep=keep)
+        # Items of the execution's own partitions share a folder, all others have one of their own.
+        if found and object_folder(self.workflow, partition) != self._folder:
+            self._delete_objects(partition)
+        return found
+
+    def _delete_objects(self, partition: str) -> None:
+        if self.rt.large is not None:
+            cast("ErasableObjects", self.rt.large.objects).erase_folder(object_folder(self.workflow, partition))
+
+    @property
+    def _folder(self) -> str:
+        return object_folder(self.workflow, execution_partition(self.workflow, self.execution))
+
+    def of_tasks(self, applies: Callable[[Task], bool]) -> bool:
+        """Return True if a Task of the execution's definitions `applies`."""
+        return any(applies(task) for each in self.definitions.values() if each is not None for task in each.tasks)
+
+
+def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains]:
+    expiry_ms = rt.result_expires_at_s() * 1000
+    yield Remains("its name, and markers without data in the place of its steps", expiry_ms)
+    if again_ms is not None:
+        yield Remains("results of deliveries that ran when it was deleted: delete it again then", again_ms)
+    if work.of_tasks(lambda task: task.guard is Guard.COMMIT and task.scope is not None):
+        last_ms = rt.last_s(work.execution) * 1000
+        yield Remains("results of late events for Tasks with guard 'commit' in fan-outs, if any arrive", last_ms)
+    if work.of_tasks(lambda task: task.memoize):
+        yield Remains("results that its Tasks share with other executions (`memoize`)", expiry_ms)
+    if work.of_tasks(lambda task: (task.resource or "").startswith(_STARTS)):
+        yield Remains("executions that its Tasks started: delete them in their own workflows", None)
+    if None in work.definitions.values():
+        yield Remains("task tokens and jobs of steps whose definition is not stored", expiry_ms)

@@ -1,0 +1,47 @@
+"""Contract of stores from which executions can be deleted; ``tests/contract`` checks every docstring.
+
+No delivery of an event deletes anything, so these primitives are apart from `unum_runtime.store.base`.
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.naming import Key
+from unum_runtime.store.base import Store
+from unum_runtime.store.objects import Objects
+
+
+class ErasableStore(Store, Protocol):
+    """Store that can delete partitions; every store of `unum_runtime.store` can."""
+
+    def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
+        """Store `item` at `key` in place of any other item, also of a set.
+
+        Raises:
+            StoreError: the store refused or did not answer; the item may be replaced or not.
+        """
+        ...
+
+    def erase(self, partition: str, *, keep: Collection[str] = ()) -> int:
+        """Delete the items, sets and leases of `partition`, expired ones too, except those with a sort key in `keep`.
+
+        Returns:
+            Number of deleted items. Those that somebody adds meanwhile may be deleted or not.
+
+        Raises:
+            StoreError: the store refused or did not answer; some items may be deleted.
+        """
+        ...
+
+
+class ErasableObjects(Objects, Protocol):
+    """Objects that can be deleted."""
+
+    def erase_folder(self, folder: str) -> None:
+        """Delete all objects whose names begin with `folder` and a slash, with all their versions.
+
+        Raises:
+            StoreError: the store refused or did not answer; some objects may be deleted.
+        """
+        ...

@@ -1,0 +1,248 @@
+"""Deletions that are cut off anywhere, and late events of what was deleted; planted mistakes are found."""
+
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from tests.simulation.control_scenarios import FAILING
+from tests.simulation.definitions import Graph
+from tests.simulation.deletions import NAME, Cut, Deleting
+from tests.simulation.graphs import GRAPHS
+from unum_runtime.errors import (
+    ExecutionDoesNotExist,
+    ExecutionNotDeletable,
+    RefusedDelivery,
+    StoreError,
+    TimeIsShort,
+)
+from unum_runtime.model.checkpoint import Failure, Item
+from unum_runtime.model.ir import Collection as When
+from unum_runtime.model.naming import Key, start_key
+from unum_runtime.protocol.control import delete
+from unum_runtime.protocol.control.delete import QUIET_MS
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.history.start_records import start_record
+from unum_runtime.store.memory import MemoryStore
+
+CASES = [
+    "chain",
+    "map",
+    "nested maps",
+    "map in a loop",
+    "loop in a map",
+    "limited map",
+    "failing branches",
+    "failing map in a branch",
+    "leased map",
+    "large result",
+    "wait in a branch",
+    "retry of a parallel",
+    "neighbours",
+    "packed map",
+]
+GRAPHS_TO_DELETE = [name for name in CASES if name in GRAPHS]
+
+
+def ended(graph: Graph) -> Deleting:
+    """An execution that has ended, or was stopped in a Wait."""
+    platform = Deleting.of_graph(graph)
+    platform.start(NAME, graph.input)
+    platform.deliver_all()
+    if platform.is_running():
+        stop(platform.runtime(), platform.execution(), Failure("Stop", None))
+    return platform
+
+
+def check_deleted(platform: Deleting) -> None:
+    """Delete for good, deliver everything once more, and expect that nothing comes of it."""
+    platform.delete_for_good()
+    assert [*platform.rest()] == []
+    before = platform.calls.total()
+    platform.deliver_late()
+    assert [*platform.rest()] == []
+    assert platform.calls.total() == before
+    with pytest.raises(ExecutionDoesNotExist, match="was deleted"):
+        start_record(platform.memory, "w", NAME)
+
+
+@pytest.mark.parametrize("when", list(When))
+@pytest.mark.parametrize("graph", GRAPHS_TO_DELETE)
+def test_nothing_is_left_and_late_events_bring_nothing_back(graph: str, when: When) -> None:
+    platform = ended(GRAPHS[graph])
+    platform.collection = when
+    check_deleted(platform)
+
+
+@pytest.mark.parametrize("graph", ["chain", "nested maps", "map in a loop", "failing map in a branch"])
+def test_a_deletion_that_is_cut_at_any_call_is_finished_by_the_next(graph: str) -> None:
+    for calls in range(200):
+        platform = ended(GRAPHS[graph])
+        try:
+            platform.delete(calls)
+        except Cut:
+            platform.deliver_late()
+            check_deleted(platform)
+        else:
+            assert calls > 3
+            return
+    pytest.fail("the deletion never ended")
+
+
+def test_what_runs_is_not_deleted() -> None:
+    platform = Deleting.of_graph(GRAPHS["chain"])
+    platform.start(NAME, 1)
+    before = dict(platform.memory._items)
+    with pytest.raises(ExecutionNotDeletable, match="execution 'e' runs: stop it first, or wait for its end"):
+        platform.delete()
+    assert platform.memory._items == before
+    with pytest.raises(ExecutionDoesNotExist, match="never started"):
+        delete.delete(platform.runtime(), "other")
+
+
+def test_a_delivery_that_runs_while_its_execution_is_deleted_leaves_nothing_in_the_end() -> None:
+    platform = Deleting.of_graph(GRAPHS["nested maps"])
+
+    def stop_and_delete() -> None:
+        stop(platform.runtime(), platform.execution(), Failure("Stop", None))
+        assert platform.delete().again_ms is not None
+
+    platform.start(NAME, GRAPHS["nested maps"].input)
+    while not platform.sent[0].name.frames:
+        platform.deliver(platform.sent.pop(0))
+    platform.meanwhile = stop_and_delete
+    with suppress(RefusedDelivery):
+        platform.deliver(platform.sent.pop(0))
+    platform.deliver_all()
+    assert [*platform.rest()] != []  # the result that came too late, until somebody deletes again
+    check_deleted(platform)
+
+
+def test_a_redrive_and_a_deletion_exclude_each_other() -> None:
+    platform = ended(FAILING["branch"])
+    redrive(platform.runtime(), NAME)
+    with pytest.raises(ExecutionNotDeletable):
+        platform.delete()
+    other = ended(FAILING["branch"])
+    other.delete()
+    with pytest.raises(ExecutionDoesNotExist):
+        redrive(other.runtime(), NAME)
+
+
+def test_a_redrive_that_is_faster_keeps_its_execution() -> None:
+    platform = ended(FAILING["branch"])
+    query = platform.memory.query
+
+    def redrive_then(partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        platform.memory.query = query
+        found = query(partition, newest=newest)
+        redrive(platform.runtime(), NAME)
+        return found
+
+    platform.memory.query = redrive_then
+    with pytest.raises(ExecutionNotDeletable, match="was redriven just now"):
+        platform.delete()
+    platform.deliver_all()
+    assert not platform.is_running()
+
+
+def test_two_thousand_branches_are_deleted_in_parts() -> None:
+    platform = Deleting.of_graph(GRAPHS["map"])
+    wide: Any = {"a": lambda *_: [*range(2_000)], "b": lambda event, _: event, "c": lambda *_: "x" * 100}
+    platform.functions = wide
+    platform.start(NAME, 1)
+    platform.deliver_all()
+    requests = 0
+    while True:
+        begun, requests = platform.items.made, requests + 1
+        try:
+            platform.delete(remaining_ms=lambda begun=begun: 60_000 + 20 - (platform.items.made - begun))  # type: ignore[misc]
+        except TimeIsShort:
+            assert requests < 10
+        else:
+            break
+    assert requests > 1
+    platform.clock.ms += QUIET_MS
+    platform.delete()
+    assert [*platform.rest()] == []
+
+
+def without_markers(patch: pytest.MonkeyPatch) -> None:
+    def drop(work: Any, key: Key, _item: Item) -> None:
+        work.items.inner._items.pop(key, None)
+
+    patch.setattr(delete._Work, "_mark", drop)
+
+
+def without_a_start_record(patch: pytest.MonkeyPatch) -> None:
+    replace = MemoryStore.replace
+
+    def erase_starts(self: MemoryStore, key: Key, item: Item, *, expires_at_s: int) -> None:
+        if key == start_key("w", NAME):
+            self._items.pop(key, None)
+        else:
+            replace(self, key, item, expires_at_s=expires_at_s)
+
+    patch.setattr(MemoryStore, "replace", erase_starts)
+
+
+def without_the_next_step(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(delete, "_take_step", lambda rt, _name: {"at": rt.clock.now_ms()})
+
+
+def from_the_top(patch: pytest.MonkeyPatch) -> None:
+    inside = delete._Work._delete_inside
+
+    def mark_first(self: delete._Work, name: Any, item: Item) -> None:
+        if not name.frames:
+            key = Key(f"w/{NAME}:{name.execution.started_ms:x}", f"{name.step:09d}")
+            self._mark(key, {"at": item["at"]})
+        inside(self, name, item)
+
+    patch.setattr(delete._Work, "_delete_inside", mark_first)
+
+
+def at_once(patch: pytest.MonkeyPatch) -> None:
+    mark = delete._Work._mark
+    patch.setattr(delete._Work, "_mark", lambda self, key, item: mark(self, key, {"at": item["at"]}))
+
+
+def without_sets(patch: pytest.MonkeyPatch) -> None:
+    erase = MemoryStore.erase
+
+    def erase_items(self: MemoryStore, partition: str, *, keep: Collection[str] = ()) -> int:
+        return 0 if partition.endswith("/done") else erase(self, partition, keep=keep)
+
+    patch.setattr(MemoryStore, "erase", erase_items)
+
+
+def without_objects(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(delete._Work, "_delete_objects", lambda *_: None)
+
+
+def every_cut() -> None:
+    test_a_deletion_that_is_cut_at_any_call_is_finished_by_the_next("nested maps")
+
+
+MISTAKES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]] = {
+    "no markers": (without_markers, lambda: check_deleted(ended(GRAPHS["chain"]))),
+    "no start record": (without_a_start_record, lambda: check_deleted(ended(GRAPHS["chain"]))),
+    "the next step is free": (without_the_next_step, test_a_redrive_that_is_faster_keeps_its_execution),
+    "from the top": (from_the_top, every_cut),
+    "sizes are dropped at once": (
+        at_once,
+        test_a_delivery_that_runs_while_its_execution_is_deleted_leaves_nothing_in_the_end,
+    ),
+    "sets stay": (without_sets, lambda: check_deleted(ended(GRAPHS["map"]))),
+    "objects stay": (without_objects, lambda: check_deleted(ended(GRAPHS["large result"]))),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_planted_mistake_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch, check = MISTAKES[mistake]
+    patch(monkeypatch)
+    with pytest.raises((AssertionError, pytest.fail.Exception, StoreError, ExecutionDoesNotExist)):
+        check()
