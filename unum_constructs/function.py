@@ -17,7 +17,17 @@ from unum_compiler.options import FunctionOptions
 from unum_constructs.cdk.encryption import allow_logs
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
 from unum_constructs.cdk.lookup import remember_role
-from unum_constructs.cdk.nag import DEFAULT_RUNTIME, LOG_GROUP, NETWORK, ROLE, acknowledge
+from unum_constructs.cdk.nag import (
+    DEFAULT_RUNTIME,
+    LOG_GROUP,
+    NETWORK,
+    NO_RESERVATION,
+    NO_TRACES,
+    NO_VPC,
+    ROLE,
+    Reasons,
+    acknowledge,
+)
 from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.ir import Guard
@@ -123,8 +133,16 @@ class UnumFunction(lambda_.Function):
         )
         self.function_options = function_options
         remember_role(self, role)
-        if runtime is None:
-            acknowledge(self, DEFAULT_RUNTIME)
+        acknowledge(self, _reasons(runtime, options))
+
+
+def _reasons(runtime: lambda_.Runtime | None, options: Mapping[str, Any]) -> Reasons:
+    """Return cdk-nag's rules that the defaults break, for options that are not given."""
+    defaults = {"vpc": NO_VPC, "reserved_concurrent_executions": NO_RESERVATION, "tracing": NO_TRACES}
+    found = dict(DEFAULT_RUNTIME) if runtime is None else {}
+    for name, reasons in defaults.items():
+        found |= {} if options.get(name) is not None else reasons
+    return found
 
     @property
     def by_key(self) -> dict[str, "UnumFunction"]:

@@ -1,5 +1,6 @@
 """People redrive, nudge and fork executions, through aliases of the control function and with no other permission."""
 
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +15,16 @@ from tests.unit.protocol.cut_store import CutStore, Died
 from unum_runtime.client import Client, ForkedFrom
 from unum_runtime.client.control import Control
 from unum_runtime.clock import SystemClock
-from unum_runtime.errors import ExecutionAlreadyExists, ExecutionNotRedrivable
+from unum_runtime.errors import (
+    ExecutionAlreadyExists,
+    ExecutionDoesNotExist,
+    ExecutionNotDeletable,
+    ExecutionNotRedrivable,
+)
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.history.start_records import DELETED
 from unum_runtime.protocol.runtime import Runtime
 
 ITEMS, BROKEN = 50, (3, 17, 49)
@@ -93,6 +100,31 @@ def test_a_nudge_makes_up_for_an_event_that_was_lost(client: Client) -> None:
     client.nudge(run)
     assert client.wait(run, timeout_s=60).output == [1]
     assert client.why(run).count == 0
+
+
+def test_a_deletion_leaves_markers_and_no_data(deployment: Deployment, client: Client) -> None:
+    run, mark = uuid.uuid4().hex, uuid.uuid4().hex
+    client.start({"run": run, "items": [1, 2], "large": mark * 1_000}, name=run)
+    with pytest.raises((ExecutionNotDeletable, ExecutionDoesNotExist)):
+        client.delete_execution(uuid.uuid4().hex)
+    assert client.wait(run, timeout_s=60).status is Status.SUCCEEDED
+    outputs = deployment.outputs["Control"]
+    s3, bucket = deployment.session.client("s3"), outputs["WorkflowPayloadBucket"]
+    assert s3.list_objects_v2(Bucket=bucket, Prefix=f"{client.workflow}/{run}").get("Contents")
+    deletion = client.delete_execution(run)
+    assert deletion.again_at is not None
+    assert "its name, and markers without data in the place of its steps" in {each.what for each in deletion.remains}
+    assert not s3.list_objects_v2(Bucket=bucket, Prefix=f"{client.workflow}/{run}").get("Contents")
+    items = deployment.table("Control", "WorkflowTable").scan()["Items"]
+    own = [item for item in items if run in item["pk"]]
+    assert mark not in str(items)
+    assert {json.loads(str(item["error"])) for item in own} == {DELETED}
+    assert run not in {each.name for each in client.list(limit=100).executions}
+    with pytest.raises(ExecutionDoesNotExist, match="was deleted"):
+        client.describe(run)
+    with pytest.raises(ExecutionAlreadyExists, match="was deleted"):
+        client.start({"run": run, "items": []}, name=run)
+    assert client.delete_execution(run).deleted_at == deletion.deleted_at
 
 
 def test_a_sweep_makes_up_for_the_loss_of_every_event(deployment: Deployment) -> None:

@@ -8,8 +8,8 @@ from tests.synth.machines import chain
 
 FUNCTION = "Flow/ControlFunction/Function"
 INVOKE = ["lambda:InvokeFunction"]
-DOORS = ["stop", "redrive", "fork", "nudge", "sweep"]
-GRANTS = {"grant_stop": "Stop", "grant_redrive": "Redrive", "grant_fork": "Fork", "grant_nudge": "Nudge"}
+DOORS = ["stop", "redrive", "fork", "nudge", "delete", "sweep"]
+GRANTS = {f"grant_{door}": door.capitalize() for door in DOORS[:-1]}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """cdk-nag finds nothing in what the constructs make, whatever the options; and finds it when something is loosened."""
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import cdk_nag
@@ -22,6 +23,7 @@ from examples.word_count.stack import WordCount
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import a_map, chain, machine, task
 from unum_constructs import Collection, Store, UnumWorkflow
+from unum_constructs.cdk import nag
 from unum_constructs.resources import activities, failure_handler, permissions, schedules, timer
 from unum_runtime.model.metrics import Metrics
 
@@ -50,17 +52,34 @@ EVERYTHING["States"]["Files"]["ItemProcessor"]["ProcessorConfig"] = {
     "ExecutionType": "STANDARD",
 }
 
-UP_TO_THE_USER = {"AwsSolutions-L1", "NIST.800.53.R5-LambdaConcurrency", "NIST.800.53.R5-LambdaInsideVPC"}
-"""Of functions with user code."""
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "compliance.md"
+
+UP_TO_THE_USER = {
+    "AwsSolutions-L1",
+    "Serverless-LambdaLatestVersion",
+    "Serverless-LambdaTracing",
+    "Serverless-LambdaDefaultMemorySize",
+    "Serverless-LambdaDefaultTimeout",
+    *(f"{pack}-LambdaConcurrency" for pack in ("NIST.800.53.R5", "HIPAA.Security")),
+    *(f"{pack}-LambdaInsideVPC" for pack in ("NIST.800.53.R5", "HIPAA.Security", "PCI.DSS.321")),
+}
+"""Of functions that are no `UnumFunction`."""
+
+PACKS = (
+    cdk_nag.AwsSolutionsChecks,
+    cdk_nag.NIST80053R5Checks,
+    cdk_nag.HIPAASecurityChecks,
+    cdk_nag.PCIDSS321Checks,
+    cdk_nag.ServerlessChecks,
+)
 
 
 def findings(stack: Stack) -> set[tuple[str, str]]:
     """Rules that are broken, and where."""
-    packs = cdk_nag.AwsSolutionsChecks(), cdk_nag.NIST80053R5Checks()
     return {
         (violation.rule_name, resource.construct_path)  # type: ignore[misc]  # by name
-        for pack in packs
-        for violation in pack.validate_scope(stack).violations
+        for pack in PACKS
+        for violation in pack().validate_scope(stack).violations
         for resource in violation.violating_resources
     }
 
@@ -68,7 +87,7 @@ def findings(stack: Stack) -> set[tuple[str, str]]:
 def found_in_ours(deployment: Deployment) -> set[tuple[str, str]]:
     """Those that are not about what the test's app makes by itself, or leaves out."""
     assert deployment.template
-    own = {"Stack/A/Resource", "Stack/Plain/Resource"}
+    own = {"Stack/Plain/Resource"}
     return {
         (rule, path)
         for rule, path in findings(deployment.stack)
@@ -129,6 +148,21 @@ def test_nothing_is_found(options: Options) -> None:
     assert found_in_ours(deployment) == set()
 
 
+def test_nothing_is_found_in_the_default_stack() -> None:
+    deployment, _ = deployed(chain("A"))
+    assert deployment.template
+    assert findings(deployment.stack) == set()
+
+
+def test_every_reason_is_in_the_documentation() -> None:
+    page = " ".join(PAGE.read_text().split())
+    tables = [each for name, each in vars(nag).items() if isinstance(each, dict) and not name.startswith("_")]
+    for reasons in tables:
+        for rule, why in nag.in_all_packs(reasons).items():
+            assert f"`{rule.partition('[')[0]}`" in page, rule
+            assert why in page, why
+
+
 def test_functions_of_other_stacks() -> None:
     app = App()
     functions, flows = Deployment(Stack(app, "Functions")), Deployment(Stack(app, "Stack"))
@@ -144,7 +178,10 @@ def test_functions_of_other_stacks() -> None:
 
 def test_fixed_capacity_is_up_to_who_asks_for_it() -> None:
     deployment, _ = deployed(chain("A"), store=Store.dynamodb(billing=dynamodb.BillingMode.PROVISIONED))
-    assert found_in_ours(deployment) == {("NIST.800.53.R5-DynamoDBAutoScalingEnabled", "Stack/Flow/Table/Resource")}
+    assert found_in_ours(deployment) == {
+        (f"{pack}-DynamoDBAutoScalingEnabled", "Stack/Flow/Table/Resource")
+        for pack in ("NIST.800.53.R5", "HIPAA.Security")
+    }
 
 
 def test_a_permission_for_everything_is_found() -> None:

@@ -90,8 +90,10 @@ def test_the_users_own_bucket() -> None:
     own = s3.Bucket(deployment.stack, "Own", encryption_key=own_key(deployment))
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload_bucket=own)
     assert flow.payload_bucket is own
-    (rule,) = deployment.only("S3::Bucket")["LifecycleConfiguration"]["Rules"]
+    rule, markers = deployment.only("S3::Bucket")["LifecycleConfiguration"]["Rules"]
     assert (rule["Prefix"], rule["ExpirationInDays"]) == ("Flow/", 8)
+    assert rule["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
+    assert (markers["Prefix"], markers["ExpiredObjectDeleteMarker"]) == ("Flow/", True)
     assert deployment.services("A")["Flow"]["payload_bucket"] == deployment.logical_id("Own")
     key = f"{deployment.logical_id('Key')}.Arn"
     documents = [policy["Properties"]["PolicyDocument"] for policy in deployment.all("IAM::Policy").values()]

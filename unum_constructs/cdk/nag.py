@@ -1,7 +1,7 @@
 """Acknowledged cdk-nag rules: rules that our constructs break, each with the reason.
 
-The CDK stores acknowledgments in its own format, which cdk-nag 3 reads; synthesis does not need cdk-nag. Rules that are
-the user's decision stay open: network and concurrency of the user's functions, for example.
+The CDK stores acknowledgments in its own format, which cdk-nag 3 reads; synthesis does not need cdk-nag. Each reason
+names the option that fulfils the rule, if there is one. Functions that are no `UnumFunction` stay as they are.
 """
 
 import json
@@ -19,12 +19,15 @@ Reasons: TypeAlias = Mapping[str, str]
 _NIST = "NIST.800.53.R5"
 _INLINE = f"{_NIST}-IAMNoInlinePolicy"
 
-OWN_FUNCTION: Reasons = {
+NO_RESERVATION: Reasons = {
     f"{_NIST}-LambdaConcurrency": "Lambda retries throttled events; a reservation would reduce the account's "
-    "concurrency for functions of any width",
-    f"{_NIST}-LambdaInsideVPC": "It calls AWS services only, with TLS and a role; `vpc` puts it into a VPC",
+    "concurrency for functions of any width. `reserved_concurrent_executions` makes one"
 }
-"""Reasons for functions without user code."""
+NO_VPC: Reasons = {
+    f"{_NIST}-LambdaInsideVPC": "It calls AWS services with TLS and a role; `vpc` puts it into a VPC",
+}
+NO_TRACES: Reasons = {"Serverless-LambdaTracing": "`tracing` turns X-Ray on, which bills each trace"}
+"""Reasons for functions without an option that is not free of charge or of side effects."""
 
 SAME_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python of the workflow's functions"}
 
@@ -60,6 +63,9 @@ LARGE_VALUES: Reasons = dict.fromkeys(
 ) | {f"{_NIST}-S3DefaultEncryptionKMS": "Encrypted with a key of S3; `encryption_key` sets another"}
 """Reasons for the payload bucket."""
 
+MESSAGES: Reasons = {
+    "Serverless-LambdaEventSourceMappingDestination": "Failed messages stay in the queue, which has a dead-letter queue"
+}
 DEAD_LETTERS: Reasons = {"AwsSolutions-SQS3": "It is the workflow's dead-letter queue; an alarm watches it"}
 ACTIVITIES: Reasons = {"AwsSolutions-SQS3": "Workers may receive a Task any number of times; its time limit ends it"}
 
@@ -72,9 +78,42 @@ NETWORK: Reasons = {"AwsSolutions-IAM5[Resource::*]": "Lambda names the network 
 TRACES: Reasons = {"AwsSolutions-IAM5[Resource::*]": "X-Ray has no resources for traces: AWS requires all"}
 
 
+_PCI_DSS = frozenset(
+    {
+        "CloudWatchLogGroupEncrypted",
+        "IAMNoInlinePolicy",
+        "LambdaInsideVPC",
+        "S3BucketLoggingEnabled",
+        "S3BucketReplicationEnabled",
+        "S3BucketVersioningEnabled",
+        "S3DefaultEncryptionKMS",
+    }
+)
+"""Rules of NIST 800-53 that PCI DSS has, too; HIPAA Security has all that are named here."""
+
+_SERVERLESS = {
+    "AwsSolutions-L1": "Serverless-LambdaLatestVersion",
+    "AwsSolutions-SQS3": "Serverless-SQSRedrivePolicy",
+    f"{_NIST}-LambdaDLQ": "Serverless-LambdaDLQ",
+}
+"""Rules of the pack Serverless by the same rule in another pack."""
+
+
+def in_all_packs(reasons: Reasons) -> Reasons:
+    """Return `reasons` for the same rules in the packs NIST 800-53 R5, HIPAA Security, PCI DSS and Serverless."""
+    found: dict[str, str] = {}
+    for rule, why in reasons.items():
+        pack, _, name = rule.partition("-")
+        alike = [f"HIPAA.Security-{name}"] if pack == _NIST else []
+        alike += [f"PCI.DSS.321-{name}"] if pack == _NIST and name in _PCI_DSS else []
+        alike += [_SERVERLESS[rule]] if rule in _SERVERLESS else []
+        found |= dict.fromkeys((rule, *alike), why)
+    return found
+
+
 def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
     """Record that resources below `construct` break rules, and the reasons."""
-    notes = [Acknowledgment(id=rule, reason=why) for rule, why in reasons.items()]
+    notes = [Acknowledgment(id=rule, reason=why) for rule, why in in_all_packs(reasons).items()]
     try:
         Validations.of(construct).acknowledge(*notes)
     except RuntimeError:

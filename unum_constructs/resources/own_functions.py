@@ -13,7 +13,7 @@ from constructs import Construct
 
 from unum_compiler.lambda_settings import OWN_FUNCTION_MB, SERVICES_TIMEOUT_S
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON, newest_python
-from unum_constructs.cdk.nag import FAILURES_HANDLED, OWN_FUNCTION, SAME_RUNTIME, TRACES, acknowledge
+from unum_constructs.cdk.nag import FAILURES_HANDLED, SAME_RUNTIME, TRACES, acknowledge
 from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction, python_runtime
@@ -83,7 +83,7 @@ class Provision:
             **self._given_options(),
             **options,
         )
-        acknowledge(function, {**SAME_RUNTIME, **OWN_FUNCTION, **FAILURES_HANDLED})
+        acknowledge(function, {**SAME_RUNTIME, **FAILURES_HANDLED})
         if self.tracing not in (None, lambda_.Tracing.DISABLED) and function.role:
             acknowledge(function.role, TRACES)
         return function

@@ -15,6 +15,7 @@ from constructs import Construct
 
 from unum_compiler.lambda_settings import FORWARDER_TIMEOUT_S
 from unum_constructs.cdk.lookup import role_id_of
+from unum_constructs.cdk.nag import MESSAGES, acknowledge
 from unum_constructs.cdk.queues import new_queue
 from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_constructs.resources import permissions
@@ -134,6 +135,7 @@ class WorkflowTimer(Construct):
             batch_size=BATCH,
             report_batch_item_failures=True,
         )
+        acknowledge(mapping, MESSAGES)
         # CreateEventSourceMapping fails unless the role may already read the queue.
         mapping.node.add_dependency(policy)
 

@@ -51,10 +51,17 @@ class Control(Stack):
         functions = {key: self._function(key, counts) for key in ("Begin", "Work", "End")}
         for function in functions.values():
             counts.grant_read_write_data(function)
-        self.workflow = UnumWorkflow(self, "Workflow", definition=Definition.from_asl(DEFINITION), functions=functions)
+        self.workflow = UnumWorkflow(
+            self, "Workflow", definition=Definition.from_asl(DEFINITION), functions=functions, payload="s3"
+        )
         self._swept()
         operator = iam.User(self, "Operator")
-        for grant in (self.workflow.grant_redrive, self.workflow.grant_nudge, self.workflow.grant_fork):
+        for grant in (
+            self.workflow.grant_redrive,
+            self.workflow.grant_nudge,
+            self.workflow.grant_fork,
+            self.workflow.grant_delete,
+        ):
             grant(operator)
         CfnOutput(self, "CountsTable", value=counts.table_name)
         CfnOutput(self, "OperatorName", value=operator.user_name)
