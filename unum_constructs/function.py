@@ -135,6 +135,11 @@ class UnumFunction(lambda_.Function):
         remember_role(self, role)
         acknowledge(self, _reasons(runtime, options))
 
+    @property
+    def by_key(self) -> dict[str, "UnumFunction"]:
+        """This function by the key of each handler, for `UnumWorkflow(functions={**orders.by_key, "Ship": ship})`."""
+        return dict.fromkeys(self.handlers, self)
+
 
 def _reasons(runtime: lambda_.Runtime | None, options: Mapping[str, Any]) -> Reasons:
     """Return cdk-nag's rules that the defaults break, for options that are not given."""
@@ -143,11 +148,6 @@ def _reasons(runtime: lambda_.Runtime | None, options: Mapping[str, Any]) -> Rea
     for name, reasons in defaults.items():
         found |= {} if options.get(name) is not None else reasons
     return found
-
-    @property
-    def by_key(self) -> dict[str, "UnumFunction"]:
-        """This function by the key of each handler, for `UnumWorkflow(functions={**orders.by_key, "Ship": ship})`."""
-        return dict.fromkeys(self.handlers, self)
 
 
 # Cached: each of these values costs a call to the CDK's process, and functions can share them.

@@ -34,7 +34,7 @@ _CONTROL = (
 """Modules of failure handler and control function, and those that other functions load only after a deployment took an
 edge."""
 
-_RARE = ("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py")
+_RARE = ("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py", "erasure.py")
 """Modules for long waits, for what cannot be delivered, and for answers over HTTP."""
 
 SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL, *_RARE})
