@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from unum_compiler.parsing.numbers import NUMBERS
+from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
@@ -39,7 +39,7 @@ def _substituted(value: Json, substitutions: Mapping[str, str], field: str = "")
     match value:
         case str():
             text = _PLACEHOLDER.sub(lambda found: substitutions.get(found[1], found[0]), value)
-            return _number(text) if field in NUMBERS and _PLACEHOLDER.fullmatch(value) else text
+            return _number(text) if field in NUMBERS | COMPARED and _PLACEHOLDER.fullmatch(value) else text
         case dict():
             # The key selects the type of a number, so values come before keys.
             changed = {key: _substituted(item, substitutions, key) for key, item in value.items()}

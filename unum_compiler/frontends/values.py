@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
-from unum_compiler.parsing.numbers import NUMBERS
+from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.parsing.tokens import is_token
 from unum_runtime.model.ir import Json
 
@@ -141,7 +141,7 @@ class _Taking:
 
     def _data(self, value: Json, field: str = "") -> Json:
         match value:
-            case float() if field in NUMBERS and is_token(value):
+            case float() if field in NUMBERS | COMPARED and is_token(value):
                 return self._data(_text_of(value))
             case str():
                 return TOKEN.sub(lambda token: self._placeholder(token[0]), _plain_resource(value))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from unum_compiler.parsing.object_reader import Part, is_placeholder
 from unum_compiler.problems import Feature, shown
 from unum_runtime.asl.batches import MOST_BYTES
+from unum_runtime.asl.jsonpath.operators import OPERATORS
 from unum_runtime.model.ir import Json
 
 _MOST = 99_999_999  # seconds, more than three years: the limit that the pages give for most fields
@@ -43,6 +44,9 @@ _BOUNDS: Mapping[str, _Bounds] = {
 
 NUMBERS = frozenset(_BOUNDS)
 """Names of the fields that hold numbers."""
+
+COMPARED = frozenset(name for name in OPERATORS if name.startswith("Numeric"))
+"""Comparisons with numbers, which may be known at deployment too."""
 
 
 def check_fixed_number(part: Part, field: str) -> None:

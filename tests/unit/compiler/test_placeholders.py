@@ -1,5 +1,6 @@
 """``${Name}`` in place of a number or a timestamp: the deployment gives it, so only the run can say what is wrong."""
 
+import json
 from typing import Any
 
 import pytest
@@ -59,6 +60,46 @@ def test_what_is_no_such_number_fails_the_state(value: str, language: dict[str, 
     assert outcome.cause == (
         f"state 'A': Seconds must be an integer from 0 to 99999999, and the deployment has given \"{value}\""
     )
+
+
+COMPARISONS = [
+    ("NumericGreaterThan", "2", 3, "Yes"),
+    ("NumericGreaterThan", "2.5", 2, "No"),
+    ("NumericEquals", "-1", -1, "Yes"),
+    ("NumericEquals", "2", "2", "No"),
+    ("BooleanEquals", "true", True, "Yes"),
+    ("BooleanEquals", "false", True, "No"),
+    ("TimestampLessThan", "2016-03-14T01:59:00Z", "2016-03-14T01:58:00Z", "Yes"),
+    ("StringEquals", "2", "2", "Yes"),
+    ("StringEquals", "2", 2, "No"),
+]
+
+
+def choosing(operator: str, literal: str = "${N}") -> dict[str, Any]:
+    rule = {"Or": [{"Variable": "$.x", operator: literal}], "Next": "Yes"}
+    ends = {name: {"Type": "Pass", "Result": name, "End": True} for name in ("Yes", "No")}
+    return {"StartAt": "C", "States": {"C": {"Type": "Choice", "Choices": [rule], "Default": "No"}, **ends}}
+
+
+@pytest.mark.parametrize(("operator", "given", "value", "chosen"), COMPARISONS)
+def test_a_comparison_is_with_what_the_deployment_gives(operator: str, given: str, value: Json, chosen: str) -> None:
+    assert run(choosing(operator), given, {"x": value}).outcome == Success(chosen)
+
+
+@pytest.mark.parametrize(
+    ("operator", "given"), [("NumericEquals", "two"), ("BooleanEquals", "1"), ("TimestampEquals", "soon")]
+)
+def test_what_cannot_be_compared_fails_the_state(operator: str, given: str) -> None:
+    outcome = run(choosing(operator), given, {"x": 1}).outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.error == "States.Runtime"
+
+
+def test_a_text_is_no_number_to_compare_with() -> None:
+    with pytest.raises(DefinitionError, match="expected a number"):
+        compile_workflow(
+            json.loads(json.dumps(choosing("NumericEquals")).replace("${N}", "5")), name="w", functions=None
+        )
 
 
 def test_so_many_items_wait() -> None:

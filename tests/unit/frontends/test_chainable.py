@@ -285,10 +285,12 @@ def test_numbers_known_at_deployment_are_values(stack: Stack) -> None:
     wait = sfn.Wait(stack, "Wait", time=sfn.WaitTime.duration(seconds))
     each = sfn.Map(stack, "Each", max_concurrency=number).item_processor(sfn.Pass(stack, "One"))
     query = sfn.Pass.jsonata(stack, "Query", outputs={"n": number, "in": [number]})
-    definition = Definition.from_chainable(task.next(wait).next(each).next(query))
+    compared = sfn.Choice(stack, "Compared").when(sfn.Condition.number_equals("$.n", number), query).otherwise(query)
+    definition = Definition.from_chainable(task.next(wait).next(each).next(compared))
     found = states(definition)
     assert (found["Task"]["TimeoutSeconds"], found["Wait"]["Seconds"]) == ("${Value1}", "${Value1}")
     assert found["Each"]["MaxConcurrency"] == "${Value1}"
+    assert found["Compared"]["Choices"][0]["NumericEquals"] == "${Value1}"
     text = "States.StringToJson('${Value1}')"
     assert found["Task"]["Parameters"]["Payload"] == {"n.$": text, "in": [{"m.$": text}]}
     assert found["Query"]["Output"] == {"n": "{% ${Value1} %}", "in": ["{% ${Value1} %}"]}

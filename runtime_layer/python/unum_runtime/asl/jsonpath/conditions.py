@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonpath.operators import OPERATORS
+from unum_runtime.asl.jsonpath.operators import OPERATORS, deployed, placeholder_or_literal
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, read
 from unum_runtime.asl.places import element, member
@@ -49,7 +49,7 @@ class Condition:
     @cached_property
     def _test(self) -> _Test:
         try:
-            return _compile(self.rule, "$")
+            return _compile(self.rule, "$", deployed)
         except DefinitionError as error:  # the deployment filled a placeholder with text that breaks the grammar
             raise RuntimeFailure(str(error)) from None
 
@@ -64,7 +64,7 @@ def compile_condition(rule: Json, *, where: str = "$") -> Condition:
     Raises:
         DefinitionError: contains every problem of the rule with its JSON path.
     """
-    _compile(rule, where)
+    _compile(rule, where, placeholder_or_literal)
     return Condition(rule)
 
 
@@ -85,8 +85,8 @@ def choose(
     return default
 
 
-def _compile(rule: Json, where: str) -> _Test:
-    compiler = _Compiler()
+def _compile(rule: Json, where: str, literal: Callable[[str, Json], Json]) -> _Test:
+    compiler = _Compiler(literal)
     test = compiler.rule(rule, where, allowed=_TOP_LEVEL_FIELDS)
     if compiler.problems:
         raise DefinitionError(tuple(compiler.problems))
@@ -96,8 +96,9 @@ def _compile(rule: Json, where: str) -> _Test:
 class _Compiler:
     """Compiler of a rule and its nested rules; collects all problems instead of stopping at the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, literal: Callable[[str, Json], Json]) -> None:
         self.problems: list[Problem] = []
+        self._literal = literal
 
     def rule(self, rule: Json, where: str, *, allowed: frozenset[str] = _PLAIN_FIELDS) -> _Test:
         if not isinstance(rule, dict):
@@ -142,7 +143,7 @@ class _Compiler:
                 return self._report(where, f"expected true or false, got {literal!r}")
             return lambda data, context: _is_present(variable, data, context) is literal
         try:
-            test = OPERATORS[name].against(literal)
+            test = OPERATORS[name].against(self._literal(name, literal))
         except ValueError as error:
             return self._report(where, str(error))
         return lambda data, context: test(_look_up(variable, data, context))

@@ -3,7 +3,9 @@
 A comparison of different types is false; true and 1 are different types.
 """
 
+import json
 import operator
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -15,6 +17,11 @@ from unum_runtime.model.ir import Json
 
 ValueTest: TypeAlias = Callable[[Json], bool]
 """Function from a value to True if the test holds."""
+
+_PLACEHOLDER = re.compile(r"\$\{[^{}]+\}")
+_SCALAR = re.compile(r"true|false|-?\d+(\.\d+)?", re.ASCII)
+_SAMPLES: tuple[tuple[str, Json], ...] = (("Numeric", 0), ("Boolean", True), ("Timestamp", "1970-01-01T00:00:00Z"))
+"""A literal for each kind of operator whose literal is not any text."""
 
 _Kind: TypeAlias = Callable[[Json], Json]
 """Function from a value to its comparable form; None for values of other types."""
@@ -31,6 +38,19 @@ class Operator:
 
     against: Callable[[Json], ValueTest]
     compare: Callable[[Json, Json], bool] | None = None
+
+
+def placeholder_or_literal(operator: str, literal: Json) -> Json:
+    """Return `literal`, or a value that `operator` allows in place of a placeholder such as ``${Name}``."""
+    is_placeholder = isinstance(literal, str) and _PLACEHOLDER.fullmatch(literal)
+    return next((value for kind, value in _SAMPLES if is_placeholder and operator.startswith(kind)), literal)
+
+
+def deployed(operator: str, literal: Json) -> Json:
+    """Return `literal`, converted to a number or truth value if the deployment gave its text."""
+    if isinstance(literal, str) and operator.startswith(("Numeric", "Boolean")) and _SCALAR.fullmatch(literal):
+        return json.loads(literal)
+    return literal
 
 
 def _string(value: Json) -> str | None:
