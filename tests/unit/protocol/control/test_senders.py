@@ -77,6 +77,7 @@ def test_a_state_after_nested_fan_outs_follows_the_task_in_the_innermost() -> No
 def test_a_choice_without_a_default_leads_to_its_rules_alone() -> None:
     choice = {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": True, "Next": "W"}]}
     assert senders(compiled("A", A=task("C"), C=choice, W=wait())) == {"C": "A", "W": "A"}
+    assert senders(compiled("A", A=task("C"), C={**choice, "Default": "V"}, W=wait(), V=wait()))["V"] == "A"
 
 
 @pytest.mark.parametrize("state", [each.name for each in EVERYTHING.states.values() if isinstance(each, Wait | FanOut)])

@@ -11,6 +11,8 @@ from tests.unit.protocol.cut_store import CutStore, Died
 from tests.unit.protocol.map_platform import deployed
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import TimeIsShort
+from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.cursor_keys import walk_partition
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Scope
 from unum_runtime.protocol.control import walk as walk_module
 from unum_runtime.protocol.control.walk import CURSOR_LIFE_S, MOST_PARTS, Tally, Trip, walk
@@ -168,6 +170,23 @@ def test_a_finished_walk_begins_anew_or_is_over(platform: Platform) -> None:
         tree = Drawn({})
         assert walk(platform.runtime(), tree, root, trip) == Tally(root.size, 2)
         assert sum(tree.made.values()) == parts
+
+
+def test_a_cursor_says_where_the_walk_is_and_lives_for_whole_seconds(platform: Platform) -> None:
+    root = scope("M", 20 * SHARD_SIZE)
+    tree = Drawn({}, dies_before=4)
+    platform.clock.ms += 999
+    with pytest.raises(Died):
+        walk(platform.runtime(), tree, root, TRIP)
+    items = platform.memory.query(walk_partition("w", EXECUTION, TRIP.purpose))
+    places = [[[shard, 0, shard * SHARD_SIZE, shard - 1]] for shard in (1, 2, 3)]
+    now_ms = platform.clock.ms
+    assert [*items.values()] == [{"at": now_ms, "begun": now_ms, "levels": to_text(levels)} for levels in places]
+    assert {platform.memory._items[key][1] for key in items} == {now_ms // 1000 + CURSOR_LIFE_S}
+    assert {type(platform.memory._items[key][1]) for key in items} == {int}
+    walk(platform.runtime(), Drawn({}), root, TRIP)
+    *_, last = platform.memory.query(walk_partition("w", EXECUTION, TRIP.purpose)).values()
+    assert last["levels"] == to_text([[0, 0, 20 * SHARD_SIZE, 19]])
 
 
 def test_walks_of_other_purposes_and_executions_do_their_own_parts(platform: Platform) -> None:

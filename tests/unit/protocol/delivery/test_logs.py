@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.map_platform import deployed, lose, mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading import stored_steps
@@ -210,3 +211,16 @@ def test_an_outcome_that_another_task_commits() -> None:
     platform = Platform.of(chain("A", "B"), {"A": FunctionOptions(checkpoint=False)}, A=echo, B=echo)
     platform.run()
     assert platform.logged[1] == ("passed on", of_outcome(1, "A"))
+
+
+def test_a_nudge_that_finds_results_of_branches_collected() -> None:
+    platform = deployed(mapped("A", "B", after="C"))
+    platform.start("e", [1, 2])
+    lose(platform, "B", 1)
+    collected = [key for key in platform.memory._items if key.sort.startswith("000000001") and "M" in key.partition]
+    platform.memory.collect(collected)
+    platform.logged.clear()
+    nudge(platform.runtime(), "e")
+    ((message, fields),) = platform.logged
+    assert (message, fields.keys()) == ("refused", {"reason"})
+    assert fields["reason"].startswith(f"{NAME}/M@")

@@ -559,3 +559,7 @@ def test_an_execution_whose_time_is_over_waits_for_nobody() -> None:
     with pytest.raises(TaskTimedOut):
         found.answered(token)
     assert found.platform.ending() == ending
+
+
+def test_the_secret_part_of_a_token_may_be_any_text() -> None:
+    assert hash_of("\ud800") == hash_of("?")
