@@ -157,3 +157,16 @@ def test_quotas_survive_the_text_of_the_ir() -> None:
     )
     text = definition.compile("w", None).to_json()
     assert json.loads(text)["strict"] is True
+
+
+def test_a_value_over_the_quota_is_named_with_both_sizes() -> None:
+    said = f"has {PAYLOAD_LIMIT + 1} bytes; at most {PAYLOAD_LIMIT} are allowed: pass large data by reference"
+    large = f"{LARGE}x"
+    named = {
+        "input": ({"A": {**TASK, **ENDS}}, large),
+        "input after the arguments": ({"A": {**TASK, **ENDS, "Parameters": {"a.$": "$"}}}, large[6:]),
+        "output": ({"A": {"Type": "Pass", **ENDS, "Parameters": {"a.$": "$"}}}, large[6:]),
+    }
+    for what, (states, value) in named.items():
+        where = "" if what == "input" else "state 'A': "
+        assert run(states, value).outcome == Failure("States.DataLimitExceeded", f"{where}the {what} {said}"), what

@@ -85,3 +85,22 @@ def test_values_that_pass_unchanged_are_not_evaluated(
 @pytest.mark.parametrize(("fields", "gives"), [({}, False), (INVOKE, False), (WAITS, True)])
 def test_a_token_is_given_to_responders_alone(fields: dict[str, Any], *, gives: bool) -> None:
     assert facts(**fields).gives_token is gives
+
+
+SYNC = "arn:aws:states:::ecs:runTask.sync"
+
+
+@pytest.mark.parametrize(
+    ("fields", "gives"),
+    [
+        ({}, False),
+        ({"Parameters": {"a.$": "$$.Task.Token"}}, False),
+        (WAITS, True),
+        ({"Resource": SYNC, "Parameters": {"TaskDefinition": "t"}}, False),
+        ({"Resource": SYNC, "Parameters": {"TaskDefinition.$": "$$.Task.Token"}}, True),
+    ],
+)
+def test_a_token_is_given_out_by_a_task_that_waits_for_one_or_passes_one_to_its_job(
+    fields: dict[str, Any], *, gives: bool
+) -> None:
+    assert facts(**fields).gives_token is gives
