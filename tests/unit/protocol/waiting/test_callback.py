@@ -42,6 +42,12 @@ def test_a_token_tells_nothing(plain: Asking) -> None:
     assert len(token) == 96
 
 
+def test_the_store_has_no_token(plain: Asking) -> None:
+    token = plain.begun()
+    assert token[:64] in str(plain.platform.memory._items)
+    assert token[64:] not in str(plain.platform.memory._items)
+
+
 @pytest.mark.parametrize(
     "mend",
     [lambda t: t[:-1], lambda t: t[:64] + "0" * 32, lambda t: "0" * 64 + t[64:], lambda _t: "", lambda _t: "é/x"],
