@@ -40,7 +40,11 @@ class IUnumWorkflow(MeteredWorkflow):
     Attributes:
         workflow_name: name in events and keys.
         table: table with the state of executions.
-        start_alias: alias that starts executions.
+        start_alias: alias for event sources: whatever arrives is the input of an execution.
+        run_alias: alias that starts executions by name.
+        describe_alias: alias that describes executions; None if unknown.
+        response_alias: alias that takes answers for Tasks with a task token.
+        former_clients: grants include what clients of release 0.1.0 need.
         control_alias: alias of release 0.1.0 for all control requests; None if unknown.
         activities: queues of the activities by activity name.
         payload_bucket: bucket for large values; None without one.
@@ -49,9 +53,13 @@ class IUnumWorkflow(MeteredWorkflow):
     workflow_name: str
     table: dynamodb.ITable
     start_alias: lambda_.IFunction
+    run_alias: lambda_.IFunction
+    describe_alias: lambda_.IFunction | None
+    response_alias: lambda_.IFunction
     control_alias: lambda_.IFunction | None
     activities: Mapping[str, sqs.IQueue]
     payload_bucket: s3.IBucket | None
+    former_clients: bool = False
 
     @property
     def own_partitions(self) -> str:
@@ -59,21 +67,45 @@ class IUnumWorkflow(MeteredWorkflow):
         return execution_partition_prefix(self.workflow_name)
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow starting executions (`start`): write a start record, and invoke the start alias."""
-        invoke = self._grant_invoke(grantee)
-        record = self._grant_items(grantee, ACTIONS[Operation.CREATE], [start_partition_prefix(self.workflow_name)])
-        input_ = self._grant_objects(grantee, "s3:PutObject", "s3:GetObject")
-        return invoke.combine(record).combine(input_).combine(self._grant_key_use(grantee, writes=True))
+        """Allow starting executions: by name (`start`, `submit`) at the run alias, by an event at the start alias.
+
+        Nothing else is allowed: neither alias tells what became of an execution, and no item or object may be written.
+        """
+        given = self._grant_on_alias(grantee, [INVOKE], self.run_alias, self.start_alias)
+        return given.combine(self._grant_former_start(grantee)) if self.former_clients else given
 
     def grant_start_sync(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow starting executions and waiting for their results (`run`, `start_sync_execution`)."""
-        return self.grant_start(grantee).combine(self.grant_read(grantee))
+        """Allow starting executions and waiting for their results (`run`, `start_sync_execution`).
+
+        Raises:
+            ConstructError: the workflow is imported without its describe alias.
+        """
+        given = self.grant_start(grantee).combine(self.grant_describe(grantee))
+        return given.combine(self._grant_table_reads(grantee)) if self.former_clients else given
+
+    def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow describing executions by name and waiting for results (`describe`, `wait`), without the table.
+
+        Raises:
+            ConstructError: the workflow is imported without its describe alias.
+        """
+        if self.describe_alias is None:
+            raise ConstructError(
+                self, "describe_alias_arn: expected an ARN, got None; import the workflow with it (DescribeAlias)"
+            )
+        return self._grant_on_alias(grantee, [INVOKE], self.describe_alias)
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow describing executions, waiting for results, and reading steps and definitions, without task tokens.
+        """Allow reading steps and definitions, without task tokens, and describing executions.
 
-        Listing executions is included, if the table has the index (`Store.dynamodb`).
+        Listing executions is included, if the table has the index (`Store.dynamodb`). Functions of the workflow are
+        deployed before its aliases: they describe executions by the table.
         """
+        read = self._grant_table_reads(grantee)
+        is_part = any(each is grantee for each in self._parts_before_aliases(grantee))
+        return read if is_part or self.describe_alias is None else read.combine(self.grant_describe(grantee))
+
+    def _grant_table_reads(self, grantee: iam.IGrantable) -> iam.Grant:
         definitions = definition_partition_prefix(self.workflow_name)
         partitions = [start_partition_prefix(self.workflow_name), self.own_partitions, definitions]
         read = self._grant_items(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
@@ -88,12 +120,19 @@ class IUnumWorkflow(MeteredWorkflow):
             self._grant_key_use(grantee, writes=False)
         )
 
+    def _grant_former_start(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow what clients of release 0.1.0 do besides: they write start records and large inputs themselves."""
+        record = self._grant_items(grantee, ACTIONS[Operation.CREATE], [start_partition_prefix(self.workflow_name)])
+        input_ = self._grant_objects(grantee, "s3:PutObject", "s3:GetObject")
+        return record.combine(input_).combine(self._grant_key_use(grantee, writes=True))
+
     def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow responses to Tasks with a task token (`send_task_success`, `send_task_failure`, `send_task_heartbeat`).
 
-        The grantee can start executions, too: responses arrive through the start alias.
+        Nothing else is allowed, unless the workflow has `former_clients`, which send responses to the start alias.
         """
-        return self._grant_invoke(grantee)
+        former = [self.start_alias] if self.former_clients else []
+        return self._grant_on_alias(grantee, [INVOKE], self.response_alias, *former)
 
     def grant_stop(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow stopping executions (`stop`).
@@ -183,11 +222,10 @@ class IUnumWorkflow(MeteredWorkflow):
     def _grant_door(self, grantee: iam.IGrantable, door: Door) -> iam.Grant:
         return self._grant_on_alias(grantee, [INVOKE], self._door(door))
 
-    def _grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
-        return self._grant_on_alias(grantee, [INVOKE], self.start_alias)
-
-    def _grant_on_alias(self, grantee: iam.IGrantable, actions: Sequence[str], alias: lambda_.IFunction) -> iam.Grant:
-        """Allow `actions` on `alias`.
+    def _grant_on_alias(
+        self, grantee: iam.IGrantable, actions: Sequence[str], *aliases: lambda_.IFunction
+    ) -> iam.Grant:
+        """Allow `actions` on `aliases`.
 
         Raises:
             ConstructError: `grantee` belongs to the workflow, and is deployed before its aliases.
@@ -201,7 +239,9 @@ class IUnumWorkflow(MeteredWorkflow):
                 "deployed before the alias: CloudFormation rejects the circular dependency; use a function of no Task, "
                 "or let a Task start executions (`arn:aws:states:::states:startExecution`)",
             )
-        return iam.Grant.add_to_principal(grantee=grantee, actions=[*actions], resource_arns=[alias.function_arn])
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=[*actions], resource_arns=[each.function_arn for each in aliases]
+        )
 
     def _parts_before_aliases(self, like: iam.IGrantable) -> Iterator[Any]:
         """Yield the workflow, then its functions, or their roles if `like` is a role."""

@@ -18,7 +18,15 @@ from unum_constructs.cdk.outputs import export_name
 from unum_constructs.cdk.resource_checks import check_is_table
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
-from unum_runtime.model.naming import control_alias, door_alias, start_alias
+from unum_runtime.model.envelope import with_alias
+from unum_runtime.model.naming import (
+    control_alias,
+    describe_alias,
+    door_alias,
+    response_alias,
+    run_alias,
+    start_alias,
+)
 from unum_runtime.protocol.control.doors import Door
 
 _FUNCTION = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+")
@@ -36,6 +44,7 @@ class ImportedWorkflow(IUnumWorkflow):
         workflow_name: str,
         table: dynamodb.ITable | str,
         start_alias_arn: str,
+        describe_alias_arn: str | None,
         control_alias_arn: str | None,
         control_function_arn: str | None,
         activities: Mapping[str, sqs.IQueue],
@@ -50,6 +59,15 @@ class ImportedWorkflow(IUnumWorkflow):
         self.payload_bucket = self._bucket(payload_bucket)
         start = self._qualified("start_alias_arn", start_alias_arn, start_alias(workflow_name))
         self.start_alias = self._alias("Start", start, same_environment=same_environment)
+        for_others = {"Run": run_alias(workflow_name), "Respond": response_alias(workflow_name)}
+        self.run_alias, self.response_alias = (
+            self._alias(each, _other_alias(start, name), same_environment=same_environment)
+            for each, name in for_others.items()
+        )
+        self.describe_alias = None
+        if describe_alias_arn is not None:
+            describe = self._qualified("describe_alias_arn", describe_alias_arn, describe_alias(workflow_name))
+            self.describe_alias = self._alias("Describe", describe, same_environment=same_environment)
         self.control_alias = None
         if control_alias_arn is not None:
             control = self._qualified("control_alias_arn", control_alias_arn, control_alias(workflow_name))
@@ -148,12 +166,20 @@ class ImportedWorkflow(IUnumWorkflow):
             workflow_name=workflow_name,
             table=Fn.import_value(export_name(workflow_name, "Table")),
             start_alias_arn=Fn.import_value(export_name(workflow_name, "StartAlias")),
+            describe_alias_arn=Fn.import_value(export_name(workflow_name, "DescribeAlias")),
             control_alias_arn=None,
             control_function_arn=Fn.import_value(export_name(workflow_name, "ControlFunction")),
             activities={},
             payload_bucket=None,
             same_environment=True,
         )
+
+
+def _other_alias(arn: str, name: str) -> str:
+    """Return the ARN of the alias `name` of the function whose alias has `arn`, which may be a token."""
+    if not is_token(arn):
+        return with_alias(arn, name)
+    return Fn.join(":", [Fn.select(part, Fn.split(":", arn)) for part in range(7)] + [name])
 
 
 class Importable:
@@ -167,6 +193,7 @@ class Importable:
         workflow_name: str,
         table: dynamodb.ITable | str,
         start_alias_arn: str,
+        describe_alias_arn: str | None = None,
         control_alias_arn: str | None = None,
         control_function_arn: str | None = None,
         activities: Mapping[str, sqs.IQueue] | None = None,
@@ -175,8 +202,8 @@ class Importable:
     ) -> IUnumWorkflow:
         """Import a deployed workflow by its attributes, for grants, metrics and event targets.
 
-        The stack's outputs have the attributes: ``StartAlias``, ``ControlFunction``, ``Table``, ``PayloadBucket``,
-        ``Activities``.
+        The stack's outputs have the attributes: ``StartAlias``, ``DescribeAlias``, ``ControlFunction``, ``Table``,
+        ``PayloadBucket``, ``Activities``.
 
         Args:
             scope: parent construct.
@@ -184,7 +211,8 @@ class Importable:
             workflow_name: name of the workflow.
             table: table with the state of executions, as construct, name or ARN. Import a table with a customer managed
                 key together with its `encryption_key`: grants then include the key.
-            start_alias_arn: ARN of the start alias.
+            start_alias_arn: ARN of the start alias; run alias and response alias belong to the same function.
+            describe_alias_arn: ARN of the describe alias; `grant_describe` and `grant_start_sync` require it.
             control_alias_arn: ARN of the control alias of a workflow that release 0.1.0 has deployed, which takes every
                 control request: without `control_function_arn`, each grant of control includes all others.
             control_function_arn: ARN of the control function, without an alias; `grant_stop`, `grant_redrive`,
@@ -203,6 +231,7 @@ class Importable:
             workflow_name=workflow_name,
             table=table,
             start_alias_arn=start_alias_arn,
+            describe_alias_arn=describe_alias_arn,
             control_alias_arn=control_alias_arn,
             control_function_arn=control_function_arn,
             activities=activities or {},

@@ -2,6 +2,7 @@
 
 Every event source that can invoke a Lambda function works with `UnumWorkflow.start_alias`. These targets also select
 the input from the event, and give each event one execution name, so that a duplicate event starts no second execution.
+For name and input they use `UnumWorkflow.run_alias`, where a request says both.
 """
 
 import json
@@ -52,9 +53,10 @@ class UnumWorkflowTarget:
         max_event_age: Duration | None = None,
         retry_attempts: int | None = None,
     ) -> None:
+        event = _rule_input(input, name)
         self._target = targets.LambdaFunction(
-            workflow.start_alias,
-            event=_rule_input(input, name),
+            workflow.start_alias if event is None else workflow.run_alias,
+            event=event,
             dead_letter_queue=dead_letter_queue,
             max_event_age=max_event_age,
             retry_attempts=retry_attempts,
@@ -96,7 +98,7 @@ class UnumScheduleTarget:
         role: iam.IRole | None = None,
     ) -> None:
         self._target = scheduler_targets.LambdaInvoke(
-            workflow.start_alias,
+            workflow.run_alias,
             input=_schedule_input(input, name),
             dead_letter_queue=dead_letter_queue,
             max_event_age=max_event_age,

@@ -55,11 +55,11 @@ from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
 from unum_constructs.resources import activities, permissions
 from unum_constructs.resources.control_function import DIRECTORY, ControlFunction
 from unum_constructs.resources.deployment_guard import DeploymentGuard, is_guarded, policies_of
+from unum_constructs.resources.doors import new_doors
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.payload_bucket import payload_bucket_for
 from unum_constructs.resources.service_calls import CallingWorkflow
-from unum_constructs.resources.task_response_url import new_task_response_url
 from unum_constructs.resources.timer import WorkflowTimer
 from unum_constructs.resources.upgrades import Keep, OnRemoved
 from unum_constructs.store import Store, claim_name, index_arn
@@ -153,6 +153,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             key), bucket, queues, log groups and environments. Roles may use it through the service in question only;
             the key policy lets CloudWatch Logs use it. Functions of yours have arguments of their own.
         tags: tags of all resources of the workflow.
+        former_clients: True serves clients, event targets and Tasks of release 0.1.0 for the meantime, through the
+            start alias; grants then include the table and the bucket. The next release has no such option.
 
     The workflow makes up to five functions without user code: a failure handler; a control function; an entry function,
     if no Task's function can start executions; a service function, if Tasks call AWS services; a forwarder, if events
@@ -166,7 +168,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         workflow_name: name in events, keys and outputs.
         table: table with the state of executions.
         layer: layer with runtime and definition, for the newest Python among the functions.
-        start_alias: alias that starts executions.
+        start_alias: alias for event sources: whatever arrives is the input of an execution.
+        doors: aliases that start executions by name, describe them, and take answers with task tokens; also as
+            `run_alias`, `describe_alias` and `response_alias`.
         control: function that stops, redrives, nudges, forks and deletes executions, with an alias for each, `doors`.
         control_alias: alias of the failure handler, for clients of release 0.1.0; it goes with the next release.
         failure_handler: function that takes over events that Lambda could not deliver.
@@ -226,13 +230,15 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         encryption_key: kms.IKey | None = None,
         tags: Mapping[str, str] | None = None,
+        former_clients: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         # 1. Options, checked before any resource is made.
         functions = functions_by_key(self, functions)
         mappings = {"functions": functions, "function_options": function_options, "tags": tags}
         check_mappings(self, {**mappings, "definition_substitutions": definition_substitutions})
-        check_types(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
+        switches = {"exported": exported, "small_results": small_results, "former_clients": former_clients}
+        check_types(self, bool, {**switches, "fusion": fusion})
         check_types(self, Store, {"store": store})
         check_types(self, Sweep, {"sweep": sweep})
         provision = Provision(
@@ -252,6 +258,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         runtime = RuntimeOptions.checked(
             self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
         )
+        self.former_clients = former_clients
         limits = checked_limits(self, max_event_age, retry_attempts)
         decision, kept = checked_on_removed(self, on_removed), checked_keep(self, keep)
         bounds = ExecutionBounds(
@@ -302,6 +309,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             start_alias=self.start_alias,
             control_alias=self.control_alias,
             control_function=self.control.function,
+            doors=self.doors,
             table=self.table,
             failure_queue=self.failure_queue,
             payload_bucket=self.payload_bucket,
@@ -326,7 +334,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             raise ConstructError(
                 self, "add_task_response_url: expected a Task that waits for a response, found none; remove the call"
             )
-        url = new_task_response_url(self, "Respond", workflow_name=self.workflow_name, start_alias=self.start_alias)
+        # An IAM policy cannot look into a request, but the alias behind the URL takes answers alone.
+        url = self.doors.respond.add_function_url(auth_type=lambda_.FunctionUrlAuthType.AWS_IAM)
         add_outputs(self, {"TaskResponseUrl": (url.url, f"Where Tasks of workflow {self.workflow_name} are answered")})
         return url
 
@@ -334,7 +343,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         """Yield the other workflows of the app, lazily: few workflows need this search through all constructs."""
         for each in self.node.root.node.find_all():
             if isinstance(each, UnumWorkflow) and each is not self:
-                yield OtherWorkflow(each.start_alias.function_arn, {*each._hosts.values()})  # noqa: SLF001 - the same class
+                start, run, describe = each.start_alias, each.doors.run, each.doors.describe
+                hosts = {*each._hosts.values()}  # noqa: SLF001 - the same class
+                yield OtherWorkflow(start.function_arn, run.function_arn, describe.function_arn, hosts)
 
     def _door(self, door: Door) -> lambda_.Alias:
         return self.control.doors[door]
@@ -423,6 +434,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             distant_layers=cross_stack.distant_layers_of(self, self._workflow, self._hosts.values()),
             state=state,
             runtime=runtime,
+            former_clients=self.former_clients,
             timer=self.timer,
             activities=self.activities,
         )
@@ -460,7 +472,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         """
         scope = Construct(self, "Permissions")
         wiring, name = assembly.wiring, assembly.start_alias
-        policies = [assembly.connect(scope, key, failures) for key in wiring.edges]
+        policies = [assembly.connect(scope, key, failures, self.control) for key in wiring.edges]
         if self.timer:
             hosts = self._hosts.values()
             self.timer.report_failures(dict.fromkeys(host.failures.handler for host in hosts if host.failures))
@@ -473,6 +485,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         """Make all aliases that refer to the start alias; return that of clients of release 0.1.0."""
         start_intake, former = self.failure_handler.open(self.start_alias, self)
         self.control.open(self.start_alias, sweeps=sweeps)
+        self.doors = new_doors(self, self.control.version, failures, start_intake)
+        self.run_alias, self.describe_alias, self.response_alias = self.doors
         configuration = failures.configure(
             self.start_alias,
             function_name=self.start_alias.lambda_.function_name,

@@ -35,6 +35,7 @@ class Deployment:
             table=outputs[f"{workflow}Table"],
             workflow=outputs[f"{workflow}Workflow"],
             start_alias=outputs[f"{workflow}StartAlias"],
+            describe_alias=outputs.get(f"{workflow}DescribeAlias"),
             control_alias=outputs.get(f"{workflow}ControlFunction", outputs.get(f"{workflow}ControlAlias")),
             session=self.session,
             payload_bucket=outputs.get("WorkflowPayloadBucket"),

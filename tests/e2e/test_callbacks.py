@@ -242,8 +242,15 @@ def test_no_delivery_failed_on_the_way(client: Client, emulator: Emulator) -> No
     assert client.workflow.startswith("Callbacks")
     lines = [line for log in emulator.logs.glob("Callbacks-*") for line in log.read_text().splitlines()]
     assert any("finished" in line for line in lines)
-    assert [line for line in lines if line.startswith("[ERROR]")] == []
-    assert lines_of(lines, "refused") == []
+    assert [line for line in lines if line.startswith("[ERROR]") and not is_of_attack(line)] == []
+    assert [line for line in lines_of(lines, "refused") if not is_of_attack(line["reason"])] == []
+
+
+def is_of_attack(text: str) -> bool:
+    """What `tests/e2e/attacks` sends to this stack is refused, in these words."""
+    return any(
+        each in text for each in ("former_clients", "no start record of execution", 'expected "start" and one of')
+    )
 
 
 def lines_of(lines: list[str], message: str) -> list[Any]:

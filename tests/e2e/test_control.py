@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.conftest import Deployment
 from tests.e2e.control.stack import SILENT_S
+from tests.e2e.lost_starts import start_lost
 from tests.unit.protocol.cut_store import CutStore, Died
 from unum_runtime.client import Client, ForkedFrom
 from unum_runtime.client.control import Control
@@ -94,7 +95,7 @@ def counts_at_rest(deployment: Deployment, run: str) -> list[int]:
 
 def test_a_nudge_makes_up_for_an_event_that_was_lost(client: Client) -> None:
     run = uuid.uuid4().hex
-    replace(client, invoker=Dropping()).start({"run": run, "items": [1]}, name=run)
+    start_lost(client, {"run": run, "items": [1]}, run)
     (found,) = client.why(run).missing
     assert (found.state, client.describe(run).status) == ("Begin", Status.RUNNING)
     client.nudge(run)
@@ -129,7 +130,7 @@ def test_a_deletion_leaves_markers_and_no_data(deployment: Deployment, client: C
 
 def test_a_sweep_makes_up_for_the_loss_of_every_event(deployment: Deployment) -> None:
     client = deployment.client("Control", "Swept")
-    run = replace(client, invoker=Dropping()).start({"n": 1}).name
+    run = start_lost(client, {"n": 1}).name
     ended = client.wait(run, timeout_s=180)  # nobody does anything: the schedule comes every minute
     assert (ended.status, ended.output) == (Status.SUCCEEDED, {"n": 1})
     assert ended.stopped_at is not None

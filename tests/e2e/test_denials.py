@@ -27,6 +27,7 @@ class Places:
     other_table: str
     start_alias: str
     control_function: str
+    doors: Mapping[str, str]
     functions: Mapping[str, str]
     roles: Mapping[str, str]
     queues: Mapping[str, str]
@@ -111,6 +112,9 @@ TRIES: Mapping[str, tuple[str, Try]] = {
         "lambda:InvokeFunction",
         lambda s, p: invoke(s, f"{p.functions['Handler']}:start-intake-{p.workflow}"),
     ),
+    "the run alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.doors["Run"])),
+    "the describe alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.doors["Describe"])),
+    "the response alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.doors["Respond"])),
     "other code": (
         "lambda:UpdateFunctionCode",
         lambda s, p: s("lambda").update_function_code(FunctionName=p.functions["Ask"], ZipFile=b"x"),
@@ -169,6 +173,8 @@ OUTSIDE = [
 ]
 """What nobody may who is no function."""
 
+ITEMS = ["forged checkpoint", "forged start", "read of a checkpoint", "read of a token"]
+STARTS = ["the start alias", "the run alias"]
 DEAD_LETTERS = ["dead letters", "a forged dead letter"]
 CONTROL = [
     *("a stop", "a redrive", "a fork", "a nudge", "a sweep"),
@@ -194,16 +200,18 @@ MORE: Mapping[str, list[str]] = {
         "a forged task",
         *CONTROL,
     ],
-    "Starter": [*OUTSIDE, *CONTROL, "forged checkpoint", "read of a checkpoint", "read of a token"],
-    "Reader": [*OUTSIDE, "forged checkpoint", "forged start", "read of a token", "the start alias"],
+    "Starter": [*OUTSIDE, *CONTROL, *ITEMS, "the describe alias", "the response alias"],
+    "Source": [*OUTSIDE, *CONTROL, *ITEMS, "the run alias", "the describe alias", "the response alias"],
+    "Describer": [*OUTSIDE, *CONTROL, *ITEMS, *STARTS, "the response alias"],
+    "Reader": [*OUTSIDE, *CONTROL, "forged checkpoint", "forged start", "read of a token", *STARTS],
     "Operator": [
         *OUTSIDE,
         *(each for each in CONTROL if each != "a redrive"),
-        *("forged checkpoint", "forged start", "read of a checkpoint", "the start alias"),
+        *(*ITEMS, *STARTS, "the describe alias", "the response alias"),
     ],
-    "Answering": [*OUTSIDE, "forged checkpoint", "forged start", "read of a token", "the activity"],
-    "Worker": [*OUTSIDE, *CONTROL, "forged checkpoint", "forged start", "read of a token"],
-    "Posting": [*OUTSIDE, "forged checkpoint", "forged start", "the start alias", "the activity"],
+    "Answering": [*OUTSIDE, *CONTROL, *ITEMS, *STARTS, "the describe alias", "the activity"],
+    "Worker": [*OUTSIDE, *CONTROL, *ITEMS, *STARTS, "the describe alias"],
+    "Posting": [*OUTSIDE, *CONTROL, *ITEMS, *STARTS, "the describe alias", "the activity"],
 }
 """By role: the functions' first, then those of users."""
 
@@ -214,11 +222,13 @@ MAY: Mapping[str, list[str]] = {
     "Handler": ["read of a checkpoint", "a version of a function", "a nudge"],
     "Control": ["read of a checkpoint", "a version of a function", "dead letters"],
     "Forwarder": ["a version of a function", "events that wait"],
-    "Starter": ["forged start", "the start alias"],
-    "Reader": ["read of a checkpoint"],
+    "Starter": ["the run alias", "the start alias"],
+    "Source": ["the start alias"],
+    "Describer": ["the describe alias"],
+    "Reader": ["read of a checkpoint", "the describe alias"],
     "Operator": ["a redrive"],
-    "Answering": ["the start alias"],
-    "Worker": ["the activity", "the start alias"],
+    "Answering": ["the response alias"],
+    "Worker": ["the activity", "the response alias"],
 }
 """What would be misuse of others is the use of these, so it is for IAM that the others are denied."""
 
@@ -261,6 +271,7 @@ def places(deployment: Deployment) -> Places:
         other_table=outputs["AskedTable"],
         start_alias=outputs["WorkflowStartAlias"],
         control_function=outputs["WorkflowControlFunction"],
+        doors={each: outputs[f"Workflow{each}Alias"] for each in ("Run", "Describe", "Respond")},
         functions=functions,
         roles={**roles, **users, "Other": configurations["Services"]["Role"]},
         queues={name: physical("AWS::SQS::Queue", prefix) for name, prefix in queues.items()},

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import PATIENCE_S, Deployment, deliveries, processes_with, until
+from tests.e2e.lost_starts import start_lost
 from unum_emulator.process import Emulator
 from unum_emulator.settings import Settings
 from unum_runtime.client import Client, Description
-from unum_runtime.client.sharing import START_LEASE_MS
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import lease_key, start_key
+from unum_runtime.protocol.requests.run import LEASE_MS
 
 EXECUTIONS = int(os.environ.get("UNUM_EXECUTIONS", "300"))
 """In `make endurance` a thousand."""
@@ -35,15 +37,6 @@ import json, sys, time
 from dataclasses import replace
 from unum_runtime.client import Client
 client = Client.connect(table=sys.argv[1], workflow=sys.argv[2], start_alias=sys.argv[3])
-"""
-
-DYING_CLIENT = f"""{CONNECT}
-class Stuck:
-    def invoke(self, events):
-        print("the start record is written", flush=True)
-        time.sleep(600)
-
-replace(client, invoker=Stuck()).run(json.loads(sys.argv[4]), name="orphan")
 """
 
 RACING_CLIENT = f"""{CONNECT}
@@ -75,12 +68,12 @@ def process(deployment: Deployment) -> Callable[[str, Json], "subprocess.Popen[s
 
 
 @pytest.fixture(scope="module")
-def long_ones(client: Client, process: Callable[..., Any]) -> Iterator[Mapping[str, "Future[Description]"]]:
-    """What takes a minute, while the other tests run: a loop, and a client that takes over from one that was killed."""
+def long_ones(client: Client) -> Iterator[Mapping[str, "Future[Description]"]]:
+    """What takes a minute, while the other tests run: a loop, and a client that takes over from a request that died."""
     value = {"case": "square", "n": 3}
-    with process(DYING_CLIENT, value) as dying:
-        assert dying.stdout.readline() == "the start record is written\n"
-        dying.send_signal(signal.SIGKILL)
+    begun = start_lost(client, value, "orphan")
+    until_ms = round(begun.started_at.timestamp() * 1000) + LEASE_MS
+    client.store.acquire(lease_key(start_key(client.workflow, "orphan")), "dead", expires_at_ms=until_ms)
     loop: dict[str, Any] = {"case": "loop", "round": 0, "rounds": ROUNDS}
     with ThreadPoolExecutor(2) as pool:
         yield {
@@ -175,14 +168,14 @@ def test_all_executions_end_that_are_started_as_fast_as_possible(
     assert [one.output["square"] for one in ended] == [n**2 for n in range(EXECUTIONS)]
 
 
-def test_after_the_lease_another_client_takes_over_from_one_that_was_killed(
+def test_after_the_lease_another_client_takes_over_from_a_request_that_died(
     client: Client, long_ones: Mapping[str, "Future[Description]"]
 ) -> None:
-    """Killed with -9 after it had written the start record, and before it sent anything to Lambda."""
+    """It died after it had written the start record, and before it sent anything to Lambda."""
     ended = long_ones["orphan"].result(PATIENCE_S)
     assert ended.output["square"] == 9
     first, *_ = client.steps("orphan")
-    assert first.committed_at - ended.started_at >= timedelta(milliseconds=START_LEASE_MS)
+    assert first.committed_at - ended.started_at >= timedelta(milliseconds=LEASE_MS)
 
 
 def test_a_loop_of_300_rounds_that_waits_in_each(

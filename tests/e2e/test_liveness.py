@@ -3,7 +3,6 @@
 import json
 import time
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,24 +10,18 @@ import boto3
 import pytest
 
 from tests.e2e.conftest import Deployment, until
+from tests.e2e.lost_starts import start_lost
 from tests.e2e.role_sessions import session_of
 from unum_runtime.aws.timer import Delayed
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status, Success
-from unum_runtime.model.envelope import Envelope, Value, start_request
-from unum_runtime.model.naming import Execution, Name
+from unum_runtime.model.envelope import Envelope, Value, start_request, with_alias
+from unum_runtime.model.naming import Execution, Name, run_alias
 
 LONG_AGO_S = 9 * 3600
 """Events used to be refused after 8 hours."""
 
 pytestmark = pytest.mark.e2e
-
-
-class Dropping:
-    """An invoker that loses every event."""
-
-    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
-        assert events
 
 
 class Earlier:
@@ -53,7 +46,7 @@ class Lost:
         # What a first event looks like is known from an execution that went well.
         (step, *_) = client.steps(client.run({"n": 0}, timeout_s=60).name)
         name, value = uuid.uuid4().hex, {"n": 1}
-        begun = replace(client, invoker=Dropping(), clock=Earlier()).start(value, name=name)
+        begun = start_lost(client, value, name, Earlier())
         started_ms = round(begun.started_at.timestamp() * 1000)
         event = Envelope(
             workflow=client.workflow,
@@ -99,7 +92,7 @@ def test_a_letter_with_an_event_that_waited_for_long_is_sent_by_itself(deploymen
 
 def test_a_letter_of_the_failure_handler_is_tried_again_by_itself(deployment: Deployment) -> None:
     lost = Lost.of(deployment, "Reported")
-    alias = str(lost.client.start_alias)
+    alias = with_alias(str(lost.client.start_alias), run_alias(lost.client.workflow))
     handler = deployment.session.client("lambda").get_function_event_invoke_config(FunctionName=alias)
     context = {"requestId": "start", "functionArn": alias, "condition": "RetriesExhausted"}
     record = {"requestContext": context, "requestPayload": start_request(lost.name)}
@@ -138,7 +131,7 @@ def test_an_event_of_a_workflow_that_there_is_not_is_a_letter_that_raises_the_al
 def test_the_sweep_that_nobody_asked_for_finds_an_event_that_was_lost(deployment: Deployment) -> None:
     client = deployment.client("Control")
     run = uuid.uuid4().hex
-    replace(client, invoker=Dropping(), clock=Earlier()).start({"run": run, "items": [1]}, name=run)
+    start_lost(client, {"run": run, "items": [1]}, run, Earlier())
     assert [each.name for each in client.list("RUNNING").executions] == [run]
     scheduler = deployment.session.client("scheduler")
     schedules = [

@@ -126,18 +126,19 @@ def test_duplicate_deliveries_change_nothing(deployment: Deployment) -> None:
     client = deployment.client("Probes")
     client.start({"case": "record"}, name="duplicates")
     again = json.dumps(start_request("duplicates"))
+    alias = deployment.outputs["Probes"]["WorkflowRunAlias"]
     with ThreadPoolExecutor(5) as pool:
-        list(pool.map(lambda _: _deliver(deployment, client.start_alias, again), range(5)))
+        list(pool.map(lambda _: _deliver(deployment, alias, again), range(5)))
     ended = client.wait("duplicates", timeout_s=60)
     runs = _runs(deployment)
-    _deliver(deployment, client.start_alias, again)
+    _deliver(deployment, alias, again)
     assert _runs(deployment) == runs
     assert client.describe("duplicates") == ended
     assert len(list(client.steps("duplicates"))) == 2
 
 
-def _deliver(deployment: Deployment, alias: str | None, event: str) -> None:
-    deployment.session.client("lambda").invoke(FunctionName=str(alias), Payload=event)
+def _deliver(deployment: Deployment, alias: str, event: str) -> None:
+    deployment.session.client("lambda").invoke(FunctionName=alias, Payload=event)
 
 
 def _runs(deployment: Deployment) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from unum_runtime.model.checkpoint import Status
 
 APP = f"{shlex.quote(sys.executable)} -m tests.e2e.upgrade.app"
 STACK = "Upgrade"
-BUILDS = {"asked": (1, 1), "gated": (1, 1), "new": (2, 2)}
+BUILDS = {"asked": (1, 1), "gated": (1, 1), "new": (2, 2), "former": (2, 2)}
 """Numbers of definition and code that an execution starts on, by its name."""
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a busy machine
@@ -30,15 +30,19 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a bus
 
 @pytest.fixture(scope="module", params=sorted(RELEASES.iterdir()), ids=lambda folder: folder.name)
 def upgraded(bootstrapped: Emulator, request: pytest.FixtureRequest) -> Executions:
-    """Executions of which two were started on the release, and one after this tree had been deployed."""
+    """Executions of which two were started on the release, and two after this tree had been deployed.
+
+    One of the later ones is started by a client of the release.
+    """
     before = Executions(released(request.param), STACK)
-    before.start("gated")
-    start_and_ask(before, "asked")
+    before.start_as_former("gated")
+    start_and_ask(before, "asked", as_former=True)
     version = ["-c", "definition=2", "-c", "code=2"]
     after = Executions(
         Deployment(boto3.Session(), cdk.deploy(bootstrapped, [STACK, *version], app=APP, cwd=ROOT)), STACK
     )
     start_and_ask(after, "new")
+    start_and_ask(after, "former", as_former=True)
     after.open_gate("gated")
     for name in BUILDS:
         after.answer(name)
@@ -51,9 +55,12 @@ def ended(upgraded: Executions) -> Mapping[str, Description]:
     return {name: upgraded.client.wait(name, timeout_s=180) for name in BUILDS}
 
 
-def start_and_ask(executions: Executions, name: str) -> None:
+def start_and_ask(executions: Executions, name: str, *, as_former: bool = False) -> None:
     executions.open_gate(name)
-    executions.start(name)
+    if as_former:
+        executions.start_as_former(name)
+    else:
+        executions.start(name)
     executions.asked(name)
 
 

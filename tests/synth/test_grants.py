@@ -18,6 +18,7 @@ CREATE = ["dynamodb:PutItem"]
 READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"]
 LIST = ["dynamodb:Query"]
 ALIAS = "arn:aws:lambda:eu-west-1:123456789012:function:f:start-Flow"
+DESCRIBE = "arn:aws:lambda:eu-west-1:123456789012:function:c:describe-Flow"
 
 
 def who(stack: Stack) -> iam.Role:
@@ -31,6 +32,8 @@ Grant = Callable[[UnumWorkflow, iam.IGrantable], iam.Grant]
     "grant",
     [
         UnumWorkflow.grant_start,
+        UnumWorkflow.grant_start_sync,
+        UnumWorkflow.grant_describe,
         UnumWorkflow.grant_task_response,
         UnumWorkflow.grant_stop,
         lambda flow, own: flow.grant(own, "lambda:GetAlias"),
@@ -57,39 +60,72 @@ def test_what_would_be_a_circle_is_refused(grant: Grant) -> None:
 @pytest.mark.parametrize(
     ("grant", "expected"),
     [
-        (UnumWorkflow.grant_start, [INVOKE, CREATE]),
-        (UnumWorkflow.grant_start_sync, [INVOKE, CREATE, READ, LIST]),
-        (UnumWorkflow.grant_read, [READ, LIST]),
-        (UnumWorkflow.grant_task_response, [INVOKE]),
+        (UnumWorkflow.grant_start, [(INVOKE, "Run", "Start")]),
+        (UnumWorkflow.grant_start_sync, [(INVOKE, "Run", "Start"), (INVOKE, "Describe")]),
+        (UnumWorkflow.grant_describe, [(INVOKE, "Describe")]),
+        (UnumWorkflow.grant_read, [(READ, "Table"), (LIST, "index"), (INVOKE, "Describe")]),
+        (UnumWorkflow.grant_task_response, [(INVOKE, "Respond")]),
         (
             lambda flow, role: flow.grant(role, "lambda:GetAlias", "dynamodb:Scan", "dynamodb:DescribeTable"),
-            [["lambda:GetAlias"], ["dynamodb:DescribeTable", "dynamodb:Scan"]],
+            [(["lambda:GetAlias"], "Start"), (["dynamodb:DescribeTable", "dynamodb:Scan"], "Table")],
         ),
     ],
 )
-def test_grants(grant: Grant, expected: list[list[str]]) -> None:
+def test_grants(grant: Grant, expected: list[Any]) -> None:
+    assert granted(grant) == expected
+
+
+@pytest.mark.parametrize(
+    ("grant", "expected"),
+    [
+        (UnumWorkflow.grant_start, [(INVOKE, "Run", "Start"), (CREATE, "Table")]),
+        (
+            UnumWorkflow.grant_start_sync,
+            [
+                (INVOKE, "Run", "Start"),
+                (CREATE, "Table"),
+                (INVOKE, "Describe"),
+                (READ, "Table"),
+                (LIST, "index"),
+            ],
+        ),
+        (UnumWorkflow.grant_task_response, [(INVOKE, "Respond", "Start")]),
+    ],
+)
+def test_grants_for_former_clients_too(grant: Grant, expected: list[Any]) -> None:
+    assert granted(grant, former_clients=True) == expected
+
+
+def granted(grant: Grant, **options: Any) -> list[Any]:
+    """Actions of each statement, and the resources by their place in the workflow."""
     deployment = Deployment.new()
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, **options)
     assert grant(flow, who(deployment.stack)).success
-    on = {"lambda": deployment.logical_id("Flow/Start"), "dynamodb": f"{deployment.logical_id('Flow/Table')}.Arn"}
-    index = f"{on['dynamodb']}/index/executions"
-    assert deployment.statements("Who/DefaultPolicy") == [
-        (actions, [index if actions is LIST else on[actions[0].split(":")[0]]]) for actions in expected
-    ]
+    named = {deployment.logical_id(f"Flow/{each}"): each for each in ("Run", "Start", "Describe", "Respond")}
+    table = f"{deployment.logical_id('Flow/Table')}.Arn"
+    named |= {table: "Table", f"{table}/index/executions": "index"}
+    return [(actions, *(named[arn] for arn in arns)) for actions, arns in deployment.statements("Who/DefaultPolicy")]
+
+
+def test_former_clients_are_served_by_the_start_alias_and_by_the_failure_handler() -> None:
+    for former in (False, True):
+        deployment = Deployment.new()
+        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, former_clients=former)
+        for each in ("A", "Flow/OnFailure/Handler"):
+            assert deployment.services(each)["Flow"].get("former_clients", False) is former
 
 
 def test_readers_see_one_workflow_alone_and_no_tokens() -> None:
     deployment = Deployment.new()
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
-    flow.grant_start_sync(who(deployment.stack))
+    flow.grant_read(who(deployment.stack))
     conditions = [
         each.get("Condition") for each in deployment.properties("Who/DefaultPolicy")["PolicyDocument"]["Statement"]
     ]
     assert conditions == [
-        None,
-        {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*"]}},
         {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*", "Flow/*", "definition:Flow/*"]}},
         {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["Flow/*"]}},
+        None,
     ]
 
 
@@ -107,15 +143,21 @@ def test_a_role_of_another_stack() -> None:
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
     other = Deployment(Stack(app, "Web"))
     flow.grant_start(who(other.stack))
-    (invoke, arns), _ = other.statements("Who/DefaultPolicy")
+    ((invoke, arns),) = other.statements("Who/DefaultPolicy")
     assert invoke == INVOKE
-    assert "FlowStart" in arns[0]
+    assert "FlowRun" in arns[0]
 
 
 def imported(stack: Stack) -> IUnumWorkflow:
     queue = sqs.Queue.from_queue_arn(stack, "Work", "arn:aws:sqs:eu-west-1:123456789012:work")
     return UnumWorkflow.from_workflow_attributes(
-        stack, "Flow", workflow_name="Flow", table="table", start_alias_arn=ALIAS, activities={"work": queue}
+        stack,
+        "Flow",
+        workflow_name="Flow",
+        table="table",
+        start_alias_arn=ALIAS,
+        describe_alias_arn=DESCRIBE,
+        activities={"work": queue},
     )
 
 
@@ -180,14 +222,23 @@ def test_grants_on_what_is_imported() -> None:
     flow, role = imported(deployment.stack), who(deployment.stack)
     flow.grant_start_sync(role)
     flow.grant_activity(role, "work")
-    table = "arn:AWS::Partition:dynamodb:eu-west-1:123456789012:table/table"
     assert deployment.statements("Who/DefaultPolicy") == [
-        (INVOKE, [ALIAS]),
-        (CREATE, [table]),
-        (READ, [table]),
-        (["dynamodb:Query"], [f"{table}/index/executions"]),
+        (INVOKE, [ALIAS.replace("start-", "run-"), ALIAS]),
+        (INVOKE, [DESCRIBE]),
         (["sqs:DeleteMessage", "sqs:ReceiveMessage"], ["arn:aws:sqs:eu-west-1:123456789012:work"]),
+        (INVOKE, [ALIAS.replace("start-", "respond-")]),
     ]
+
+
+def test_who_describes_an_imported_workflow_names_its_alias() -> None:
+    stack = Stack()
+    flow = UnumWorkflow.from_workflow_attributes(
+        stack, "Flow", workflow_name="Flow", table="table", start_alias_arn=ALIAS
+    )
+    for grant in (flow.grant_describe, flow.grant_start_sync):
+        with pytest.raises(ConstructError, match="describe_alias_arn: expected an ARN, got None"):
+            grant(who(Stack()))
+    assert flow.grant_read(who(stack)).success
 
 
 def test_an_imported_workflow_as_a_target() -> None:
@@ -225,13 +276,16 @@ def test_a_workflow_is_found_by_its_name() -> None:
     }
     assert exports == {
         deployment.logical_id("Flow/Start"): "unum:my::flow:StartAlias",
+        deployment.logical_id("Flow/Describe"): "unum:my::flow:DescribeAlias",
         deployment.logical_id("Flow/Control"): "unum:my::flow:ControlAlias",
         f"{deployment.logical_id('Flow/ControlFunction/Function')}.Arn": "unum:my::flow:ControlFunction",
         deployment.logical_id("Flow/Table"): "unum:my::flow:Table",
     }
-    (_, alias), (_, table) = web.statements("Who/DefaultPolicy")
-    assert alias == ["unum:my::flow:StartAlias"]
-    assert table == ["arn:AWS::Partition:dynamodb:AWS::Region:AWS::AccountId:table/unum:my::flow:Table"]
+    (statement,) = web.properties("Who/DefaultPolicy")["PolicyDocument"]["Statement"]
+    run, start = statement["Resource"]
+    assert start == {"Fn::ImportValue": "unum:my::flow:StartAlias"}
+    assert run["Fn::Join"][1][-1] == "run-my_flow"
+    assert "unum:my::flow:StartAlias" in str(run)
 
 
 def test_a_stack_exports_a_name_once() -> None:

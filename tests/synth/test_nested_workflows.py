@@ -42,9 +42,10 @@ def two() -> Deployment:
     return family()[0]
 
 
-def test_the_parent_may_invoke_the_child_s_start_alias_and_knows_it(two: Deployment) -> None:
+def test_the_parent_may_invoke_the_child_s_run_alias_and_knows_where_it_starts(two: Deployment) -> None:
     alias = two.logical_id("Child/Start")
-    assert alias in invoked(two)
+    assert two.logical_id("Child/Run") in invoked(two)
+    assert alias not in invoked(two)
     assert "states:" not in called(two)
     service = two.services("Parent/Services")["Parent"]
     assert service["routes"]["$start${Value1}"] == alias
@@ -61,7 +62,7 @@ def test_a_function_may_take_part_in_both() -> None:
     deployment, _ = family(shared=True)
     assert deployment.routes("A", "Parent") == {}, "what leads back to it would be a circle"
     assert "$services" in deployment.services("Parent/Entry")["Parent"]["carried"]
-    assert deployment.logical_id("Child/Start") in invoked(deployment)
+    assert deployment.logical_id("Child/Run") in invoked(deployment)
 
 
 def test_a_start_alias_that_is_used_in_a_text_too_is_put_in_everywhere() -> None:
@@ -72,7 +73,7 @@ def test_a_start_alias_that_is_used_in_a_text_too_is_put_in_everywhere() -> None
     deployment.flow(definition, {}, "Parent")
     alias = deployment.logical_id("Child/Start")
     assert deployment.services("Parent/Services")["Parent"]["values"] == {"Value1": alias}
-    assert alias in invoked(deployment)
+    assert deployment.logical_id("Child/Run") in invoked(deployment)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_a_start_alias_that_is_used_in_a_text_too_is_put_in_everywhere() -> None
 )
 def test_a_workflow_may_start_itself(before: dict[str, Machine], start: str) -> None:
     deployment = Deployment.of(machine(**before, Start=starting(ITSELF)), *(before.keys() & {"A"}))
-    alias = f"{deployment.logical_id(start)}.Arn:start-Flow"
+    alias = f"{deployment.logical_id(start)}.Arn:run-Flow"
     assert alias in invoked(deployment, "Flow/Permissions/$services")
     assert deployment.services(start)["Flow"]["carried"] == ["$start"]
     assert deployment.properties(start)["RecursiveLoop"] == "Allow"
@@ -90,7 +91,9 @@ def test_a_workflow_may_start_itself(before: dict[str, Machine], start: str) -> 
 def test_an_arn_names_a_workflow_of_another_app() -> None:
     arn = "arn:aws:lambda:eu-west-1:123456789012:function:other:start-Other"
     deployment = Deployment.of(machine(Start=starting({"StateMachineArn": arn})))
-    assert arn in invoked(deployment, "Flow/Permissions/$services")
+    asked = invoked(deployment, "Flow/Permissions/$services")
+    assert arn.replace("start-", "run-") in asked
+    assert arn not in asked
     assert "states:" not in called(deployment, "Flow/Permissions/$services")
 
 
@@ -102,7 +105,7 @@ def test_substitutions_name_workflows() -> None:
         substitutions={"Child": child.start_alias.function_arn},
     )
     UnumWorkflow(deployment.stack, "Parent", definition=definition, workflow_name="Parent")
-    assert deployment.logical_id("Child/Start") in invoked(deployment)
+    assert deployment.logical_id("Child/Run") in invoked(deployment)
 
 
 def test_a_chain_of_the_cdk_starts_a_workflow_as_an_imported_state_machine() -> None:
@@ -116,7 +119,7 @@ def test_a_chain_of_the_cdk_starts_a_workflow_as_an_imported_state_machine() -> 
         integration_pattern=sfn.IntegrationPattern.RUN_JOB,
     )
     UnumWorkflow(deployment.stack, "Parent", definition=Definition.from_chainable(start), workflow_name="Parent")
-    assert deployment.logical_id("Child/Start") in invoked(deployment)
+    assert deployment.logical_id("Child/Run") in invoked(deployment)
     assert "states:" not in called(deployment)
 
 

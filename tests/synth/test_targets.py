@@ -32,20 +32,20 @@ def flow_in(deployment: Deployment) -> UnumWorkflow:
     return deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, sweep=None)
 
 
-def rule_target(**options: Any) -> dict[str, Any]:
+def rule_target(alias: str = "Run", **options: Any) -> dict[str, Any]:
     deployment = Deployment.new()
     target = UnumWorkflowTarget(flow_in(deployment), **options)
     events.Rule(deployment.stack, "Rule", event_pattern=PATTERN, targets=[target])
     (found,) = deployment.only("Events::Rule")["Targets"]
-    assert flat(found["Arn"]) == deployment.logical_id("Flow/Start")
+    assert flat(found["Arn"]) == deployment.logical_id(f"Flow/{alias}")
     permission = deployment.only("Lambda::Permission")
-    assert flat(permission["FunctionName"]) == deployment.logical_id("Flow/Start")
+    assert flat(permission["FunctionName"]) == deployment.logical_id(f"Flow/{alias}")
     assert complaints(deployment.template) == []
     return dict(found)
 
 
 def test_a_whole_event_names_its_execution_itself() -> None:
-    assert rule_target().keys() == {"Arn", "Id"}
+    assert rule_target("Start").keys() == {"Arn", "Id"}
 
 
 def test_a_part_of_an_event_takes_its_id_along() -> None:
@@ -97,7 +97,7 @@ def test_a_schedule(options: dict[str, Any], expected: dict[str, Any]) -> None:
         target=UnumScheduleTarget(flow_in(deployment), retry_attempts=2, **options),
     )
     target = deployment.only("Scheduler::Schedule")["Target"]
-    assert flat(target["Arn"]) == deployment.logical_id("Flow/Start")
+    assert flat(target["Arn"]) == deployment.logical_id("Flow/Run")
     assert json.loads(target["Input"]) == {"$unum": 1, **expected}
     assert target["RetryPolicy"]["MaximumRetryAttempts"] == 2
     assert complaints(deployment.template) == []
@@ -120,7 +120,7 @@ def from_rest_api(stack: Stack, flow: UnumWorkflow) -> None:
     api = apigateway.RestApi(stack, "Api")
     template = '{"$unum": 1, "start": "$context.requestId", "input": $input.json("$")}'
     integration = apigateway.LambdaIntegration(
-        flow.start_alias,
+        flow.run_alias,
         proxy=False,
         request_templates={"application/json": template},
         integration_responses=[apigateway.IntegrationResponse(status_code="200")],
@@ -148,7 +148,7 @@ def test_event_sources_have_the_start_alias(
 ) -> None:
     deployment = Deployment.new()
     source(deployment.stack, flow_in(deployment))
-    alias = deployment.logical_id("Flow/Start")
+    alias = deployment.logical_id("Flow/Run" if source is from_rest_api else "Flow/Start")
     assert any(alias in json.dumps(each["Properties"][field]) for each in deployment.all(kind).values())
     permissions = deployment.all("Lambda::Permission").values()
     assert {flat(each["Properties"]["FunctionName"]) for each in permissions if "S3" not in str(each)} <= {alias}

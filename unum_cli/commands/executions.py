@@ -146,6 +146,7 @@ def connected(options: argparse.Namespace) -> Client:
             start_alias=found.start_alias,
             retention_s=found.retention_s,
             session=session,
+            describe_alias=found.describe_alias,
             control_alias=found.control_alias,
             payload_bucket=found.payload_bucket,
         )

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from unum_cli.commands.command_errors import UsageError
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
-_KINDS = "StartAlias|ControlAlias|ControlFunction|FailureQueue|Table|Workflow|Retention|Activities|PayloadBucket"
+_KINDS = (
+    "StartAlias|DescribeAlias|ControlAlias|ControlFunction|FailureQueue|Table|Workflow|Retention|Activities|"
+    "PayloadBucket"
+)
 _OUTPUT = re.compile(rf"(?P<construct>.*)(?P<field>{_KINDS})")
 """Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
 
@@ -26,6 +29,7 @@ class Deployed:
         start_alias: ARN of its start alias; None for a client that only reads.
         retention_s: retention of its items, in seconds.
         activities: URLs of its activity queues, by name.
+        describe_alias: ARN of its describe alias; None for a client that reads descriptions in the table.
         control_alias: ARN of its control function; None for a client without control.
         failure_queue: URL of its dead-letter queue; None if unknown.
         payload_bucket: name of its bucket for large values; None if it has none.
@@ -36,6 +40,7 @@ class Deployed:
     start_alias: str | None
     retention_s: int = DEFAULT_RETENTION_S
     activities: Mapping[str, str] = field(default_factory=dict)
+    describe_alias: str | None = None
     control_alias: str | None = None
     failure_queue: str | None = None
     payload_bucket: str | None = None
@@ -76,6 +81,7 @@ def _all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
             start_alias=group["StartAlias"],
             retention_s=int(group["Retention"]),
             activities=json.loads(group.get("Activities", "{}")),
+            describe_alias=group.get("DescribeAlias"),
             control_alias=group.get("ControlFunction", group.get("ControlAlias")),
             failure_queue=group.get("FailureQueue"),
             payload_bucket=group.get("PayloadBucket"),

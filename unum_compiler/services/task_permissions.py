@@ -7,10 +7,15 @@ from unum_compiler.services.service_arns import ANY, functions, literals
 from unum_compiler.services.service_permissions import INVOKE_FUNCTION, Statement, iam_statements
 from unum_compiler.services.started_workflows import started_machine, starts_itself
 from unum_runtime.aws.services.nested_executions import is_start_alias
-from unum_runtime.model.ir import ACTIVITY, DATA_SET_TASKS, Json, Task
+from unum_runtime.model.ir import ACTIVITY, DATA_SET_TASKS, Json, Pattern, Task
+from unum_runtime.model.naming import describe_alias, run_alias
+from unum_runtime.model.naming import start_alias as start_alias_name
 
 OWN_ALIAS = "Unum::StartAlias"
 """Placeholder, as ``${Unum::StartAlias}``, for the ARN of the workflow's own start alias."""
+
+RUN, DESCRIBE = "::Run", "::Describe"
+"""Suffixes of a start alias's placeholder, for the ARNs of the run alias and the describe alias of its workflow."""
 
 
 def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) -> Iterator[Statement]:
@@ -33,9 +38,22 @@ def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) 
     elif str(task.resource).startswith("arn:"):
         yield Statement(INVOKE_FUNCTION, tuple(functions(task.resource, {})))
     elif alias := _start_alias(task, aliases):
-        yield Statement(INVOKE_FUNCTION, (alias,))
+        asked = (RUN, DESCRIBE) if task.pattern is Pattern.SYNC else (RUN,)
+        yield Statement(INVOKE_FUNCTION, tuple(_other_alias(alias, kind) for kind in asked))
     else:
         yield from iam_statements(str(task.resource), task.pattern, arguments)
+
+
+def _other_alias(start_alias: str, kind: str) -> str:
+    """Return the ARN, or the placeholder, of the run alias or the describe alias of a workflow."""
+    if start_alias.startswith("${"):
+        return f"{start_alias[:-1]}{kind}}}"
+    function, _, name = start_alias.rpartition(":")
+    workflow = name.removeprefix(start_alias_name(""))
+    if kind == RUN:
+        return f"{function}:{run_alias(workflow)}"
+    # The answer to the start says which function describes; only one has an alias of this name.
+    return f"{function.rpartition(':')[0]}:*:{describe_alias(workflow)}"
 
 
 def _start_alias(task: Task, aliases: Collection[str]) -> str | None:

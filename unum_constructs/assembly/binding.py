@@ -32,9 +32,11 @@ from unum_runtime.model.ir import Workflow
 
 
 class OtherWorkflow(NamedTuple):
-    """Another workflow of the app: start alias ARN (a token), and functions."""
+    """Another workflow of the app: alias ARNs (tokens), and functions."""
 
     start_alias: str
+    run_alias: str
+    describe_alias: str
     hosts: Collection[Host]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
@@ -38,7 +39,7 @@ from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
-from unum_runtime.model.naming import start_alias
+from unum_runtime.model.naming import describe_alias, run_alias, start_alias
 from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
 
 Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
@@ -88,6 +89,7 @@ class Assembly:
         runtime: options of the runtime.
         timer: timer queue; None if no event waits.
         activities: queues by activity name.
+        former_clients: the start alias executes requests in the form of release 0.1.0.
     """
 
     wired: WiredProgram
@@ -97,6 +99,7 @@ class Assembly:
     runtime: RuntimeOptions
     timer: WorkflowTimer | None
     activities: Mapping[str, sqs.IQueue]
+    former_clients: bool = False
     _shared_statements: dict[Hashable, Statements] = field(default_factory=dict, init=False)
 
     @property
@@ -141,6 +144,8 @@ class Assembly:
             service["metrics"] = self.runtime.metrics
         if not self.runtime.fusion and self.workflow.collection is Collection.TTL:
             service["fusion"] = False
+        if self.former_clients:
+            service["former_clients"] = True
         return service
 
     @cached_property
@@ -202,7 +207,7 @@ class Assembly:
         for layers in (self.layers, *self.distant_layers.values()):
             layers.report_slow_starts()
 
-    def connect(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
+    def connect(self, scope: Construct, key: str, failures: Failures, control: ControlFunction) -> iam.Policy:
         """Connect the function `key` to the workflow: permissions, failure handling, environment, layer.
 
         Returns:
@@ -224,7 +229,12 @@ class Assembly:
         is_recursive = key in self.wiring.kept or key in recursive_functions(self.workflow)
         if is_recursive or self._answered(key) or self._restarts(key):
             host.allow_recursion()
-        host.serve(self.workflow.name, self._layers_of(host), self._service_of(key))
+        service = self._service_of(key)
+        if key == self.wiring.start:
+            # By its name: a reference would be circular, because the alias depends on this function's policy.
+            function = control.function.function_arn
+            service = {**service, "describe_alias": f"{function}:{describe_alias(self.workflow.name)}"}
+        host.serve(self.workflow.name, self._layers_of(host), service)
         return policy
 
     def _statements(self, key: str, *, handlers: list[FailureDestination]) -> Iterator[iam.PolicyStatement]:
@@ -237,6 +247,9 @@ class Assembly:
             yield from self._call_statements()
             yield from self.wired.program.bound.statements
         if key == self.wiring.start:
+            # A start that is answered continues with a request to itself.
+            own = f"{arn_of(self.hosts[key].function)}:{run_alias(self.workflow.name)}"
+            yield iam.PolicyStatement(actions=[permissions.INVOKE], resources=[own])
             yield from self._definition_statements(Operation.CREATE, Operation.READ)
         yield from self._table_statements(operations(self.workflow, self.wiring, key))
         yield from self._object_statements()
@@ -259,8 +272,8 @@ class Assembly:
             yield from call_statements(
                 self.workflow,
                 self.wired.program.bound.values,
-                own_alias=self._own_start_alias,
-                aliases=self.wired.program.started.keys(),
+                own=self._own_aliases,
+                started=self.wired.program.started,
                 called=self.wired.program.called,
             )
 
@@ -325,9 +338,14 @@ class Assembly:
         return key == self.wiring.start and START in self.wiring.carried
 
     @property
-    def _own_start_alias(self) -> str:
-        """ARN of the start alias as text; a reference would be circular: the alias depends on these policies."""
-        return f"{arn_of(self.hosts[self.wiring.start].function)}:{self.start_alias}"
+    def _own_aliases(self) -> dict[str, str]:
+        """ARNs of run and describe alias as text: by reference they would depend on these policies, in a circle."""
+        from unum_compiler.services.task_permissions import DESCRIBE, RUN  # noqa: PLC0415 - as `_call_statements`
+
+        name = self.workflow.name
+        anywhere = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:*"
+        run = f"{arn_of(self.hosts[self.wiring.start].function)}:{run_alias(name)}"
+        return {RUN: run, DESCRIBE: f"{anywhere}:{describe_alias(name)}"}
 
     @property
     def _shared_values(self) -> dict[str, str]:

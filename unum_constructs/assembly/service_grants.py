@@ -10,7 +10,8 @@ from constructs import Construct
 
 from unum_compiler.services.service_permissions import Statement
 from unum_compiler.services.started_workflows import arguments_of
-from unum_compiler.services.task_permissions import OWN_ALIAS, task_statements
+from unum_compiler.services.task_permissions import DESCRIBE, OWN_ALIAS, RUN, task_statements
+from unum_constructs.assembly.binding import OtherWorkflow
 from unum_constructs.assembly.called_functions import arn_in_statement
 from unum_runtime.model.ir import Form, Json, Task, Workflow
 
@@ -31,8 +32,8 @@ def call_statements(
     workflow: Workflow,
     values: Mapping[str, str],
     *,
-    own_alias: str,
-    aliases: Collection[str],
+    own: Mapping[str, str],
+    started: Mapping[str, OtherWorkflow],
     called: Mapping[str, lambda_.IFunction],
 ) -> Iterator[iam.PolicyStatement]:
     """Yield permissions for the calls of all service Tasks.
@@ -40,13 +41,15 @@ def call_statements(
     Args:
         workflow: compiled workflow.
         values: CDK tokens by the name of their placeholder in the IR.
-        own_alias: ARN of the workflow's start alias.
-        aliases: placeholders of start aliases of other workflows.
+        own: ARNs of the workflow's run alias and describe alias, by `RUN` and `DESCRIBE`.
+        started: other workflows by the placeholder of their start alias.
         called: called functions by key.
     """
     # Pseudo parameters resolve at deployment, so that one template fits every account and region.
-    known = {**values, **_DEPLOYMENT, OWN_ALIAS: own_alias}
-    for actions, resources in _merged(workflow, aliases).items():
+    known = {**values, **_DEPLOYMENT, **{OWN_ALIAS + kind: arn for kind, arn in own.items()}}
+    for text, other in started.items():
+        known |= {text[2:-1] + RUN: other.run_alias, text[2:-1] + DESCRIBE: other.describe_alias}
+    for actions, resources in _merged(workflow, started).items():
         named = (arn_in_statement(arn, called) for arn in resources)
         arns = [_PLACEHOLDER.sub(lambda match: _value(match, known), arn) for arn in named]
         yield iam.PolicyStatement(actions=[*actions], resources=arns)

@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.cdk.outputs import add_outputs
+from unum_constructs.resources.doors import Doors
 
 
 class WorkflowOutputs(NamedTuple):
@@ -19,6 +20,7 @@ class WorkflowOutputs(NamedTuple):
     start_alias: lambda_.Alias
     control_alias: lambda_.Alias
     control_function: lambda_.IFunction
+    doors: Doors
     table: dynamodb.ITable
     failure_queue: sqs.Queue
     payload_bucket: s3.IBucket | None
@@ -31,6 +33,9 @@ class WorkflowOutputs(NamedTuple):
             "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
             "Table": (self.table.table_name, f"Table of workflow {name}"),
             "Workflow": (name, "Name of the workflow"),
+            "DescribeAlias": (self.doors.describe.function_arn, f"Describe alias of workflow {name}"),
+            "RunAlias": (self.doors.run.function_arn, f"Run alias of workflow {name}"),
+            "RespondAlias": (self.doors.respond.function_arn, f"Response alias of workflow {name}"),
             "ControlFunction": (self.control_function.function_arn, f"Control function of workflow {name}"),
             "ControlAlias": (self.control_alias.function_arn, f"Control of workflow {name} by clients of 0.1.0"),
             "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),

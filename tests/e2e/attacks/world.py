@@ -3,9 +3,9 @@
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Deployment, until
+from tests.e2e.lost_starts import start_lost
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value, start_request
@@ -20,13 +21,6 @@ from unum_runtime.model.naming import Name
 
 STACK = "Attacks"
 HOLD_S = 3_600
-
-
-class Dropping:
-    """An invoker that loses every event."""
-
-    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
-        assert events
 
 
 @dataclass(frozen=True)
@@ -121,7 +115,7 @@ class World:
         flow.start({"hold_s": HOLD_S}, name=found.running)
         other.start({"hold_s": HOLD_S}, name=found.other)
         flow.start({"fails": True, "hold_s": 0}, name=found.failed)
-        replace(flow, invoker=Dropping()).start({"hold_s": HOLD_S}, name=found.lost)
+        start_lost(flow, {"hold_s": HOLD_S}, found.lost)
         assert flow.wait(found.failed, timeout_s=120).status is Status.FAILED
         until(lambda: bool([*flow.steps(found.running)]) and bool([*other.steps(found.other)]))
         return found

@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 class Callbacks(Stack):
     """One workflow with a case for each way of waiting for somebody, and users: who answers, who does that by HTTP, who
-    works; and who may start, read, or control, and nothing else."""
+    works; and who may start, send events, describe, read, or control, and nothing else."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
@@ -47,6 +47,8 @@ class Callbacks(Stack):
         self.workflow.add_task_response_url().grant_invoke_url(self._user("Posting"))
         self.workflow.grant_activity(self._user("Worker"), "work")
         self.workflow.grant_start(self._user("Starter"))
+        self.workflow.grant_describe(self._user("Describer"))
+        self.workflow.start_alias.grant_invoke(self._user("Source"))
         self.workflow.grant_read(self._user("Reader"))
         self.workflow.grant_redrive(self._user("Operator"))
         CfnOutput(self, "AskedTable", value=asked.table_name)

@@ -8,5 +8,5 @@ from tests.e2e.versions.stack import Versions
 as_the_emulator()
 app = cdk.App(default_stack_synthesizer=cdk.CliCredentialsStackSynthesizer())
 numbers = {each: int(app.node.get_context(each)) for each in ("definition", "code")}
-Versions(app, "Upgrade", **numbers)  # type: ignore[arg-type]  # versions by name
+Versions(app, "Upgrade", former_clients=True, **numbers)  # type: ignore[arg-type]  # versions by name
 app.synth()

@@ -5,8 +5,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import boto3
+
 from tests.e2e.conftest import Deployment
+from tests.e2e.lost_starts import start_lost
 from unum_runtime.client.task_responses import Tasks
+from unum_runtime.model.envelope import start_request
 
 ENDS: Mapping[int, Sequence[str]] = {
     1: ("Recover", "Conclude"),
@@ -31,6 +35,14 @@ class Executions:
 
     def start(self, name: str) -> None:
         self.client.start({"name": name, "trail": []}, name=name)
+
+    def start_as_former(self, name: str) -> None:
+        """Start an execution as clients of release 0.1.0 do: write the record, and name it to the start alias."""
+        start_lost(self.client, {"name": name, "trail": []}, name)
+        payload = json.dumps(start_request(name)).encode()
+        boto3.client("lambda").invoke(
+            FunctionName=str(self.client.start_alias), InvocationType="Event", Payload=payload
+        )
 
     def open_gate(self, name: str) -> None:
         self._notes.put_item(Item={"key": f"gate of {name}"})

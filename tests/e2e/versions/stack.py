@@ -28,7 +28,14 @@ class Versions(Stack):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, definition: int, code: int, places: Sequence[Stack] = ()
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        definition: int,
+        code: int,
+        places: Sequence[Stack] = (),
+        former_clients: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         places = places or [self]
@@ -47,7 +54,7 @@ class Versions(Stack):
         if definition == 1:
             del homes["Check"]
         functions = {key: self._function(place, key) for key, place in homes.items()}
-        UnumWorkflow(self, "Workflow", definition=workflow, functions=functions)
+        UnumWorkflow(self, "Workflow", definition=workflow, functions=functions, former_clients=former_clients)
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
     def _function(self, place: Stack, key: str) -> UnumFunction:

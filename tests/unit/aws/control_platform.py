@@ -14,11 +14,13 @@ import pytest
 from botocore.exceptions import ClientError as BotoError
 from moto import mock_aws
 
+from tests.unit.client.run_alias import RUN, Answering
 from unum_compiler import compile_workflow
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.client import Client
 from unum_runtime.client.control import Control
+from unum_runtime.client.starting import Starts
 from unum_runtime.functions import (
     configuration,
     control_calls,
@@ -30,6 +32,7 @@ from unum_runtime.functions import (
     runtime_factory,
 )
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.protocol.control.sweep import Sweep
@@ -222,7 +225,9 @@ def keys(*names: str) -> list[Any]:
 def client_of(functions: Lambda) -> Client:
     client = Client.connect(table="state", workflow="Flow", start_alias=at("A", "start-Flow"))
     control = Control(caller=LambdaCaller(functions), control_alias=CONTROL, workflow="Flow")
-    return replace(client, invoker=LambdaInvoker(functions), control=control)
+    invoker, workflow = LambdaInvoker(functions), Workflow.from_json(definition("A", "B"))
+    starts = Starts(caller=Answering(workflow, client.store, invoker), invoker=invoker, run_alias=RUN)
+    return replace(client, starts=starts, control=control)
 
 
 def forget() -> None:

@@ -112,7 +112,7 @@ class Deployed:
         return event
 
     def fail(self, event: Json, answer: Json = None, **context: Any) -> None:
-        is_start = context.get("qualifier", "7").startswith("start")
+        is_start = context.get("qualifier", "7").startswith(("start-", "run-"))
         failure_function.handle(record(event, answer, **context), AT_START if is_start else Context())
 
     def describe(self) -> Description:
@@ -160,7 +160,9 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed
         timer = boto3.client("sqs").create_queue(QueueName="timer")["QueueUrl"]
         service = {"table": TABLE, "hosts": [], "routes": {}, "retention_s": 604_800}
         first = {**service, "hosts": ["A"], "routes": {"B": at("B")}, "timer": timer, "start_alias": "start-Flow"}
-        functions = Functions({at("A"): {"Flow": first}, at("A", "start-Flow"): {"Flow": first}})
+        functions = Functions(
+            {at("A"): {"Flow": first}, at("A", "start-Flow"): {"Flow": first}, at("A", "run-Flow"): {"Flow": first}}
+        )
         monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
         monkeypatch.setenv("UNUM_OTHERS", json.dumps({"Other": at("other-handler")}))
         forget()

@@ -112,7 +112,7 @@ def test_a_start_begins_the_execution_that_the_event_would_have_begun(intake: De
 def test_a_start_request_begins_the_execution_of_its_record(intake: Deployed) -> None:
     item = start_record(Execution("named", int(time.time() * 1000)), {"n": 2}).to_item()
     intake.client.store.create(start_key("Flow", "named"), item, expires_at_s=int(time.time()) + 604_800)
-    intake.fail(start_request("named"), DIED, qualifier="start-Flow")
+    intake.fail(start_request("named"), DIED, qualifier="run-Flow")
     ((address, event),) = intake.functions.sent()
     assert (address, event["input"]) == (at("A"), {"n": 2})
 
@@ -153,7 +153,7 @@ def test_another_alias_is_no_way_in(intake: Deployed) -> None:
     intake.functions.environments[at("A", "live")] = intake.functions.environments[at("A")]
     with pytest.raises(NotOurEvent, match="A:live: expected a failed event of a version"):
         intake.fail({}, DIED, qualifier="live")
-    with pytest.raises(NotOurEvent, match="A:live: expected a version, or the start alias of workflow 'Flow'"):
+    with pytest.raises(NotOurEvent, match="A:live: expected a version, or an alias of workflow 'Flow' for starts"):
         failure_function.handle(record({}, DIED, qualifier="live"), AT_START)
     through = Context(invoked_function_arn=f"{ACCOUNT}:on-failure:live")
     with pytest.raises(NotOurEvent, match="expected a record of a failed start at 'start-intake-Flow'"):
@@ -211,7 +211,7 @@ def test_an_event_of_an_execution_whose_items_may_have_expired_is_counted_and_ha
 
 
 def test_a_start_request_without_a_record_is_counted(intake: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
-    intake.fail(start_request("expired"), DIED, qualifier="start-Flow")
+    intake.fail(start_request("expired"), DIED, qualifier="run-Flow")
     lines = {line["message"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     assert lines["late"]["LateEvents"] == 1
 

@@ -57,8 +57,8 @@ class Deployed:
 
     client: Client
 
-    def run(self, value: Any) -> Description:
-        started = task_function.handle(value, Context("start-Flow"))
+    def run(self, value: Any, alias: str = "start-Flow") -> Description:
+        started = task_function.handle(value, Context(alias))
         return self.client.describe(started["execution"])
 
 
@@ -192,7 +192,7 @@ def test_a_start_record_of_a_client_stores_the_definition_too(deploy: Deploy) ->
     deployed = deploy({"Resource": "F"}, lambda event, _: event)
     draft = start_record(Execution("e", int(time.time() * 1000)), {})
     record_start(deployed.client.store, "Flow", draft, expires_at_s=draft.committed_ms)
-    task_function.handle(start_request("e"), Context("start-Flow"))
+    task_function.handle(start_request("e"), Context("run-Flow"))
     digest = definitions.load_workflow("Flow").digest
     assert read_definition(deployed.client.store, "Flow", digest).digest == digest
 
@@ -216,8 +216,8 @@ def test_a_start_goes_on_without_permission_for_definitions(
 
 def test_an_event_that_names_its_execution_starts_it_once(deploy: Deploy) -> None:
     deployed = deploy({"Resource": "F"}, lambda event, _context: event)
-    assert deployed.run(start_event("order-17", {"n": 1})).output == {"n": 1}
-    again = task_function.handle(start_event("order-17", {"n": 2}), Context("start-Flow", aws_request_id="another"))
+    assert deployed.run(start_event("order-17", {"n": 1}), "run-Flow").output == {"n": 1}
+    again = task_function.handle(start_event("order-17", {"n": 2}), Context("run-Flow", aws_request_id="another"))
     assert again == {"workflow": "Flow", "execution": "order-17"}
     assert deployed.client.describe("order-17").output == {"n": 1}
 
@@ -241,7 +241,7 @@ def test_routine_is_logged_where_it_is_wanted(
 
 def test_refused_events_are_logged_at_every_level(deploy: Deploy, capsys: pytest.CaptureFixture[str]) -> None:
     deploy({"Resource": "F"}, lambda event, _context: event, log_level="warn")
-    task_function.handle(start_request("nobody-wrote-it"), Context("start-Flow"))
+    task_function.handle(start_request("nobody-wrote-it"), Context("run-Flow"))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["message"] for line in lines] == ["late", "refused"]
     assert lines[0]["LateEvents"] == 1

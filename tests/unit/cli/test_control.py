@@ -17,7 +17,7 @@ from unum_runtime.client.control import Control
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.protocol.control import operator_requests
-from unum_runtime.protocol.requests.start_alias import refusal
+from unum_runtime.protocol.requests.answers import refusal
 
 ADDRESS = ("--table", "states", "--workflow", "w", "--control-alias", "alias", "--region", "us-east-1")
 

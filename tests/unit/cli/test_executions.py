@@ -10,11 +10,15 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
+from tests.unit.client.run_alias import RUN, Answering
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import in_stack
 from unum_cli.commands.stack import Deployed, deployed
 from unum_compiler import compile_workflow
+from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.client import Client
+from unum_runtime.client.starting import Starts
+from unum_runtime.model.envelope import with_alias
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.dynamodb import DynamoStore
@@ -27,7 +31,10 @@ def keys(partition: str, sort: str) -> Any:
     return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
-class Nowhere:
+START = with_alias(RUN, "start-w")
+
+
+class Dropping:
     """An invoker after which nothing happens."""
 
     def invoke(self, _events: Any) -> None:
@@ -64,8 +71,22 @@ def executions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         local = LocalWorkflow(workflow, {"half": lambda event, _: event["n"] / event["of"]}, store)
         local.run("good", {"n": 1, "of": 2})
         local.run("bad", {"n": 1, "of": 0})
-        Client(store=store, workflow="w", invoker=Nowhere(), start_alias="arn").start({"n": 1}, name="slow")
+        starts = Starts(caller=Answering(workflow, store, Dropping()), invoker=Dropping(), run_alias=RUN)
+        Client(store=store, workflow="w", starts=starts).start({"n": 1}, name="slow")
         yield
+
+
+@pytest.fixture
+def run_alias(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lambda, as far as the run alias of the workflow goes."""
+    workflow = compile_workflow(DEFINITION, name="w", functions=None)
+
+    def call(_caller: LambdaCaller, address: str, payload: bytes) -> Any:
+        items: Any = boto3.client("dynamodb", region_name="us-east-1")
+        store = DynamoStore(items, "states")
+        return Answering(workflow, store, Dropping()).call(address, payload)
+
+    monkeypatch.setattr(LambdaCaller, "call", call)
 
 
 def test_describe_tells_what_is_known(unum: Any) -> None:
@@ -137,9 +158,10 @@ def test_an_unknown_execution(unum: Any, command: str) -> None:
         (("start", "--input", "{"), 2, "--input: line 1, column 2: expected JSON"),
         (("start", "--input", "1"), 2, "--start-alias: expected the ARN of the start alias"),
         (("start", "--input", "1", "--start-alias", "arn", "--name", "a b"), 2, "--name: expected 1 to 80 characters"),
-        (("start", "--input", "1", "--start-alias", "arn", "--name", "good"), 1, "was started with another input"),
+        (("start", "--input", "1", "--start-alias", START, "--name", "good"), 1, "was started with another input"),
     ],
 )
+@pytest.mark.usefixtures("run_alias")
 def test_starts_that_are_refused(unum: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
     ran = unum(*arguments, *ADDRESS)
     assert (ran.code, ran.out) == (code, "")
@@ -226,18 +248,20 @@ def test_a_stack_without_the_workflow(outputs: dict[str, str], workflow: str | N
         deployed("S", outputs, workflow)
 
 
+@pytest.mark.usefixtures("run_alias")
 def test_a_start_that_was_made_before_is_told(unum: Any) -> None:
-    given = ("start", *ADDRESS, "--start-alias", "arn", "--name", "good", "--input", '{"of": 2, "n": 1}')
+    given = ("start", *ADDRESS, "--start-alias", START, "--name", "good", "--input", '{"of": 2, "n": 1}')
     assert unum(*given).out.startswith("good had been started at 20")
     told = json.loads(unum(*given, "--json").out)
     assert (told["name"], told["is_new"]) == ("good", False)
 
 
 def test_a_start_whose_alias_cannot_be_invoked_fails(unum: Any) -> None:
-    ran = unum("start", *ADDRESS, "--start-alias", "nobody", "--region", "us-east-1", "--input", "1", "--name", "new")
+    where = ("--start-alias", "nobody:start-w", "--region", "us-east-1")
+    ran = unum("start", *ADDRESS, *where, "--input", "1", "--name", "new")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("nobody: ")
-    assert "RUNNING" in unum("describe", "new", *ADDRESS).out
+    assert ran.err.startswith("nobody:run-w: ")
+    assert "has no execution 'new'" in unum("describe", "new", *ADDRESS).err
 
 
 def test_list_shows_the_newest_first(unum: Any) -> None:

@@ -13,8 +13,10 @@ from unum_cli.commands.stack import deployed
 from unum_runtime.aws.activities import Activities
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.model.checkpoint import Failure, Success
+from unum_runtime.model.envelope import with_alias
 
-WHERE = ("--start-alias", ALIAS, "--region", "us-east-1")
+START = with_alias(ALIAS, "start-w")
+WHERE = ("--start-alias", START, "--region", "us-east-1")
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +93,7 @@ def test_output_that_is_none(unum: Any, entry: Door, output: str, said: str) -> 
     [
         (("send-task-heartbeat", "--token", "t"), "expected --stack STACK, or --start-alias ARN"),
         (
-            ("get-activity-task", "work", "--start-alias", ALIAS),
+            ("get-activity-task", "work", "--start-alias", START),
             "--queue-url: expected the URL",
         ),
         (("send-task-success", "--token", "t"), "the following arguments are required: --output"),
@@ -125,6 +127,6 @@ def test_nothing_to_do(unum: Any, queue_url: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_stack_says_where_its_activities_are() -> None:
-    outputs = {"FlowWorkflow": "w", "FlowTable": "t", "FlowStartAlias": ALIAS, "FlowRetention": "1"}
+    outputs = {"FlowWorkflow": "w", "FlowTable": "t", "FlowStartAlias": START, "FlowRetention": "1"}
     assert deployed("S", outputs, None).activities == {}
     assert deployed("S", outputs | {"FlowActivities": '{"work": "url"}'}, "w").activities == {"work": "url"}

@@ -38,7 +38,6 @@ class Going:
         return Client(
             store=self.platform.memory,
             workflow="w",
-            invoker=self.platform,
             clock=self.platform.clock,
             waiter=waiter,
         )

@@ -1,4 +1,4 @@
-"""The start alias of a workflow with a Task that waits for somebody, in this process."""
+"""The response alias of a workflow with a Task that waits for somebody, in this process."""
 
 import json
 from dataclasses import dataclass, field
@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.unit.protocol.platform import Platform
 from unum_runtime.errors import InvokeError
-from unum_runtime.protocol.requests import start_alias
+from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.runtime import CallbackPending
 
-ALIAS = "arn:aws:lambda:us-east-1:000000000000:function:entry:start"
+ALIAS = "arn:aws:lambda:us-east-1:000000000000:function:entry:respond-w"
 WAITING = {
     "Type": "Task",
     "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
@@ -21,7 +21,7 @@ WAITING = {
 
 @dataclass
 class Door:
-    """The start alias of a workflow with one Task that waits; it may fail before or after it has done its work."""
+    """The response alias of a workflow with one Task that waits; it may fail before or after it has done its work."""
 
     platform: Platform
     tokens: list[str] = field(default_factory=list)
@@ -43,12 +43,12 @@ class Door:
     def call(self, address: str, payload: bytes) -> Any:
         assert address == ALIAS
         event = json.loads(payload)
-        assert start_alias.is_request(event)
+        assert respond.is_request(event)
         self.requests.append(event)
         failure = self.failures.pop(0) if self.failures else None
         if failure == "before":
             raise InvokeError("throttled")
-        answer = json.loads(json.dumps(start_alias.answer(self.platform.runtime(), event)))
+        answer = json.loads(json.dumps(respond.answer(self.platform.runtime(), event)))
         if failure == "after":
             raise InvokeError("connection closed")
         return answer

@@ -15,8 +15,8 @@ FUNCTION = "arn:aws:lambda:eu-west-1:123456789012:function:f"
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"table": None}, "table: expected the name or ARN of the workflow's table, got None"),
-        ({"table": ""}, "table: expected the name or ARN of the workflow's table, got ''"),
+        ({"table": 5}, "table: expected the name or ARN of the workflow's table, or None, got 5"),
+        ({"table": ""}, "table: expected the name or ARN of the workflow's table, or None, got ''"),
         ({"workflow": "two words"}, "workflow: expected 1 to 80 characters from A-Z a-z 0-9 - _, got 'two words'"),
         ({"workflow": None}, "workflow: expected 1 to 80 characters from A-Z a-z 0-9 - _, got None"),
         ({"retention_s": -1}, "retention_s: expected at least 1 second, got -1"),

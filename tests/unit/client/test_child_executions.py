@@ -129,7 +129,7 @@ def test_children_of_a_collected_map_are_left_out() -> None:
 
 
 def boto3_of(platform: Platform) -> StepFunctionsClient:
-    client = Client(store=platform.memory, workflow="w", invoker=platform, clock=platform.clock, index=platform.memory)
+    client = Client(store=platform.memory, workflow="w", clock=platform.clock, index=platform.memory)
     return StepFunctionsClient(client, definition=platform.workflow, home=HERE)
 
 

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.unit.client.run_alias import RUN, Answering
 from unum_runtime.client import Description, StepStatus
+from unum_runtime.client.no_table import NoTable
+from unum_runtime.client.starting import Starts
 from unum_runtime.errors import (
     ClientError,
     ExecutionAlreadyExists,
@@ -17,7 +20,6 @@ from unum_runtime.errors import (
     InvalidExecutionInput,
     InvalidName,
     InvokeError,
-    StoreError,
     WaitTimedOut,
 )
 from unum_runtime.model.checkpoint import Status
@@ -106,8 +108,11 @@ def test_an_invocation_that_fails_leaves_an_execution_that_the_next_start_begins
         def invoke(self, _events: Any) -> None:
             raise InvokeError("throttled")
 
+    caller = Answering(doubling.local.workflow, doubling.local.store, Down())
+    starts = Starts(caller=caller, invoker=Down(), run_alias=RUN)
     with pytest.raises(InvokeError, match="throttled"):
-        replace(doubling.client, invoker=Down()).start(4, name="n")
+        replace(doubling.client, starts=starts).start(4, name="n")
+    assert doubling.client.describe("n").status is Status.RUNNING
     doubling.client.start(4, name="n")
     assert doubling.client.describe("n").output == 8
 
@@ -171,8 +176,7 @@ def test_a_name_may_be(doubling: Any, name: str) -> None:
             "x" * 400_000,
             (
                 r"^input: 400002 bytes of JSON, but at most 380000 are stored; put large data into S3 and pass where "
-                r'it is, or give the workflow a bucket for larger ones, payload="s3", and the client its name, '
-                r"`payload_bucket`$"
+                r'it is, or give the workflow a bucket for larger ones, payload="s3"$'
             ),
         ),
     ],
@@ -210,7 +214,7 @@ def test_a_wait_of_no_time_is_refused(doubling: Any, timeout_s: Any) -> None:
 
 def test_a_client_without_alias_looks_only(doubling: Any) -> None:
     doubling.client.start(1, name="n")
-    looking = replace(doubling.client, start_alias=None)
+    looking = replace(doubling.client, starts=None)
     assert looking.describe("n").output == 2
     with pytest.raises(ClientError, match="start_alias: expected the ARN of the start alias"):
         looking.start(1, name="m")
@@ -308,20 +312,31 @@ def test_progress_is_told_whenever_it_has_changed(deploy: Deploy) -> None:
         list(deployment.client.watch_progress("late", workflow, timeout_s=1))
 
 
-def test_who_may_start_but_not_look_starts_again(doubling: Any) -> None:
-    class Blind:
-        """A store of which only creating is allowed."""
-
-        create = doubling.local.store.create
-
-        def query(self, *_args: Any, **_options: Any) -> Any:
-            raise StoreError("AccessDeniedException")
-
-    starting = replace(doubling.client, store=Blind())
+def test_a_client_without_the_table_starts_and_says_what_it_lacks(doubling: Any) -> None:
+    starting = replace(doubling.client, store=NoTable())
     assert starting.start(1, name="n").is_new
     assert not starting.start(1, name="n").is_new
-    assert doubling.alias.started == ["n", "n"]
+    assert starting.submit(2, name="m") == "m"
     assert doubling.client.describe("n").output == 2
+    assert doubling.client.describe("m").output == 4
+    for read in (starting.describe, starting.steps, starting.definition):
+        with pytest.raises(ClientError, match="table: expected the workflow's table, got None"):
+            read("n")
+
+
+def test_a_start_without_an_answer_changes_nothing_of_an_earlier_one(doubling: Any) -> None:
+    doubling.client.start(1, name="n")
+    assert doubling.client.submit(5, name="n") == "n"
+    assert (doubling.client.describe("n").input, doubling.client.describe("n").output) == (1, 2)
+
+
+@pytest.mark.parametrize("call", ["start", "submit"])
+def test_nothing_is_sent_of_what_cannot_be_started(doubling: Any, call: str) -> None:
+    with pytest.raises(InvalidName):
+        getattr(doubling.client, call)(1, name="a b")
+    with pytest.raises(InvalidExecutionInput):
+        getattr(doubling.client, call)(float("nan"))
+    assert doubling.alias.started == []
 
 
 def test_a_client_tells_the_progress_in_each_state(deploy: Deploy) -> None:

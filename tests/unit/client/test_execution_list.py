@@ -61,7 +61,7 @@ class Executions:
 
     def __post_init__(self) -> None:
         self.index = CountedIndex(self.store)
-        self.client = Client(store=self.store, workflow=self.workflow, invoker=None, index=self.index)  # type: ignore[arg-type]
+        self.client = Client(store=self.store, workflow=self.workflow, index=self.index)
 
     def start(self, number: int, name: str | None = None) -> Execution:
         execution = Execution(name or f"e{number}", BEGUN_MS + number)

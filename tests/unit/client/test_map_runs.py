@@ -42,7 +42,7 @@ def platform_of(definition: dict[str, Any]) -> Platform:
 
 
 def client_of(platform: Platform) -> Client:
-    return Client(store=platform.memory, workflow="w", invoker=platform, clock=platform.clock)
+    return Client(store=platform.memory, workflow="w", clock=platform.clock)
 
 
 def runs(platform: Platform) -> list[MapRun]:
@@ -189,7 +189,7 @@ def test_results_are_written_when_the_writer_is_done(batcher: dict[str, Any], br
     told: list[MapRun] = []
 
     def client() -> Client:
-        return Client(store=local.store, workflow="w", invoker=None)  # type: ignore[arg-type]
+        return Client(store=local.store, workflow="w")
 
     def write(_event: Any, _context: Any) -> Any:
         told.extend(client().map_runs("e", workflow))

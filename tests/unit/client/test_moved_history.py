@@ -44,7 +44,7 @@ def moved(old: Platform, definition: Definition, **functions: Any) -> Platform:
 
 
 def client(platform: Platform) -> Client:
-    return Client(store=platform.memory, workflow="w", invoker=platform, clock=platform.clock)
+    return Client(store=platform.memory, workflow="w", clock=platform.clock)
 
 
 def history(platform: Platform, name: str = "e") -> list[str]:

@@ -75,7 +75,7 @@ def test_its_history_tells_of_the_failure_the_redrive_and_the_end(failed: Platfo
 
 
 def test_it_tells_how_often_and_when_last(failed: Platform) -> None:
-    client = Client(store=failed.memory, workflow="w", invoker=failed, clock=failed.clock)
+    client = Client(store=failed.memory, workflow="w", clock=failed.clock)
     home = Home(partition="aws", region="eu-west-1", account="123456789012")
     boto = StepFunctionsClient(client, definition=failed.workflow, home=home)
     before = boto.describe_execution(executionArn="e")

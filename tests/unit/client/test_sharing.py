@@ -1,24 +1,24 @@
 """Clients that start one name at the same time: who starts, who waits, and for how long."""
 
 import json
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from tests.unit.client.run_alias import RUN, Answering
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.client import Client
 from unum_runtime.client.polling import Waiter
-from unum_runtime.client.sharing import START_LEASE_MS
-from unum_runtime.clock import SystemClock
+from unum_runtime.client.starting import Starts
 from unum_runtime.errors import InvokeError, LeaseHeldError, StoreError, WaitTimedOut
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Writer, named_start, start_request, start_writer
 from unum_runtime.model.naming import lease_key, start_key
 from unum_runtime.protocol.delivery.start import resume
+from unum_runtime.protocol.requests.run import LEASE_MS
 from unum_runtime.store.memory import MemoryStore
 
 LEASE = lease_key(start_key("w", "n"))
@@ -26,7 +26,7 @@ LEASE = lease_key(start_key("w", "n"))
 
 @dataclass
 class Site:
-    """A workflow, its start alias, and clients of it for which time passes when they sleep."""
+    """A workflow, its run alias, and clients of it for which time passes when they sleep."""
 
     platform: Platform = field(default_factory=lambda: Platform.of(chain("A"), A=lambda event: event * 2))
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -41,10 +41,12 @@ class Site:
         self.platform.clock.pass_seconds(seconds)
         self.meanwhile()
 
-    def client(self, **options: Any) -> Client:
+    def client(self, store: Any = None, invoker: Any = None) -> Client:
         waiter = Waiter(now_s=lambda: sum(self.pauses), sleep=self.sleep)
-        given = {"store": self.platform.memory, "invoker": self, "start_alias": "alias", "waiter": waiter, **options}
-        return Client(workflow="w", clock=self.platform.clock, maintain_leases=False, **given)
+        platform, sent_by = self.platform, invoker or self
+        alias = Answering(platform.workflow, store or platform.memory, sent_by, platform.clock)
+        starts = Starts(caller=alias, invoker=sent_by, run_alias=RUN)
+        return Client(workflow="w", store=platform.memory, clock=platform.clock, waiter=waiter, starts=starts)
 
     def deliver(self, request: dict[str, Any]) -> None:
         name = named_start(request)
@@ -91,7 +93,7 @@ def test_whoever_finds_the_start_of_a_dead_client_takes_it_over_when_it_has_expi
     site.client().start(1, name="n", lease=True)
     site.requests.clear()  # it died before it could send it
     site.client().start(1, name="n", lease=True)
-    assert site.platform.clock.ms - begun_ms >= START_LEASE_MS
+    assert site.platform.clock.ms - begun_ms >= LEASE_MS
     (request,) = site.requests
     site.deliver(request)
     assert site.client().describe("n").output == 2
@@ -139,17 +141,6 @@ def test_leases_that_fail_start_the_execution_all_the_same(site: Site) -> None:
     assert platform.calls["A"] == 1
 
 
-def test_who_may_not_look_waits_for_the_lease_alone(site: Site) -> None:
-    class Blind(CountingStore):
-        def query(self, *_args: Any, **_named: Any) -> Any:
-            raise StoreError("not allowed")
-
-    store = Blind(site.platform.memory)
-    for _ in range(2):
-        site.client(store=store).start(1, name="n", lease=True)
-    assert len(site.requests) == 2
-
-
 def test_run_starts_and_waits(site: Site) -> None:
     site.meanwhile = lambda: site.deliver(site.requests[0])
     description = site.client().run(21, name="n")
@@ -174,29 +165,6 @@ def test_run_ends_at_its_deadline_and_leaves_the_lease_to_the_function(site: Sit
     assert len(site.requests) == 1
     assert sum(site.pauses) == pytest.approx(20)
     assert LEASE in site.platform.memory._leases
-
-
-@pytest.mark.parametrize(("maintain", "lease_ms"), [(True, 3000), (False, 50)])
-def test_run_renews_its_lease_while_it_waits(monkeypatch: pytest.MonkeyPatch, *, maintain: bool, lease_ms: int) -> None:
-    monkeypatch.setattr("unum_runtime.client.client.START_LEASE_MS", lease_ms)
-    site = Site()
-    memory = site.platform.memory = MemoryStore(SystemClock())
-    claimed: list[tuple[str, int]] = []
-
-    def wait_for_change(_seconds: float) -> None:
-        """Until the claim lasts longer, or, if it is not renewed, until it is over."""
-        claimed.append(memory._leases[LEASE])
-        while memory._leases[LEASE] == claimed[0] and memory.acquire(LEASE, "other", expires_at_ms=2**60) != "other":
-            time.sleep(0.01)
-        claimed.append(memory._leases[LEASE])
-        raise WaitTimedOut("enough")
-
-    client = replace(site.client(), clock=SystemClock(), waiter=Waiter(sleep=wait_for_change), maintain_leases=maintain)
-    with pytest.raises(WaitTimedOut):
-        client.run(1, name="n")
-    (owner, until_ms), (last_owner, last_ms) = claimed
-    assert (last_owner == owner) is maintain
-    assert last_ms > until_ms
 
 
 def test_the_writer_travels_in_the_start_request() -> None:

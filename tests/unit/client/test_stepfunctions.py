@@ -241,10 +241,8 @@ def test_a_description_without_data(client: StepFunctionsClient) -> None:
 
 def test_tasks_are_answered_as_with_boto3() -> None:
     entry = Door.of_a_task_that_waits()
-    tasks = Tasks(caller=entry, start_alias=ALIAS)
-    client = StepFunctionsClient(
-        Client(store=entry.platform.memory, workflow="w", invoker=entry.platform, start_alias=ALIAS, tasks=tasks)
-    )
+    tasks = Tasks(caller=entry, response_alias=ALIAS)
+    client = StepFunctionsClient(Client(store=entry.platform.memory, workflow="w", start_alias=ALIAS, tasks=tasks))
     token = entry.begun()
     check_shape("SendTaskHeartbeat", client.send_task_heartbeat(taskToken=token))
     with pytest.raises(client.exceptions.InvalidOutput):
@@ -273,7 +271,7 @@ def test_an_activity_is_known_by_its_arn(deployment: Any) -> None:
     time = deployment.time
     tasks = Tasks(
         caller=deployment.alias,
-        start_alias=ALIAS,
+        response_alias=ALIAS,
         activities=Activities(Queue(), {"work": "https://queue"}),
         waiter=Waiter(now_s=lambda: 100.0 * len(asked), sleep=time.sleep),
     )

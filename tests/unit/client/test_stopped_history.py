@@ -54,7 +54,7 @@ def stopped(definition: dict[str, Any], value: Any = 1, why: Failure = WHY, *, d
 
 
 def client(platform: Platform) -> Client:
-    return Client(store=platform.memory, workflow="w", invoker=platform, clock=platform.clock)
+    return Client(store=platform.memory, workflow="w", clock=platform.clock)
 
 
 def described(platform: Platform) -> Description:

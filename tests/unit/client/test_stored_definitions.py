@@ -66,7 +66,7 @@ def deployed(definition: dict[str, Any], *, on: Platform | None = None, is_store
 
 def client_of(platform: Platform, **control: Any) -> Client:
     handler = Control(caller=Handler(platform, **control), control_alias="control")
-    return Client(store=platform.store, workflow="w", invoker=platform, clock=platform.clock, control=handler)
+    return Client(store=platform.store, workflow="w", clock=platform.clock, control=handler)
 
 
 def test_executions_of_all_versions_are_read_by_their_own_definitions() -> None:

@@ -23,7 +23,7 @@ from unum_runtime.errors import (
     TaskTimedOut,
 )
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.protocol.requests import start_alias
+from unum_runtime.protocol.requests import respond
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def time() -> PassingTime:
 
 @pytest.fixture
 def tasks(entry: Door, time: PassingTime) -> Tasks:
-    return Tasks(caller=entry, start_alias=ALIAS, waiter=time.waiter)
+    return Tasks(caller=entry, response_alias=ALIAS, waiter=time.waiter)
 
 
 def test_success(entry: Door, tasks: Tasks) -> None:
@@ -109,7 +109,7 @@ def test_in_the_end_the_call_fails(entry: Door, tasks: Tasks) -> None:
     "content", [{}, {"output": 1}, {"error": "E"}, {"heartbeat": False}, {"worker": None}, {"error": 1, "cause": None}]
 )
 def test_a_request_that_says_nothing(entry: Door, content: dict[str, Any]) -> None:
-    answer = start_alias.answer(entry.platform.runtime(), start_alias.request(entry.begun(), **content))
+    answer = respond.answer(entry.platform.runtime(), respond.request(entry.begun(), **content))
     assert answer["error"] == "ValidationException"
     assert 'expected "token" and one of "output" as JSON text' in answer["message"]
 
@@ -118,19 +118,19 @@ def test_a_request_that_says_nothing(entry: Door, content: dict[str, Any]) -> No
     ("wrong", "told"), [({"$unum": 99}, r"event\.\$unum: expected wire version 1, got 99"), ({"request": 3}, "got 3")]
 )
 def test_a_request_of_another_version_does_nothing(entry: Door, wrong: dict[str, Any], told: str) -> None:
-    answer = start_alias.answer(entry.platform.runtime(), start_alias.request(entry.begun(), output="1") | wrong)
+    answer = respond.answer(entry.platform.runtime(), respond.request(entry.begun(), output="1") | wrong)
     assert answer["error"] == "ValidationException"
     assert re.search(told, answer["message"])
     assert entry.outcome is None
 
 
 @pytest.mark.parametrize("event", [None, "token", [], {}, {"token": "t"}, {"$unum": 1, "start": "e"}])
-def test_what_else_comes_to_the_start_alias(event: Any) -> None:
-    assert not start_alias.is_request(event)
+def test_what_is_no_request(event: Any) -> None:
+    assert not respond.is_request(event)
 
 
 def test_a_client_answers_as_well(entry: Door, tasks: Tasks) -> None:
-    client = Client(store=entry.platform.memory, workflow="w", invoker=entry.platform, start_alias=ALIAS, tasks=tasks)
+    client = Client(store=entry.platform.memory, workflow="w", tasks=tasks)
     token = entry.begun()
     client.send_task_heartbeat(token)
     client.send_task_success(token, '"yes"')
@@ -141,7 +141,7 @@ def test_a_client_answers_as_well(entry: Door, tasks: Tasks) -> None:
 
 
 def test_a_client_that_only_looks(entry: Door) -> None:
-    client = Client(store=entry.platform.memory, workflow="w", invoker=entry.platform)
+    client = Client(store=entry.platform.memory, workflow="w")
     with pytest.raises(ClientError, match="start_alias"):
         client.send_task_success("t", "1")
 
@@ -163,7 +163,7 @@ def worker(entry: Door, time: PassingTime, activities: Activities, monkeypatch: 
 
     take = Activities.next
     monkeypatch.setattr(Activities, "next", next_at_once)
-    return Tasks(caller=entry, start_alias=ALIAS, activities=activities, waiter=time.waiter)
+    return Tasks(caller=entry, response_alias=ALIAS, activities=activities, waiter=time.waiter)
 
 
 def test_a_worker_gets_the_task(entry: Door, worker: Tasks, activities: Activities) -> None:

@@ -1,4 +1,4 @@
-"""Tasks that start executions of a workflow of ours: service function, start alias and workflow are the real ones."""
+"""Tasks that start executions of a workflow of ours: service function, aliases and workflow are the real ones."""
 
 import io
 import json
@@ -12,15 +12,18 @@ from botocore.session import Session
 
 from tests.unit.protocol.platform import MovableClock, Platform, chain
 from unum_runtime.aws.services import Clients
+from unum_runtime.cold_start.records import replace as replace_record
 from unum_runtime.errors import StatesError
 from unum_runtime.functions import service_function
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.ir import Json, Pattern
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.protocol.requests import start_alias
+from unum_runtime.protocol.requests import describe, doors
 from unum_runtime.protocol.runtime import Call, JobPending
 
-ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:child:start-w"
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:child"
+ALIAS = f"{FUNCTION}:start-w"
+DESCRIBE = "arn:aws:lambda:us-east-1:123456789012:function:control:describe-w"
 HERE = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 START = "states:startExecution"
 
@@ -34,7 +37,7 @@ class Raw(io.BytesIO):
 
 @dataclass
 class Child:
-    """A workflow behind its start alias, which Lambda calls; it may fail to answer."""
+    """A workflow behind its aliases, which Lambda calls; it may fail to answer."""
 
     platform: Platform
     failures: list[int | str] = field(default_factory=list)
@@ -42,7 +45,6 @@ class Child:
     started: list[str] = field(default_factory=list)
 
     def answer(self, request: Any, **_: Any) -> AWSResponse:
-        assert "function%3Achild%3Astart-w" in request.url
         event = json.loads(request.body)
         self.requests.append(event)
         match self.failures.pop(0) if self.failures else None:
@@ -50,10 +52,16 @@ class Child:
                 return response(status, {"Message": "no"}, {429: "TooManyRequestsException"}.get(status, "Gone"))
             case str(error):
                 return response(200, {"errorType": error}, function_error="Unhandled")
-        if request.headers.get("X-Amz-Invocation-Type") in ("Event", b"Event"):
-            self.started.append(str(named_start(event)))
-            return response(202, None)
-        return response(200, start_alias.answer(self.platform.runtime(), event))
+        if "function%3Achild%3Arun-w" in request.url:
+            rt = replace_record(self.platform.runtime(), invoker=self, own_address=f"{FUNCTION}:3")
+            return response(200, {**doors.run(rt, event, "request"), "DescribeAlias": DESCRIBE})
+        assert "function%3Acontrol%3Adescribe-w" in request.url
+        return response(200, describe.answer(self.platform.runtime(), event))
+
+    def invoke(self, events: Any) -> None:
+        for address, payload in events:
+            assert address == f"{FUNCTION}:run-w"
+            self.started.append(str(named_start(json.loads(payload))))
 
     def go_on(self) -> None:
         for name in self.started:

@@ -74,10 +74,11 @@ def _environment() -> Mapping[str, str]:
     return dict(os.environ)
 
 
-def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> Any:
+def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60, signature: str | None = None) -> Any:
     """Create a botocore client: up to `retries` retries, each attempt limited to `timeout_s` seconds.
 
-    The connect timeout equals the read timeout, up to botocore's default.
+    The connect timeout equals the read timeout, up to botocore's default. `signature` is botocore's name of a signature
+    version; default: the service's.
     """
     from botocore.config import Config  # noqa: PLC0415 - the slowest import of a cold start
 
@@ -87,6 +88,7 @@ def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> A
         tcp_keepalive=True,
         read_timeout=timeout_s,
         connect_timeout=min(timeout_s, _CONNECT_TIMEOUT_S),
+        signature_version=signature,
     )
     region = _environment().get("AWS_DEFAULT_REGION") or _environment().get("AWS_REGION")
     with _CREATION_LOCK, _original_environment():

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 from unum_runtime.errors import ClientError
-from unum_runtime.model.naming import NAME_RULE, control_alias, is_name, start_alias
+from unum_runtime.model.naming import NAME_RULE, control_alias, describe_alias, is_name, start_alias
 
 if TYPE_CHECKING:
     from typing import Required
@@ -17,9 +17,10 @@ class Address(TypedDict, total=False):
     """Arguments of `Client.connect`, for clients built on it.
 
     Attributes:
-        table: name or ARN of the workflow's DynamoDB table.
+        table: name or ARN of the workflow's DynamoDB table; without it, the client reads no steps and no lists.
         workflow: workflow name.
         start_alias: ARN of the start alias; without it, the client only reads.
+        describe_alias: ARN of the describe alias; without it, descriptions are read in the table.
         control_alias: ARN of the control function, or of the control alias of release 0.1.0; without it, the client
             neither stops nor redrives executions.
         session: source of credentials and region; default: boto3's.
@@ -28,9 +29,10 @@ class Address(TypedDict, total=False):
         payload_bucket: name of the payload bucket, if the workflow has one.
     """
 
-    table: "Required[str]"
+    table: str | None
     workflow: "Required[str]"
     start_alias: str | None
+    describe_alias: str | None
     control_alias: str | None
     session: "Session | None"
     retention_s: int
@@ -38,7 +40,7 @@ class Address(TypedDict, total=False):
     payload_bucket: str | None
 
 
-_ALIAS_NAMES = {"start_alias": start_alias, "control_alias": control_alias}
+_ALIAS_NAMES = {"start_alias": start_alias, "control_alias": control_alias, "describe_alias": describe_alias}
 """Functions that return alias names, by the argument for the alias ARN."""
 
 _UNQUALIFIED = re.compile(r"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+")
@@ -50,17 +52,17 @@ def check_address(
     """Raise ClientError if the arguments cannot be a workflow's address.
 
     Args:
-        table: name or ARN.
+        table: name or ARN, or None.
         workflow: name.
         retention_s: seconds.
         payload_bucket: name, or None.
-        aliases: ARNs of start and control alias by argument name; None for unknown ones.
+        aliases: ARNs of aliases by argument name; None for unknown ones.
 
     Raises:
         ClientError: an argument has another form, or an alias belongs to another workflow.
     """
-    if not isinstance(table, str) or not table:
-        raise ClientError(f"table: expected the name or ARN of the workflow's table, got {table!r}")
+    if table is not None and (not isinstance(table, str) or not table):
+        raise ClientError(f"table: expected the name or ARN of the workflow's table, or None, got {table!r}")
     if not is_name(workflow):
         raise ClientError(f"workflow: expected {NAME_RULE}, got {workflow!r}")
     if type(retention_s) is not int or retention_s < 1:  # `isinstance` would accept True

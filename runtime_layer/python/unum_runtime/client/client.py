@@ -1,14 +1,15 @@
-"""Start and read executions with access to the workflow's table and start alias."""
+"""Start and read executions through the workflow's aliases; read their steps in its table."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
 from unum_runtime.client.control import Control, Deletion, Redriven, Waits
+from unum_runtime.client.describing import AskedDescriptions, Descriptions, StoredDescriptions, descriptions_by
 from unum_runtime.client.descriptions import Description, Started, Step, to_datetime
+from unum_runtime.client.no_table import NoTable
 from unum_runtime.client.polling import Pauses, Waiter
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
@@ -18,19 +19,18 @@ from unum_runtime.client.reading.page_tokens import checked_size
 from unum_runtime.client.reading.progress import Progress, progress
 from unum_runtime.client.reading.stored_definitions import Past, definition_of, past_of
 from unum_runtime.client.redrive_many import RedriveResult, redrive_all
-from unum_runtime.client.sharing import START_LEASE_MS, Sharing
+from unum_runtime.client.starting import Starts
 from unum_runtime.client.task_responses import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import ClientError, DefinitionNotStored, NoIndex, StoreError
-from unum_runtime.model.checkpoint import Checkpoint, Status, start_record, to_text
-from unum_runtime.model.envelope import Writer, start_request
-from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import Execution, Name, lease_key, start_key
+from unum_runtime.errors import ClientError, DefinitionNotStored, NoIndex
+from unum_runtime.model.checkpoint import Checkpoint, Status
+from unum_runtime.model.envelope import with_alias
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.naming import Execution, Name, run_alias
 from unum_runtime.protocol.control.operator_requests import On
-from unum_runtime.protocol.delivery.lease import Lease, maintain_by_default
 from unum_runtime.protocol.history.definition_records import read_definition
-from unum_runtime.protocol.history.start_records import checked_input, checked_name, record_start
-from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
+from unum_runtime.protocol.history.start_records import as_json, checked_name
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.base import Index, Store
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ class Client:
     Attributes:
         store: workflow's store.
         workflow: workflow name.
-        invoker: connection to the start alias.
-        start_alias: ARN of the start alias; None for a read-only client.
-        retention_s: retention of start records, in seconds; equal to the workflow's.
-        clock: source of start times.
+        starts: connection to the run alias; None for a read-only client.
+        descriptions: source of descriptions; None for the store.
+        start_alias: ARN of the start alias, which ARNs of executions are derived from; None if unknown.
+        retention_s: retention of the workflow's items in seconds, for receipts.
+        clock: current time.
         waiter: clock and sleep function of polls.
-        maintain_leases: True if a thread renews the start lease while `run` waits; ``UNUM_MAINTAIN_LEASES=0`` forbids.
         tasks: answers for waiting Tasks; None for a read-only client.
         control: requests of operators; None without these.
         index: store's index for lists of executions; None without one.
@@ -59,12 +59,12 @@ class Client:
 
     store: Store
     workflow: str
-    invoker: Invoker
+    starts: Starts | None = None
+    descriptions: Descriptions | None = None
     start_alias: str | None = None
     retention_s: int = DEFAULT_RETENTION_S
     clock: Clock = field(default_factory=SystemClock)
     waiter: Waiter = field(default_factory=Waiter)
-    maintain_leases: bool = field(default_factory=maintain_by_default)
     tasks: Tasks | None = None
     control: Control | None = None
     index: Index | None = None
@@ -73,9 +73,10 @@ class Client:
     def connect(  # noqa: PLR0913 - keyword-only address of a workflow
         cls,
         *,
-        table: str,
         workflow: str,
+        table: str | None = None,
         start_alias: str | None = None,
+        describe_alias: str | None = None,
         session: "Session | None" = None,
         retention_s: int = DEFAULT_RETENTION_S,
         activities: Mapping[str, str] | None = None,
@@ -85,36 +86,43 @@ class Client:
         """Connect to a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
         Args:
-            table: name or ARN of the workflow's DynamoDB table.
             workflow: workflow name.
-            start_alias: ARN of the start alias; None for a read-only client.
+            table: name or ARN of the workflow's DynamoDB table; None for a client that reads no steps and no lists.
+            start_alias: ARN of the start alias; the run alias and the response alias belong to the same function. None
+                for a client that neither starts executions nor answers Tasks.
+            describe_alias: ARN of the describe alias; None for descriptions from the table.
             session: source of credentials and region; default: boto3's.
-            retention_s: retention of the workflow's items, in seconds.
+            retention_s: retention of the workflow's items in seconds, for receipts.
             activities: queue URLs by activity name, for workers.
             control_alias: ARN of the control function; None for a client without control.
-            payload_bucket: name of the payload bucket, if the workflow has one; without it, large values cannot be
-                read, and inputs are limited to 380 KB.
+            payload_bucket: name of the payload bucket, if the workflow has one; without it, steps with large values
+                cannot be read.
 
         Raises:
             ClientError: an argument cannot belong to a workflow; the text names it.
         """
-        aliases = {"start_alias": start_alias, "control_alias": control_alias}
+        aliases = {"start_alias": start_alias, "control_alias": control_alias, "describe_alias": describe_alias}
         check_address(table, workflow, retention_s, payload_bucket, **aliases)
         check_queues(activities)
         from unum_runtime.client.aws_connection import AwsConnection  # noqa: PLC0415 - boto3 is optional
 
         aws = AwsConnection(session)
-        store, index = aws.open_stores(table, workflow, payload_bucket)
-        tasks = control = None
+        store, index = (NoTable(), None) if table is None else aws.open_stores(table, workflow, payload_bucket)
+        starts = tasks = control = descriptions = None
         if start_alias is not None:
+            run = with_alias(start_alias, run_alias(workflow))
+            starts = Starts(caller=aws.caller(), invoker=aws.invoker(), run_alias=run)
             tasks = Tasks.connect(start_alias=start_alias, activities=activities, session=aws.session)
+        if describe_alias is not None:
+            descriptions = AskedDescriptions(caller=aws.caller(), describe_alias=describe_alias)
         if control_alias is not None:
             control = Control.connect(control_alias=control_alias, workflow=workflow, session=aws.session)
         return cls(
             store=store,
             index=index,
             workflow=workflow,
-            invoker=aws.invoker(),
+            starts=starts,
+            descriptions=descriptions,
             start_alias=start_alias,
             retention_s=retention_s,
             tasks=tasks,
@@ -135,12 +143,12 @@ class Client:
         ones are in the failure queue.
 
         Clients that start the same name share its result in any case. With a lease they also share the work of its
-        first step: while one client starts the execution, the others wait until it has begun, or until the lease is
-        free because that client died. A lease costs two more writes and can take as long as the first step, so it is
-        not the default.
+        first step: while one client's request starts the execution, the others wait until it has begun, or until the
+        lease is free because that request was lost. A lease costs two more writes and can take as long as the first
+        step, so it is not the default.
 
         Args:
-            input: any JSON of at most 380 KB, or of any size with a payload bucket.
+            input: any JSON of at most 380 KB, or of any size if the workflow has a payload bucket.
             name: name, unique in the workflow; default: a random one.
             lease: True to share the start with other clients that use leases.
 
@@ -148,18 +156,35 @@ class Client:
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
             InvalidExecutionInput: `input` is not JSON, or too large.
             ExecutionAlreadyExists: the name was started with another input.
-            StoreError: unknown whether the execution exists; call again with the same name.
-            InvokeError: the execution exists, but may not have begun; call again with the same name.
+            InvokeError: unknown whether the execution exists, and whether it has begun; call again with the same name.
         """
-        draft = self._draft(input, name)
-        record = self._create_record(draft)
-        is_new = record is draft
-        if lease:
-            self._sharing(record).begin(self._pauses(record.name.execution.name, None), is_new=is_new)
-        # Also for an existing execution: its first start request may have been lost.
-        elif is_new or not self._has_ended(record):
-            self._invoke(record)
-        return Started(name=record.name.execution.name, started_at=to_datetime(record.committed_ms), is_new=is_new)
+        name, value = self._checked(input, name)
+        answer = self._starts.start(name, value, lease=lease, pauses=self._pauses(name, None))
+        return Started(name=name, started_at=to_datetime(answer["StartDate"]), is_new=answer["IsNew"])
+
+    def submit(
+        self,
+        input: object,  # noqa: A002 - as in `start`
+        *,
+        name: str | None = None,
+    ) -> str:
+        """Start an execution without waiting for what becomes of the start; return its name.
+
+        It costs one invocation less than `start`. If the name was started before, that execution goes on, whatever its
+        input was. Without a payload bucket, an input of more than 380 KB makes an execution that fails.
+
+        Args:
+            input: any JSON.
+            name: name, unique in the workflow; default: a random one.
+
+        Raises:
+            InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
+            InvalidExecutionInput: `input` is not JSON, or has more than 1 MB and the workflow no payload bucket.
+            InvokeError: unknown whether Lambda accepted the request; call again with the same name.
+        """
+        name, value = self._checked(input, name)
+        self._starts.submit(name, value)
+        return name
 
     def run(
         self,
@@ -171,30 +196,29 @@ class Client:
     ) -> Description:
         """Start an execution and wait for its end; concurrent runs of the same name share it.
 
-        The start uses a lease, as in `start`. This client renews the lease while it waits, unless another client has
-        taken it. The lease expires within a minute if this client dies before the execution has begun.
+        The start uses a lease, as in `start`. It expires within a minute if the request is lost before the execution
+        has begun.
 
         Args:
-            input: any JSON of at most 380 KB, or of any size with a payload bucket.
+            input: any JSON of at most 380 KB, or of any size if the workflow has a payload bucket.
             name: name, unique in the workflow; default: a random one.
             timeout_s: limit of the wait, in seconds; None for no limit.
-            on_step: callback for each committed step.
+            on_step: callback for each committed step, read from the table.
 
         Raises:
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
             InvalidExecutionInput: `input` is not JSON, or too large.
             ExecutionAlreadyExists: the name was started with another input.
             StoreError: unknown progress; call again with the same name.
-            InvokeError: the execution exists, but may not have begun; call again with the same name.
+            InvokeError: unknown whether the execution exists, and whether it has begun; call again with the same name.
             WaitTimedOut: the execution was still running after `timeout_s`.
         """
         begun_s = self.waiter.now_s()  # before the start: `timeout_s` covers start and wait
-        draft = self._draft(input, name)
-        record = self._create_record(draft)
-        name = record.name.execution.name
-        with self._sharing(record).begin(self._pauses(name, timeout_s), is_new=record is draft):
-            left_s = None if timeout_s is None else begun_s + timeout_s - self.waiter.now_s()
-            return self.wait(name, timeout_s=left_s, on_step=on_step)
+        name, value = self._checked(input, name)
+        answer = self._starts.start(name, value, lease=True, pauses=self._pauses(name, timeout_s))
+        left_s = None if timeout_s is None else begun_s + timeout_s - self.waiter.now_s()
+        told = self.descriptions or descriptions_by(answer, self._starts.caller) or self._descriptions
+        return self._wait(name, told, left_s, on_step)
 
     def describe(self, name: str) -> Description:
         """Return the current description of an execution.
@@ -202,7 +226,7 @@ class Client:
         Raises:
             ExecutionDoesNotExist: no execution of that name.
         """
-        return self._describe(self._record(name))
+        return self._descriptions.describe(name)
 
     def redriven_at(self, name: str) -> "tuple[datetime, ...]":
         """Return the times of all redrives, read from all steps of the top level: no index has them.
@@ -360,20 +384,13 @@ class Client:
         Args:
             name: execution name.
             timeout_s: limit in seconds; None for no limit.
-            on_step: callback for each committed step; without it, each poll reads only one small item.
+            on_step: callback for each committed step, read from the table; without it, each poll reads two items.
 
         Raises:
             ExecutionDoesNotExist: no execution of that name.
             WaitTimedOut: the execution was still running after `timeout_s`.
         """
-        if on_step is not None:
-            for step in self.watch(name, timeout_s=timeout_s):
-                on_step(step)
-        record = self._record(name)
-        pauses = self._pauses(name, timeout_s)
-        while (description := self._describe(record)).status is Status.RUNNING:
-            pauses.pause()
-        return description
+        return self._wait(name, self._descriptions, timeout_s, on_step)
 
     def send_task_success(self, task_token: str, output: str) -> None:
         """Complete a waiting Task; see `Tasks.send_task_success`."""
@@ -431,34 +448,32 @@ class Client:
             raise ClientError("start_alias: expected the ARN of the start alias, got None; this client is read-only")
         return self.tasks
 
-    def _draft(self, value: object, name: str | None) -> Checkpoint:
-        """Build the start record of a new execution."""
-        if self.start_alias is None:
+    @property
+    def _starts(self) -> Starts:
+        if self.starts is None:
             raise ClientError("start_alias: expected the ARN of the start alias, got None; this client is read-only")
-        checked = checked_name(str(uuid.uuid4()) if name is None else name)
-        return start_record(Execution(checked, self.clock.now_ms()), checked_input(value, self.store))
+        return self.starts
 
-    def _invoke(self, record: Checkpoint, writer: Writer | None = None) -> None:
-        request = start_request(record.name.execution.name, writer)
-        self.invoker.invoke([(str(self.start_alias), to_text(request).encode())])
+    @property
+    def _descriptions(self) -> Descriptions:
+        return self.descriptions or StoredDescriptions(store=self.store, workflow=self.workflow)
 
-    def _sharing(self, record: Checkpoint) -> Sharing:
-        key = lease_key(start_key(self.workflow, record.name.execution.name))
-        # A random owner: two clients in one process must not share a claim.
-        lease = Lease(store=self.store, clock=self.clock, key=key, owner=uuid.uuid4().hex, duration_ms=START_LEASE_MS)
-        has_begun, invoke = partial(self._has_begun, record), partial(self._invoke, record)
-        return Sharing(lease=lease, has_begun=has_begun, invoke=invoke, maintain=self.maintain_leases)
+    def _checked(self, value: object, name: str | None) -> tuple[str, Json]:
+        return checked_name(str(uuid.uuid4()) if name is None else name), as_json(value)
 
-    def _create_record(self, draft: Checkpoint) -> Checkpoint:
-        """Store the start record `draft`; return it, or an earlier record with that name."""
-        expires_at_s = draft.committed_ms // 1000 + self.retention_s
-        return record_start(self.store, self.workflow, draft, expires_at_s=expires_at_s)
+    def _wait(
+        self, name: str, told: Descriptions, timeout_s: float | None, on_step: Callable[[Step], None] | None
+    ) -> Description:
+        pauses = self._pauses(name, timeout_s)
+        if on_step is not None:
+            for step in self.watch(name, timeout_s=timeout_s):
+                on_step(step)
+        while told.status(name) is Status.RUNNING:
+            pauses.pause()
+        return told.describe(name)
 
     def _record(self, name: str) -> Checkpoint:
         return stored_steps.start_record(self.store, self.workflow, name)
-
-    def _last(self, record: Checkpoint) -> Checkpoint | None:
-        return stored_steps.last_step(self.store, self.workflow, record.name.execution)
 
     def _steps(self, execution: Execution) -> Iterator[Checkpoint]:
         """Return all steps without stop records, which have no state."""
@@ -480,21 +495,7 @@ class Client:
             pauses.pause()
 
     def _describe(self, record: Checkpoint) -> Description:
-        return Description.of(record, self._last(record))
-
-    def _has_begun(self, record: Checkpoint) -> bool:
-        """Return True if the execution has committed something: from then on, Lambda redelivers lost work."""
-        try:
-            return self._last(record) is not None
-        except StoreError:
-            return False
-
-    def _has_ended(self, record: Checkpoint) -> bool:
-        """Return True if the execution is known to have ended."""
-        try:
-            return self._describe(record).status is not Status.RUNNING
-        except StoreError:  # a caller may lack read access, and a start request after the end does no harm
-            return False
+        return Description.of(record, stored_steps.last_step(self.store, self.workflow, record.name.execution))
 
     def _pauses(self, name: str, timeout_s: float | None) -> Pauses:
         return Pauses(execution_name=name, timeout_s=timeout_s, waiter=self.waiter)

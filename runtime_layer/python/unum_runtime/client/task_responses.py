@@ -1,6 +1,6 @@
 """Answers for waiting Tasks: callbacks by task token, and workers of activities.
 
-No access to the workflow's table is needed: all requests go through the start alias. The caller must be allowed to
+No access to the workflow's table is needed: all requests go through the response alias. The caller must be allowed to
 invoke it, and a worker to receive messages of its activity's queue.
 """
 
@@ -21,8 +21,10 @@ from unum_runtime.errors import (
     InvokeError,
     TaskTimedOut,
 )
+from unum_runtime.model.envelope import with_alias
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol.requests import start_alias
+from unum_runtime.model.naming import response_alias
+from unum_runtime.protocol.requests import respond
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -55,14 +57,14 @@ class Tasks:
     Methods and errors have the names of ``boto3.client("stepfunctions")``.
 
     Attributes:
-        caller: connection to the start alias.
-        start_alias: ARN of the workflow's start alias.
+        caller: connection to the response alias.
+        response_alias: ARN of the workflow's response alias.
         activities: activities of this worker; None without any.
         waiter: clock and sleep function.
     """
 
     caller: Caller
-    start_alias: str
+    response_alias: str
     activities: "Activities | None" = None
     waiter: Waiter = field(default_factory=Waiter)
 
@@ -73,7 +75,7 @@ class Tasks:
         """Connect to a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
         Args:
-            start_alias: ARN of the workflow's start alias.
+            start_alias: ARN of the workflow's start alias; the response alias belongs to the same function.
             activities: queue URLs by activity name; the stack's output ``Activities`` has them as JSON.
             session: source of credentials and region; default: boto3's.
 
@@ -85,7 +87,10 @@ class Tasks:
         from unum_runtime.client.aws_connection import AwsConnection  # noqa: PLC0415 - boto3 is optional
 
         aws = AwsConnection(session)
-        return cls(caller=aws.caller(), start_alias=start_alias, activities=aws.activities(activities))
+        # The name of the alias ends with the workflow's, which may be all that the caller knows of it.
+        workflow = start_alias.rpartition(":")[2].removeprefix("start-")
+        address = with_alias(start_alias, response_alias(workflow))
+        return cls(caller=aws.caller(), response_alias=address, activities=aws.activities(activities))
 
     def send_task_success(self, task_token: str, output: str) -> None:
         """Complete the Task of `task_token`.
@@ -169,8 +174,10 @@ class Tasks:
 
     def _send(self, token: str, **content: Json) -> None:
         """Send a request until it is answered; the request ID makes a repetition harmless."""
-        request = start_alias.request(token, request_id=uuid.uuid4().hex, **content)
-        send = partial(send_request, self.caller, self.start_alias, request, InvalidOutput, InvalidToken, TaskTimedOut)
+        request = respond.request(token, request_id=uuid.uuid4().hex, **content)
+        send = partial(
+            send_request, self.caller, self.response_alias, request, InvalidOutput, InvalidToken, TaskTimedOut
+        )
         for attempt in range(1, ATTEMPTS):
             try:
                 send()

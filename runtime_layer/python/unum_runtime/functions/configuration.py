@@ -38,6 +38,8 @@ class Service:
         metrics: metrics that the runtime counts.
         fusion: deliveries may continue with the next Task in the same sandbox.
         payload_bucket: name of the bucket for values that are too large for the table; None for no bucket.
+        describe_alias: ARN of the describe alias, where executions start; None elsewhere.
+        former_clients: the start alias executes requests in the form of release 0.1.0.
     """
 
     table: str
@@ -56,6 +58,8 @@ class Service:
     metrics: str = Metrics.WORKFLOW
     fusion: bool = True
     payload_bucket: str | None = None
+    describe_alias: str | None = None
+    former_clients: bool = False
 
 
 @cache

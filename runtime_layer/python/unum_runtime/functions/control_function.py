@@ -8,18 +8,18 @@ invoke the function without a qualifier, see `unum_runtime.functions.deployment_
 from collections.abc import Mapping
 from typing import Any
 
-from unum_runtime.functions import control_requests
+from unum_runtime.functions import control_requests, describe_function
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control.doors import TAKEN, door_for, door_of
 from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
-from unum_runtime.protocol.requests.start_alias import refusal
+from unum_runtime.protocol.requests.answers import refusal
 
 
 def handle(event: Json, context: Any) -> Json:
-    """Carry out a control request, or answer CloudFormation.
+    """Carry out a control request, describe an execution, or answer CloudFormation.
 
     Args:
         event: a request of an operator, or of CloudFormation for the deployment guard.
@@ -36,6 +36,8 @@ def handle(event: Json, context: Any) -> Json:
 
         deployment_guard.answer(event, context)
         return None
+    if describe_function.is_asked(context):
+        return describe_function.answer(event, context)
     *_, qualifier = context.invoked_function_arn.split(":")
     refused = None if qualifier.isdecimal() else _refusal(event, qualifier)
     return control_requests.answer(event, context) if refused is None else refused

@@ -34,7 +34,7 @@ from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
 from unum_runtime.protocol.control.versions import pinned
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.timeline import from_start
-from unum_runtime.protocol.requests.start_alias import refusal
+from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.protocol.runtime import Runtime
 
 _KEPT = {

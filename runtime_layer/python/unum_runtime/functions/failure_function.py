@@ -30,16 +30,14 @@ from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Failure, to_text
-from unum_runtime.model.envelope import Envelope, is_envelope, named_start
-from unum_runtime.model.identity import started_by
+from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json, Task
-from unum_runtime.model.naming import control_alias, start_intake_alias
+from unum_runtime.model.naming import control_alias, run_alias, start_intake_alias
 from unum_runtime.model.take_over import TakeOver, is_take_over
 from unum_runtime.protocol.control.take_over import planned_event
 from unum_runtime.protocol.delivery.perform import payload_of
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
-from unum_runtime.protocol.delivery.start import resume, start
-from unum_runtime.protocol.requests import start_alias
+from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 
 UNKNOWN = "Lambda.Unknown"
@@ -143,7 +141,7 @@ def _handle_at_alias(alias: str, event: Json, context: Any) -> Json:
     Raises:
         NotOurEvent: the alias is of neither kind, or the event is no record of a failed start.
     """
-    ((workflow, _),) = services().items()
+    ((workflow, service),) = services().items()
     if alias == control_alias(workflow):
         return ask_control(workflow, event)
     given_up = GivenUp.from_record(event)
@@ -152,9 +150,9 @@ def _handle_at_alias(alias: str, event: Json, context: Any) -> Json:
             f"{given_up.address}: expected a record of a failed start at {start_intake_alias(workflow)!r}"
         )
     rt = _runtime_in_place(workflow, given_up, context)
-    if not start_alias.is_request(given_up.event):
+    if not doors.is_answered(given_up.event):
         keep_definition(rt)
-    recover(rt, given_up)
+    recover(rt, given_up, former_clients=service.former_clients)
     return None
 
 
@@ -184,12 +182,13 @@ def _recover(record: Json, context: Any) -> None:
     recover(rt, given_up)
 
 
-def recover(rt: Runtime, given_up: GivenUp) -> None:
+def recover(rt: Runtime, given_up: GivenUp, *, former_clients: bool = False) -> None:
     """Recover from `given_up` in place of its function.
 
     Args:
         rt: the runtime of that function, without its user code.
         given_up: the event and its failure.
+        former_clients: requests in the form of release 0.1.0 are executed.
 
     Raises:
         RefusedDelivery: the event can have no effect any more.
@@ -198,22 +197,20 @@ def recover(rt: Runtime, given_up: GivenUp) -> None:
         UnumError: a service did not answer; Lambda calls again.
     """
     if given_up.is_start:
-        _start(rt, given_up)
+        _start(rt, given_up, former_clients=former_clients)
     else:
         _fail(rt, given_up)
 
 
-def _start(rt: Runtime, given_up: GivenUp) -> None:
-    """Start the execution that `given_up` should have started, or answer its request with a task token."""
-    if start_alias.is_request(given_up.event):
-        start_alias.answer(rt, given_up.event)
-        return
-    name = named_start(given_up.event)
-    if name is None:
-        given, value = started_by(given_up.event)
-        start(rt, given or given_up.request_id, value)
+def _start(rt: Runtime, given_up: GivenUp, *, former_clients: bool) -> None:
+    """Start the execution that `given_up` should have started."""
+    if given_up.qualifier == run_alias(rt.workflow.name):
+        # Without a lease: the start request of its holder has failed, or the start is recorded.
+        is_leased = isinstance(given_up.event, dict) and "writer" in given_up.event
+        event = {**given_up.event, "writer": None} if is_leased else given_up.event
+        doors.run(rt, event, given_up.request_id)
     else:
-        resume(rt, name)  # without a lease: its holder's start request has failed, or the start is recorded
+        doors.start_by_event(rt, given_up.event, given_up.request_id, former_clients=former_clients)
 
 
 def _fail(rt: Runtime, given_up: GivenUp) -> None:
@@ -276,8 +273,8 @@ def _runtime_in_place(workflow: str, given_up: GivenUp, context: Any) -> Runtime
     address, table = find(given_up.address)
     if workflow not in table:
         raise NotOurEvent(f"{address}: expected that it serves workflow {workflow!r}, but only {sorted(table)}")
-    if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias):
-        raise NotOurEvent(f"{given_up.address}: expected a version, or the start alias of workflow {workflow!r}")
+    if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias, run_alias(workflow)):
+        raise NotOurEvent(f"{given_up.address}: expected a version, or an alias of workflow {workflow!r} for starts")
     return replace(runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=no_code, fuses=None)
 
 

@@ -29,6 +29,7 @@ from unum_runtime.store.objects import Objects
 
 if TYPE_CHECKING:
     from unum_runtime.model.take_over import TakeOver
+    from unum_runtime.protocol.requests.answers import Links
 
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
 
@@ -219,6 +220,15 @@ def _offer(service: Service, call: Call, value: Json) -> CallbackPending:
 def _store(workflow: str, service: Service) -> Store:
     items = table(service.table)
     return items if service.payload_bucket is None else LargeItems(items, _objects(service.payload_bucket), workflow)
+
+
+def links(service: Service) -> "Links | None":
+    """Return the maker of links to large values; None without a payload bucket."""
+    if service.payload_bucket is None:
+        return None
+    from unum_runtime.aws.object_links import S3Links  # noqa: PLC0415 - only for answers and inputs above 6 MB
+
+    return S3Links(cache(lambda: botocore_client("s3", signature="s3v4")), service.payload_bucket)
 
 
 @cache

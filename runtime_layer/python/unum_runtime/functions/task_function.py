@@ -1,17 +1,17 @@
 """Lambda handler in place of the user's handler.
 
-Four kinds of events arrive:
+Five kinds of events arrive:
 
-* through a start alias: events from outside the workflow. An event starts an execution, or is a responder's request
-  with a task token. It is never read as an envelope;
-* through a response alias: HTTP requests of responders, from a function URL;
+* through a start alias: events of event sources. Whatever arrives is the input of an execution;
+* through a run alias: requests to start an execution by name;
+* through a response alias: answers with a task token, as requests or, from a function URL, over HTTP;
 * at a version, marked as an envelope: events from functions of the workflow;
 * all other events: calls of the user's handler, as if the function had no layer.
 """
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from unum_runtime.asl.languages import load
@@ -21,13 +21,11 @@ from unum_runtime.functions import runtime_factory
 from unum_runtime.functions.configuration import handler_paths, services
 from unum_runtime.functions.definitions import keep_definition, load_workflow
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
-from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
-from unum_runtime.model.identity import started_by
+from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import ACTIVITY, Json
-from unum_runtime.model.naming import response_alias
+from unum_runtime.model.naming import response_alias, run_alias, start_alias
 from unum_runtime.protocol.delivery.deliver import step
-from unum_runtime.protocol.delivery.start import resume, start
-from unum_runtime.protocol.requests import start_alias
+from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
 from unum_runtime.protocol.runtime import Runtime
 
 MAX_INIT_WAIT_S = 2.0
@@ -45,8 +43,8 @@ def handle(event: Json, context: Any) -> Json:
         context: Lambda's context object.
 
     Returns:
-        Through a start alias, workflow and name of the execution; for a request with a task token, its answer;
-        otherwise the result of user code.
+        Through a start or run alias, workflow and name of the execution; for a request, its answer; otherwise the
+        result of user code.
     """
     *_, qualifier = context.invoked_function_arn.split(":")
     entries = _entries()
@@ -67,33 +65,39 @@ def handle(event: Json, context: Any) -> Json:
 @cache
 def _entries() -> Mapping[str, tuple[str, Callable[[str, Json, Any], Json]]]:
     """Return workflow and function for each alias that takes no envelopes."""
-    starts = {service.start_alias: name for name, service in services().items() if service.start_alias is not None}
-    responds = {response_alias(name): (name, _respond) for name in starts.values()}
-    return {**responds, **{alias: (name, _start) for alias, name in starts.items()}}
+    doors = ((start_alias, _start), (run_alias, _run), (response_alias, _respond))
+    names = [name for name, service in services().items() if service.start_alias is not None]
+    return {alias(name): (name, enter) for name in names for alias, enter in doors}
 
 
 def _start(workflow: str, event: Json, context: Any) -> Json:
-    """Start an execution, or answer a request with a task token."""
+    """Start an execution with `event` as input."""
     runtime = runtime_here(workflow, context)
-    if start_alias.is_request(event):
-        return start_alias.answer(runtime, event)
     keep_definition(runtime)
-    name = named_start(event)
-    if name is None:
-        # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
-        given, value = started_by(event)
-        name = given or context.aws_request_id
-        _log_transient(start, runtime, name, value)
-    else:
-        _log_transient(resume, runtime, name, start_writer(event))
-    return {"workflow": workflow, "execution": name}
+    # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
+    former_clients = services()[workflow].former_clients
+    return _log_transient(
+        partial(start_by_event, former_clients=former_clients), runtime, event, context.aws_request_id
+    )
+
+
+def _run(workflow: str, event: Json, context: Any) -> Json:
+    """Start an execution by name, or answer what became of the start."""
+    runtime, service = runtime_here(workflow, context), services()[workflow]
+    if not is_answered(event):
+        keep_definition(runtime)
+        return _log_transient(run, runtime, event, context.aws_request_id)
+    answer = run(runtime, event, context.aws_request_id, runtime_factory.links(service))
+    # The caller knows no other way to the function that describes what it has started.
+    return answer if service.describe_alias is None else {**answer, "DescribeAlias": service.describe_alias}
 
 
 def _respond(workflow: str, event: Json, context: Any) -> Json:
-    """Answer an HTTP request with a task token."""
-    from unum_runtime.protocol.requests.function_url import respond  # noqa: PLC0415 - few workflows have a function URL
+    """Answer a request with a task token, which may come over HTTP."""
+    from unum_runtime.protocol.requests import function_url, respond  # noqa: PLC0415 - few workflows wait for answers
 
-    return respond(runtime_here(workflow, context), event)
+    runtime = runtime_here(workflow, context)
+    return respond.answer(runtime, event) if respond.is_request(event) else function_url.respond(runtime, event)
 
 
 def _deliver(event: Json, context: Any) -> None:
@@ -104,10 +108,10 @@ def _deliver(event: Json, context: Any) -> None:
     _log_transient(step, runtime_here(envelope.workflow, context), envelope)
 
 
-def _log_transient(work: Callable[..., None], runtime: Runtime, *arguments: Any) -> None:
+def _log_transient(work: Callable[..., Json], runtime: Runtime, *arguments: Any) -> Json:
     """Run `work`; log errors after which Lambda delivers the event again, and raise them."""
     try:
-        work(runtime, *arguments)
+        return work(runtime, *arguments)
     except NoRoute:
         # An InvokeError that a later delivery cannot cure, so it does not count as throttling.
         raise

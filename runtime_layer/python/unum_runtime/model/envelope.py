@@ -293,3 +293,8 @@ def start_writer(event: Mapping[str, Json]) -> Writer | None:
         case [str() as name, int() as sent_ms] if name:
             return Writer(name, sent_ms)
     return None
+
+
+def with_alias(address: str, alias: str) -> str:
+    """Return the ARN of another alias of the function at the qualified ARN `address`."""
+    return f"{address.rpartition(':')[0]}:{alias}"

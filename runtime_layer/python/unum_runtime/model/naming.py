@@ -440,6 +440,16 @@ def control_alias(workflow: str) -> str:
     return f"control-{workflow}"
 
 
+def run_alias(workflow: str) -> str:
+    """Return the name of the run alias of `workflow`, which starts executions by name."""
+    return f"run-{workflow}"
+
+
+def describe_alias(workflow: str) -> str:
+    """Return the name of the describe alias of `workflow`."""
+    return f"describe-{workflow}"
+
+
 def door_alias(door: str, workflow: str) -> str:
     """Return the name of the control function's alias for one kind of requests to `workflow`."""
     return f"{door}-{workflow}"
@@ -451,7 +461,7 @@ def start_intake_alias(workflow: str) -> str:
 
 
 def response_alias(workflow: str) -> str:
-    """Return the name of the response alias of `workflow`, behind the function URL for responders."""
+    """Return the name of the response alias of `workflow`, which takes answers with a task token."""
     return f"respond-{workflow}"
 
 

@@ -30,7 +30,7 @@ from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop as stop_execution
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
-from unum_runtime.protocol.requests import start_alias
+from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.simulator import invariants
 from unum_runtime.simulator.invariants import Broken, Invariant
@@ -393,7 +393,7 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
     elif delivery.event.control == Control.STOP:
         return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
     elif delivery.event.token:
-        return start_alias.answer(runtime, json.loads(delivery.event.payload))
+        return respond.answer(runtime, json.loads(delivery.event.payload))
     elif delivery.event.is_record:
         handler = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
         failure_function.recover(handler, GivenUp.from_record(json.loads(delivery.event.payload)))

@@ -9,12 +9,13 @@ from typing import TypeAlias
 
 from unum_runtime.clock import Clock
 from unum_runtime.model.checkpoint import Item, to_text
-from unum_runtime.model.envelope import named_start, start_request
+from unum_runtime.model.envelope import named_start
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Task, Workflow
 from unum_runtime.model.naming import Key, start_key
+from unum_runtime.model.requests import INPUT, run_request
 from unum_runtime.protocol.control.fork import ForkRequest
-from unum_runtime.protocol.delivery.start import resume, start
+from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, MAX_DELIVERY_MS, Call, Runtime
 from unum_runtime.simulator.faults import RUN_S, Faults
 from unum_runtime.simulator.local import Function
@@ -88,12 +89,11 @@ Entry: TypeAlias = Callable[[Runtime, str, Json], None]
 
 
 def begin(rt: Runtime, request_id: str, event: Json) -> None:
-    """Start the execution that a client named, or a new execution named after the event."""
-    name = named_start(event)
-    if name is None:
-        start(rt, event_name(event) or request_id, event)
+    """Start an execution at the run alias, if a client asks for it; with any other event, at the start alias."""
+    if is_answered(event) or named_start(event) is not None:
+        run(rt, event, request_id)
     else:
-        resume(rt, name)
+        start_by_event(rt, event, request_id)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,7 +108,7 @@ class Scenario:
         retention_s: retention of items, in seconds.
         result_retention_s: retention of start record and final outcome, in seconds; None for `retention_s`.
         collection: when to collect stored outcomes.
-        by_client: a client writes the start record and names it in the start event.
+        by_client: a client asks the run alias for the start, and repeats its request until it is answered.
         fusion: deliveries may continue with the next invocation in the same function.
         timeout_s: timeout of every function, in seconds; longer deliveries are killed.
         tick_ms: virtual time between two calls.
@@ -180,14 +180,9 @@ class Scenario:
         """Addresses of all functions: each function's key."""
         return {task.function: task.function for task in self.workflow.tasks}
 
-    @property
-    def start_expires_at_s(self) -> int:
-        """Expiry of a client's start record, in seconds since 1970."""
-        return BEGUN_MS // 1000 + (self.result_retention_s or self.retention_s)
-
     def start_events(self) -> list[tuple[str, bytes]]:
         """Return name and payload of each start event, that of the first execution first."""
-        first = start_request(self.execution_name) if self.by_client else self.input
+        first = run_request(self.execution_name, {INPUT: self.input}) if self.by_client else self.input
         return [(name, json.dumps(event).encode()) for name, event in ((self.execution_name, first), *self.starts)]
 
     def started_with(self, name: str, record: Item) -> Json:

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, started_execution, to_text
-from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.checkpoint import Ending, Item, Status, started_execution, to_text
+from unum_runtime.model.envelope import Envelope, is_envelope, named_start
 from unum_runtime.model.ir import Json, Pattern, Task
-from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
 from unum_runtime.model.pack import unpacked
 from unum_runtime.protocol.control.fork import ForkRequest
@@ -59,6 +58,9 @@ class Event:
         """Return the event that the platform accepts at `sent_ms`, or that a timer sends at `due_ms`."""
         event = json.loads(payload)
         envelope = Envelope.from_json(event) if is_envelope(event) else None
+        started = named_start(event)
+        if started is not None:
+            return cls.started(started, payload, sent_ms)
         control = Control(event["control"]) if is_request(event) else None
         return cls(payload, envelope, max(sent_ms, due_ms), due_ms, control=control)
 
@@ -279,7 +281,7 @@ class World:
     def of(cls, scenario: Scenario, *, log: list[str] | None = None) -> Self:
         """Return the world before the first delivery, with an accepted start event."""
         clock = VirtualClock()
-        world = cls(
+        return cls(
             scenario=scenario,
             left=scenario.faults,
             clock=clock,
@@ -287,12 +289,6 @@ class World:
             waiting=[Event.started(name, payload, BEGUN_MS) for name, payload in scenario.start_events()],
             log=log,
         )
-        if scenario.by_client:
-            record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
-            item = stored_item(scenario.workflow.name, record)
-            world.view.create(scenario.start_key, item, expires_at_s=scenario.start_expires_at_s)
-            world.find_execution(scenario.execution_name, item)
-        return world
 
     def copy(self) -> "World":
         """Return an independent copy."""

@@ -204,11 +204,7 @@ def test_the_limit_of_the_definition_counts_all_the_same() -> None:
 
 
 def client(store: Any) -> Client:
-    class Begin:
-        def invoke(self, events: Any) -> None:
-            raise AssertionError(events)
-
-    return Client(store=store, workflow="wf", invoker=Begin(), waiter=Waiter())
+    return Client(store=store, workflow="wf", waiter=Waiter())
 
 
 def test_clients_read_results_and_history_of_any_size() -> None:

@@ -379,7 +379,7 @@ def test_a_start_whose_writer_was_replaced_waits_in_the_timer_if_there_is_one() 
             kept.extend(events)
 
     def deliver(request: Any) -> None:
-        routes = {**platform.runtime().routes, START: "start alias"}
+        routes = {**platform.runtime().routes, START: "function:start-w"}
         rt = replace(platform.runtime(), routes=routes, timer=Queue())
         resume(rt, request["start"], start_writer(request))
 
@@ -389,7 +389,7 @@ def test_a_start_whose_writer_was_replaced_waits_in_the_timer_if_there_is_one() 
     while kept:
         assert platform.calls["A"] == 0
         address, payload, due_ms = kept.pop()
-        assert address == "start alias"
+        assert address == "function:run-w"
         platform.clock.ms = due_ms
         deliver(json.loads(payload))
     assert 900_000 <= platform.clock.ms - sent_ms <= 960_000

@@ -20,7 +20,7 @@ MAP = {
 
 
 def client_of(platform: Platform) -> Client:
-    return Client(store=platform.memory, workflow="w", invoker=platform, clock=platform.clock, index=platform.memory)
+    return Client(store=platform.memory, workflow="w", clock=platform.clock, index=platform.memory)
 
 
 def ended(definition: object = None) -> Platform:

@@ -1,7 +1,7 @@
 """Executions of Unum workflows started by Tasks: a start alias replaces the API of Step Functions.
 
-Start aliases are recognized by name. The Task acts like a client: the function behind the alias writes a start record,
-and a start request begins the execution. Repeated requests begin it only once.
+Start aliases are recognized by name. The Task acts like a client: the run alias of the same function answers what
+became of the start, and names the describe alias. Repeated requests begin an execution only once.
 """
 
 import json
@@ -15,14 +15,18 @@ from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
-from unum_runtime.model.envelope import describe_request, register_request, start_request
+from unum_runtime.model.envelope import with_alias
 from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import run_alias
+from unum_runtime.model.naming import start_alias as start_alias_name
+from unum_runtime.model.requests import INPUT, describe_request, run_request
 
 START = "states:startExecution"
-ALIAS = "StartAlias"
-"""Field of a job's handle: start alias that answers ``DescribeExecution``."""
+ALIAS = "DescribeAlias"
+"""Field of a job's handle: alias that answers ``DescribeExecution``."""
 
-_START_ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+:start-[A-Za-z0-9_-]+")
+_PREFIX = start_alias_name("")
+_START_ALIAS = re.compile(rf"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+:{_PREFIX}[A-Za-z0-9_-]+")
 _UNKNOWN = "StepFunctions.AWSStepFunctionsException"
 _FAILURES = {
     "Lambda.ResourceNotFoundException": "StepFunctions.StateMachineDoesNotExistException",
@@ -73,18 +77,25 @@ def start(alias: str, parameters: Mapping[str, Json], clients: Clients) -> Json:
     Raises:
         StatesError: the start failed; named as a Step Functions error.
     """
-    name = str(field(parameters, "Name"))
-    started = _ask(alias, register_request(name, field(parameters, "Input")), clients)
-    # After the start record, because the execution begins from it. A redelivery of the Task repeats both requests.
-    _invoke(alias, start_request(name), clients, InvocationType="Event")
-    return started
+    answer = _start(alias, parameters, clients)
+    return {name: answer[name] for name in ("ExecutionArn", "StartDate")}
+
+
+def begin(alias: str, parameters: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
+    """Start the execution as `start` does, and return the handle of the job that waits for it.
+
+    Raises:
+        StatesError: the start failed; named as a Step Functions error.
+    """
+    answer = _start(alias, parameters, clients)
+    return {name: answer[name] for name in ("ExecutionArn", ALIAS)}
 
 
 def describe(handle: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
     """Return the response of ``DescribeExecution``; no status if the workflow is unreachable.
 
     Args:
-        handle: handle with the execution's ARN and, as `ALIAS`, the start alias.
+        handle: handle with the execution's ARN and, as `ALIAS`, the describe alias.
         clients: clients of AWS services.
 
     Raises:
@@ -92,9 +103,32 @@ def describe(handle: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
     """
     name = handle["ExecutionArn"].rpartition(":")[2]
     try:
-        return _ask(handle[ALIAS], describe_request(name), clients)
+        # The status alone at first: each poll would carry the input otherwise.
+        status = _ask(handle[ALIAS], describe_request(name, status_only=True), clients)
+        return status if status["Status"] == "RUNNING" else _ended(handle[ALIAS], name, clients)
     except Unanswered:  # an empty status keeps the Task polling
         return {}
+
+
+def _ended(alias: str, name: str, clients: Clients) -> dict[str, Json]:
+    answer = _ask(alias, describe_request(name), clients)
+    if "url" in answer:
+        raise StatesError("States.DataLimitExceeded", f"execution {name!r}: its description exceeds 6 MB")
+    return {field: value for field, value in answer.items() if field != "ForkedFrom"}
+
+
+def _start(alias: str, parameters: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
+    workflow = alias.rpartition(":")[2].removeprefix(_PREFIX)
+    content = {INPUT: _parsed(field(parameters, "Input"))}
+    return _ask(with_alias(alias, run_alias(workflow)), run_request(str(field(parameters, "Name")), content), clients)
+
+
+def _parsed(text: Json) -> Json:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        kind = "StepFunctions.InvalidExecutionInputException"
+        raise StatesError(kind, f"input: expected JSON text: {error}") from error
 
 
 def _ask(alias: str, event: Json, clients: Clients) -> dict[str, Json]:
@@ -113,8 +147,8 @@ def _ask(alias: str, event: Json, clients: Clients) -> dict[str, Json]:
     return answer
 
 
-def _invoke(alias: str, event: Json, clients: Clients, **options: Json) -> dict[str, Json]:
-    parameters = {"FunctionName": alias, "Payload": dumps(event), **options}
+def _invoke(alias: str, event: Json, clients: Clients) -> dict[str, Json]:
+    parameters = {"FunctionName": alias, "Payload": dumps(event)}
     try:
         response: dict[str, Json] = send_request(parse("lambda:invoke"), parameters, clients)
     except StatesError as failed:

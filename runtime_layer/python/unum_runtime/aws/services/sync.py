@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services import nested_executions
-from unum_runtime.aws.services.adjust import field, parse_if_json
+from unum_runtime.aws.services.adjust import adjust_parameters, field, parse_if_json
 from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.jobs import JOBS, Job
@@ -46,14 +46,15 @@ def begin(resource: str, parameters: Json, *, clients: Clients, token: str) -> J
         StatesError: the start failed.
     """
     called = parse(resource)
+    alias = nested_executions.start_alias(called, parameters) if isinstance(parameters, dict) else None
+    if alias is not None:
+        return nested_executions.begin(alias, adjust_parameters(called, parameters, clients, token), clients)
     response = call(called.name, parameters, clients=clients, token=token)
     # RunTask answers 200 even if ECS placed no task (ECS API Reference, RunTask, failures).
     if called.name == "ecs:runTask" and not response.get("Tasks"):
         raise StatesError("States.TaskFailed", dumps(response))
     templates = JOBS[called.name].handle
-    handle = {name: _fill(template, (response, parameters)) for name, template in templates.items()}
-    alias = nested_executions.start_alias(called, parameters)
-    return handle | {nested_executions.ALIAS: alias} if alias else handle
+    return {name: _fill(template, (response, parameters)) for name, template in templates.items()}
 
 
 def poll(resource: str, handle: Json, *, clients: Clients) -> Running | Json:
@@ -88,7 +89,7 @@ def stop(resource: str, handle: Json, *, clients: Clients) -> None:
     """
     called = parse(resource)
     job = JOBS[called.name]
-    # A nested Unum execution continues: its start alias takes no stop requests.
+    # A nested Unum execution continues: the Task may not stop it.
     if job.stop and nested_executions.ALIAS not in handle:
         templates = job.stop_parameters
         parameters = {name: _fill(template, (handle,)) for name, template in templates.items()} or handle

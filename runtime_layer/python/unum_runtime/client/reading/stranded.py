@@ -1,7 +1,7 @@
 """Running executions that would need what a deployment removes, as a client sees them before the deployment."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from unum_runtime.aws.schedules import LONGEST_IN_QUEUE_S
@@ -30,7 +30,7 @@ def stranded_without(client: Client, definition: Workflow, parts: Collection[str
     rt = Runtime(
         workflow=definition,
         store=client.store,
-        invoker=client.invoker,
+        invoker=_Nowhere(),
         clock=client.clock,
         call=_no_code,
         hosts=frozenset(),
@@ -43,6 +43,13 @@ def stranded_without(client: Client, definition: Workflow, parts: Collection[str
     removed = removed_parts({name: name for name in parts}, {}, schedules_s=LONGEST_IN_QUEUE_S)
     # Without the functions' addresses: a client may not be allowed to read them.
     return find_stranded(rt, client.index, removed, lambda _: Version({}, client.retention_s))
+
+
+class _Nowhere:
+    """Invoker of a reader, which sends nothing."""
+
+    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        raise AssertionError(f"a reader sends no events, got {len(events)}")
 
 
 def _no_code(call: Call, _value: Json) -> NoReturn:

@@ -34,7 +34,7 @@ from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.sweep_memory import Memory, recall, remember
 from unum_runtime.protocol.history.list_entries import Listed
 from unum_runtime.protocol.history.start_records import end_of, start_record
-from unum_runtime.protocol.requests.start_alias import refusal
+from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Index
 

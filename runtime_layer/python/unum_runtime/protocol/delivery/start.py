@@ -25,15 +25,19 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
     Raises:
         StoreError: the execution may exist or not; deliver the event again.
     """
-    record = start_record(
-        Execution(execution_name, rt.clock.now_ms()), value, rt.new_secret() if rt.workflow.draws else ""
-    )
+    record = new_record(rt, execution_name, value)
     # An input that is too large becomes a failure, so that the execution exists and fails visibly.
     record = replace(record, outcome=limit_outcome(rt, Success(value), what="input"))
     winner = create(rt, record)
     if winner is None:
         rt.log("started", execution=execution_name)
     _begin(rt, record if winner is None else read_start_record(execution_name, winner), fresh=winner is None)
+
+
+def new_record(rt: Runtime, execution_name: str, value: Json) -> Checkpoint:
+    """Return the start record of a new execution, with the time of this clock."""
+    secret = rt.new_secret() if rt.workflow.draws else ""
+    return start_record(Execution(execution_name, rt.clock.now_ms()), value, secret)
 
 
 def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> None:

@@ -12,7 +12,8 @@ import json
 from zlib import crc32
 
 from unum_runtime.errors import LeaseHeldError
-from unum_runtime.model.envelope import START, Envelope, Writer, start_request
+from unum_runtime.model.envelope import START, Envelope, Writer, start_request, with_alias
+from unum_runtime.model.naming import run_alias
 from unum_runtime.protocol.delivery.lease import can_start_later
 from unum_runtime.protocol.delivery.perform import send_later
 from unum_runtime.protocol.planning.evaluation import deadline
@@ -53,7 +54,8 @@ def wait_for_start(rt: Runtime, execution_name: str, writer: Writer, held: Lease
     if not can_start_later(rt):
         raise held
     request = json.dumps(start_request(execution_name, writer)).encode()
-    rt.timer.schedule([(rt.routes[START], request, next_look_ms(rt, writer.sent_ms))])
+    address = with_alias(rt.routes[START], run_alias(rt.workflow.name))
+    rt.timer.schedule([(address, request, next_look_ms(rt, writer.sent_ms))])
     _log(rt, held, writer.sent_ms)
 
 

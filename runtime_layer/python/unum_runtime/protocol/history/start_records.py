@@ -4,7 +4,7 @@ import json
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, Success, read_start_record
+from unum_runtime.model.checkpoint import Checkpoint, Item, Status, Success, read_start_record, to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import NAME_RULE, Execution, Name, execution_partition, is_name, start_key
@@ -29,8 +29,17 @@ def checked_name(name: str) -> str:
     return name
 
 
-def checked_input(value: object, store: Store | None = None) -> Json:
+def as_json(value: object) -> Json:
     """Return `value` as the workflow reads it: tuples become arrays, keys become text.
+
+    Raises:
+        InvalidExecutionInput: not JSON; the text names type and place.
+    """
+    return json.loads(_text(value))
+
+
+def checked_input(value: object, store: Store | None = None) -> Json:
+    """Return `value` as the workflow reads it, if an item or an object can hold it.
 
     Args:
         value: the execution's input.
@@ -39,18 +48,22 @@ def checked_input(value: object, store: Store | None = None) -> Json:
     Raises:
         InvalidExecutionInput: not JSON (the text names type and place), or more than 380 KB without a payload bucket.
     """
-    try:
-        text = dumps(value)
-    except NotSerializable as error:
-        raise InvalidExecutionInput(f"input: {error.cause}") from error
+    text = _text(value)
     size = len(text.encode())
     if size > MAX_OUTCOME_BYTES and not isinstance(store, LargeItems):
         raise InvalidExecutionInput(
             f"input: {size} bytes of JSON, but at most {MAX_OUTCOME_BYTES} are stored; "
             "put large data into S3 and pass where it is, or "
-            'give the workflow a bucket for larger ones, payload="s3", and the client its name, `payload_bucket`'
+            'give the workflow a bucket for larger ones, payload="s3"'
         )
     return json.loads(text)
+
+
+def _text(value: object) -> str:
+    try:
+        return dumps(value)
+    except NotSerializable as error:
+        raise InvalidExecutionInput(f"input: {error.cause}") from error
 
 
 def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s: int) -> Checkpoint:
@@ -64,12 +77,12 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
     item = store.create(start_key(workflow, name), stored_item(workflow, draft), expires_at_s=expires_at_s)
     if item is None:
         return draft
-    record = read_start_record(name, item)
-    if is_deleted(record):
+    if is_deleted(item):
         raise ExecutionAlreadyExists(
             f"execution {name!r} of workflow {workflow!r} was deleted, and keeps its name until its retention has "
             "passed, against late events; nothing was started: use another name"
         )
+    record = read_start_record(name, item)
     # No start wrote the record of a fork, and a fork does not begin with the first state, so this is no retry.
     if record.fork is not None:
         raise ExecutionAlreadyExists(
@@ -91,6 +104,15 @@ def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint
     Raises:
         ExecutionDoesNotExist: no execution has that name.
     """
+    return read_start_record(execution_name, stored_start(store, workflow, execution_name))
+
+
+def stored_start(store: Store, workflow: str, execution_name: str) -> Item:
+    """Return the item of an execution's start record.
+
+    Raises:
+        ExecutionDoesNotExist: no execution has that name.
+    """
     # The store is not asked about an invalid name: its escaped key might be longer than DynamoDB allows.
     key = start_key(workflow, execution_name) if is_name(execution_name) else None
     item = store.read([key]).get(key) if key is not None else None
@@ -98,15 +120,14 @@ def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint
         raise ExecutionDoesNotExist(
             f"workflow {workflow!r} has no execution {execution_name!r}: it never started, or its retention has passed"
         )
-    record = read_start_record(execution_name, item)
-    if is_deleted(record):
+    if is_deleted(item):
         raise ExecutionDoesNotExist(f"execution {execution_name!r} of workflow {workflow!r} was deleted")
-    return record
+    return item
 
 
-def is_deleted(record: Checkpoint) -> bool:
-    """Return True if `record` is what a deletion has left of a start record."""
-    return isinstance(record.outcome, Failure) and record.outcome.error == DELETED
+def is_deleted(item: Item) -> bool:
+    """Return True if `item` is what a deletion has left of a start record."""
+    return item.get("error") == to_text(DELETED)
 
 
 def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint | None:
@@ -117,7 +138,7 @@ def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint |
     return None
 
 
-def end_of(index: Index, workflow: str, execution: Execution) -> tuple[Status, int] | None:
+def end_of(index: Index | Store, workflow: str, execution: Execution) -> tuple[Status, int] | None:
     """Return status and time of the commit that ended an execution; None while it runs.
 
     Other than by `last_step`, no large value is read.

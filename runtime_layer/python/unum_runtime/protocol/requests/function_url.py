@@ -13,7 +13,8 @@ from typing import Any
 
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol.requests import start_alias
+from unum_runtime.protocol.requests import respond as responses
+from unum_runtime.protocol.requests.answers import INVALID_REQUEST
 from unum_runtime.protocol.runtime import Runtime
 
 _ALLOWED = (
@@ -34,8 +35,8 @@ def respond(rt: Runtime, event: Json) -> Mapping[str, Json]:
     try:
         request = _request(_content(event))
     except ValueError as error:
-        return _refusal(start_alias.INVALID_REQUEST, f"{_ALLOWED}; got {error}")
-    match start_alias.answer(rt, request):
+        return _refusal(INVALID_REQUEST, f"{_ALLOWED}; got {error}")
+    match responses.answer(rt, request):
         case {"error": str(name), "message": str(message)}:
             return _refusal(name, message)
     return _response(200, {})
@@ -64,14 +65,14 @@ def _parsed(event: Mapping[str, Json]) -> Json:
 
 
 def _request(content: Json) -> Mapping[str, Json]:
-    """Return the request as the start alias takes it."""
+    """Return the request for the response alias."""
     match content:
         case {"taskToken": str(token), "output": str(output), **others} if not others:
-            return start_alias.request(token, output=output)
+            return responses.request(token, output=output)
         case {"taskToken": str(token), "heartbeat": True, **others} if not others:
-            return start_alias.request(token, heartbeat=True)
+            return responses.request(token, heartbeat=True)
         case {"taskToken": str(token), **failure} if _is_failure(failure):
-            return start_alias.request(token, error=failure.get("error"), cause=failure.get("cause"))
+            return responses.request(token, error=failure.get("error"), cause=failure.get("cause"))
         case dict():
             raise ValueError(f"an object of {sorted(content)}")
     raise ValueError("another value")

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.envelope import named_start
 from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import run_alias, start_alias
+from unum_runtime.protocol.requests.doors import is_answered
 from unum_runtime.simulator.faults import EVENT_AGE_S, REDELIVERIES_S
 from unum_runtime.simulator.world import Delivery, Event, World
 
@@ -65,7 +68,7 @@ def give_up(world: World, event: Event, error: str) -> None:
         world.dead.append(event)
         return
     world.say(event, lambda: f"is given up: {error or 'throttled'}; the failure handler gets a record")
-    record = to_text(_record(event, error)).encode()
+    record = to_text(_record(world.scenario.workflow.name, event, error)).encode()
     world.waiting.append(
         replace(event, payload=record, sent_ms=world.clock.ms, ready_ms=0, returned=0, is_record=True, error=error)
     )
@@ -98,9 +101,9 @@ def _since_ms(event: Event) -> int:
     return max(event.sent_ms, event.ready_ms)
 
 
-def _record(event: Event, error: str) -> dict[str, Json]:
+def _record(workflow: str, event: Event, error: str) -> dict[str, Json]:
     """Return Lambda's record; without an error, no attempt was made."""
-    qualifier = "start" if event.envelope is None else "1"
+    qualifier = "1" if event.envelope is not None else _door(workflow, json.loads(event.payload))
     context = {
         "requestId": event.execution,
         "functionArn": f"arn:aws:lambda:eu-west-1:123456789012:function:f:{qualifier}",
@@ -112,3 +115,9 @@ def _record(event: Event, error: str) -> dict[str, Json]:
         return record
     response = {"statusCode": 200, "executedVersion": "1", "functionError": "Unhandled"}
     return record | {"responseContext": response, "responsePayload": {"errorType": error, "errorMessage": error}}
+
+
+def _door(workflow: str, event: Json) -> str:
+    """Return the name of the alias at which a start arrives."""
+    by_name = is_answered(event) or named_start(event) is not None
+    return run_alias(workflow) if by_name else start_alias(workflow)

@@ -1,27 +1,26 @@
-"""Requests at the start alias, by task token or by execution name: requests and responses as JSON.
+"""Requests at the response alias: answers with a task token, and nothing else.
 
 A responder needs no access to the store. Its request can only decide the Task that gave out the token, so the token is
-the only thing to verify. A Task of another workflow may name an execution, because it may start executions anyway; see
-`nested_workflow`.
+the only thing to verify.
 """
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
+from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol.delivery.commit import shorten
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
-from unum_runtime.protocol.requests import nested_workflow, task_token
+from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests.answers import INVALID_REQUEST, answered, refusal
 from unum_runtime.protocol.runtime import Runtime
 
-INVALID_OUTPUT, INVALID_REQUEST = "InvalidOutput", "ValidationException"
+INVALID_OUTPUT = "InvalidOutput"
 
 _FORMS = '"output" as JSON text; "error" and "cause"; "heartbeat": true; or "worker"'
-_KINDS = ("token", "register", "describe")
 
 
 def request(token: str, *, request_id: str = "", **content: Json) -> dict[str, Json]:
@@ -38,27 +37,20 @@ def request(token: str, *, request_id: str = "", **content: Json) -> dict[str, J
 
 
 def is_request(event: Json) -> bool:
-    """Return True for requests of responders, or of Tasks starting executions."""
-    return isinstance(event, dict) and MARK in event and not event.keys().isdisjoint(_KINDS)
+    """Return True if `event` claims to be a responder's request."""
+    return isinstance(event, dict) and {MARK, "token"} <= event.keys()
 
 
 def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
     """Execute the request in `event`.
 
     Returns:
-        The response of `nested_workflow`, or an empty object; or an object with ``error``, a name of Step Functions'
-        API, and ``message``.
+        An empty object; or an object with ``error``, a name of Step Functions' API, and ``message``.
 
     Raises:
         UnumError: the request may be executed or not; repeat it.
     """
-    fault = other_version(event)
-    if fault is not None:
-        return refusal(INVALID_REQUEST, fault)
-    try:
-        return _execute(rt, event)
-    except ClientError as error:
-        return refusal(type(error).__name__, str(error))
+    return answered(event, partial(_execute, rt, event))
 
 
 def _execute(rt: Runtime, event: Mapping[str, Json]) -> Json:
@@ -79,10 +71,6 @@ def _execute(rt: Runtime, event: Mapping[str, Json]) -> Json:
             task_token.beat(rt, token)
         case {"token": str(token), "worker": str(worker)}:
             task_token.take(rt, token, worker, request_id)
-        case {"register": str(name), "input": str(text)}:
-            return nested_workflow.register(rt, name, text)
-        case {"describe": str(name)}:
-            return nested_workflow.describe(rt, name)
         case _:
             return refusal(INVALID_REQUEST, f'expected "token" and one of {_FORMS}; got {sorted(event)}')
     return {}
@@ -100,8 +88,3 @@ def _success(output: str) -> Success | None:
 
 def _refuse(constant: str) -> Json:
     raise ValueError(constant)
-
-
-def refusal(name: str, message: str) -> Json:
-    """Return an error response; `name` is boto3's exception name."""
-    return {"error": name, "message": message}

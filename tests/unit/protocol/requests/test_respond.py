@@ -8,7 +8,7 @@ from tests.unit.protocol.callback_platform import Asking, asking
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
-from unum_runtime.protocol.requests.start_alias import answer, is_request
+from unum_runtime.protocol.requests.respond import answer, is_request
 
 OVER = {"error": "TaskTimedOut", "message": "the Task does not wait any more: it has a result, or its time is over"}
 TOO_LARGE = {"error": "InvalidOutput", "message": f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes"}
@@ -94,8 +94,8 @@ def test_a_request_of_no_known_form_is_refused_with_its_fields(waiting: Asking, 
     ("event", "is_one"),
     [
         ({MARK: 1, "token": "t"}, True),
-        ({MARK: 1, "describe": "e"}, True),
-        ({MARK: 1, "register": "e"}, True),
+        ({MARK: 1, "describe": "e"}, False),
+        ({MARK: 1, "register": "e"}, False),
         ({MARK: 1, "workflow": "w"}, False),
         ({"token": "t"}, False),
         (["token"], False),

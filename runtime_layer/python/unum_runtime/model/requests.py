@@ -1,0 +1,43 @@
+"""Requests at the run alias and the describe alias that are answered; see `unum_runtime.protocol.requests`."""
+
+from collections.abc import Mapping
+
+from unum_runtime.model.checkpoint import REFERENCE
+from unum_runtime.model.envelope import MARK, WIRE_VERSION
+from unum_runtime.model.ir import Json
+
+INPUT, UPLOADED = "input", f"input{REFERENCE}"
+"""Fields of an input by value, and by reference to an upload."""
+
+
+def run_request(execution_name: str, content: Mapping[str, Json], *, lease: bool = False) -> dict[str, Json]:
+    """Return the event of a start that is answered.
+
+    Args:
+        execution_name: the execution.
+        content: the input, as `INPUT`; or the reference to an uploaded one, as `UPLOADED`.
+        lease: True to share the start with other callers that use leases.
+    """
+    request = {MARK: WIRE_VERSION, "start": execution_name, **content, "answer": True}
+    return request | {"lease": True} if lease else request
+
+
+def upload_request(sha256: str, size: int) -> dict[str, Json]:
+    """Return the event that is answered with a link for one input, whose JSON text has this digest and size."""
+    return {MARK: WIRE_VERSION, "upload": sha256, "bytes": size}
+
+
+def uploaded_event(execution_name: str, reference: str) -> dict[str, Json]:
+    """Return the event that starts an execution with an uploaded input, without an answer."""
+    return {MARK: WIRE_VERSION, "start": execution_name, UPLOADED: reference}
+
+
+def describe_request(execution_name: str, *, status_only: bool = False) -> dict[str, Json]:
+    """Return the event that is answered with an execution's description.
+
+    Args:
+        execution_name: the execution.
+        status_only: True for the status alone, which needs no large value.
+    """
+    request = {MARK: WIRE_VERSION, "describe": execution_name}
+    return request | {"status": True} if status_only else request

@@ -1,0 +1,93 @@
+"""The two aliases through which executions start: event sources' events, and requests by name.
+
+At the start alias whatever arrives is the execution's input, and its name is the event's identity. At the run alias a
+request says name and input. Few deliveries need answers, uploads or former requests, so these are imported on use.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from unum_runtime.model.envelope import MARK, is_start_event, named_start, start_writer
+from unum_runtime.model.identity import event_name, started_by
+from unum_runtime.model.ir import Json
+from unum_runtime.protocol.delivery.start import resume, start
+from unum_runtime.protocol.runtime import Runtime
+
+if TYPE_CHECKING:
+    from unum_runtime.protocol.requests.answers import Links
+
+
+def start_by_event(rt: Runtime, event: Json, request_id: str, *, former_clients: bool = False) -> Json:
+    """Start an execution with `event` as input.
+
+    Args:
+        rt: the runtime.
+        event: any JSON.
+        request_id: Lambda's request id, the name of an execution whose event has no identity of its own.
+        former_clients: True to execute requests in the form of release 0.1.0.
+
+    Returns:
+        Workflow and name of the execution; for a former request, its answer.
+
+    Raises:
+        NotOurEvent: a start event in the form of release 0.1.0, whose input would be lost otherwise.
+        StoreError: the execution may exist or not; deliver the event again.
+    """
+    if isinstance(event, dict) and MARK in event:
+        from unum_runtime.protocol.requests import former  # noqa: PLC0415 - very few events have the mark
+
+        if former.is_former(event):
+            if not former_clients:
+                return former.refuse(rt, event)
+            return former.answer(rt, event) if former.is_answered(event) else begin(rt, event, request_id)
+    name = event_name(event) or request_id
+    start(rt, name, event)
+    return started(rt, name)
+
+
+def run(rt: Runtime, event: Json, request_id: str, links: "Links | None" = None) -> Json:
+    """Execute a request at the run alias: start an execution by name, with or without an answer.
+
+    Returns:
+        Workflow and name of the execution; for a request with an answer, that; for any other event, a refusal.
+
+    Raises:
+        UnumError: the execution may exist or not; repeat the request.
+    """
+    if is_answered(event):
+        from unum_runtime.protocol.requests import run as requests  # noqa: PLC0415 - not by most events
+
+        return requests.answer(rt, event, links)
+    if named_start(event) is not None or is_start_event(event):
+        return begin(rt, event, request_id)
+    from unum_runtime.protocol.requests import run as requests  # noqa: PLC0415 - large inputs, and mistakes of callers
+
+    return requests.begin_uploaded(rt, event, request_id)
+
+
+def is_answered(event: Json) -> bool:
+    """Return True if `event` at the run alias asks for an answer, and the execution begins with another event."""
+    return isinstance(event, dict) and MARK in event and ("answer" in event or "upload" in event)
+
+
+def begin(rt: Runtime, event: Mapping[str, Json], request_id: str) -> Json:
+    """Begin the execution that `event` names, with its input or with that of the stored start record.
+
+    Raises:
+        RefusedDelivery: there is neither an input nor a start record.
+        LeaseStolenError: another caller has replaced this one; deliver the event again.
+        StoreError: the execution may exist or not; deliver the event again.
+    """
+    name = named_start(event)
+    if name is not None:
+        resume(rt, name, start_writer(event))
+        return started(rt, name)
+    given, value = started_by(event)
+    name = given or request_id
+    start(rt, name, value)
+    return started(rt, name)
+
+
+def started(rt: Runtime, name: str) -> Json:
+    """Return the answer to a start."""
+    return {"workflow": rt.workflow.name, "execution": name}
