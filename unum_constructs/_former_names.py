@@ -33,7 +33,8 @@ unum_constructs unum_constructs.cdk: outputs queues encryption python=lambda_run
 unum_constructs unum_constructs.layer: layer_content=content bytecode bare=strip interpreters
 unum_constructs unum_constructs.hosting: environment version=version_ids host
 unum_constructs unum_constructs.resources: payloads=payload_bucket provided=own_functions permissions schedules timer
-unum_constructs unum_constructs.resources: failure_handler callbacks=activities task_response_url calling=service_calls
+unum_constructs unum_constructs.resources: failure_handler callbacks=activities task_response_url=doors
+unum_constructs unum_constructs.resources: calling=service_calls
 unum_constructs unum_constructs.assembly: wiring cross_stack wrapping program=binding
 unum_constructs unum_constructs.assembly: settings=options size=template_size services=service_grants
 unum_constructs unum_constructs.monitoring: alarms dashboard

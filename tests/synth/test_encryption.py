@@ -83,7 +83,7 @@ def test_each_has_what_it_needs(encrypted: Deployment) -> None:
     assert used(encrypted, "Flow/OnFailure/Permissions").keys() == {"", "dynamodb", "sqs"}
     assert used(encrypted, "Flow/Timer/Permissions") == {"sqs": send}
     assert used(encrypted, "Reader/DefaultPolicy") == {"dynamodb": {"kms:Decrypt", "kms:DescribeKey"}}
-    assert "kms:Encrypt" in used(encrypted, "Starter/DefaultPolicy")["dynamodb"]
+    assert used(encrypted, "Starter/DefaultPolicy") == {}
     assert used(encrypted, "Worker/DefaultPolicy") == {"sqs": {"kms:Decrypt"}}
 
 

@@ -106,9 +106,9 @@ def test_two_workflows_with_one_function() -> None:
     assert deployment.services("Shared").keys() == {"One", "Two"}
     assert len(deployment.properties("Shared")["Layers"]) == 2
     assert len(deployment.all("Lambda::Version")) == 2 + 2 + 2
-    # A version has one destination for its failures: that of its first workflow. Three aliases have theirs.
+    # A version has one destination for its failures: that of its first workflow. Four aliases have theirs.
     configurations = deployment.all("Lambda::EventInvokeConfig")
-    assert len(configurations) == 6 + 2 * 3
+    assert len(configurations) == 6 + 2 * 4
 
 
 def test_workflows_that_lead_through_functions_in_opposite_directions() -> None:

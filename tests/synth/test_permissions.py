@@ -1,5 +1,6 @@
 """Who may do what: exactly that, stated for every role."""
 
+import pytest
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -32,7 +33,8 @@ def test_chain() -> None:
     assert deployment.statements("Flow/Permissions/B") == [
         (INVOKE, [handler]),
         (FIND_INTAKE, [b]),
-        (sorted(COMMIT + READ), table),
+        (COMMIT, table),
+        (READ, table),
     ]
     assert deployment.properties("Flow/Permissions/A")["Roles"] == [{"Ref": deployment.logical_id("ARole")}]
 
@@ -78,10 +80,63 @@ def test_only_functions_that_start_executions_reach_definitions() -> None:
     deployment = Deployment.of(chain("A", "B"), "A", "B")
     for policy in ("Flow/Permissions/A", "Flow/OnFailure/Permissions"):
         assert ["definition:Flow/*"] in leading_keys(deployment, policy)
-    assert leading_keys(deployment, "Flow/Permissions/B") == [["start:Flow/*", "Flow/*", "memo:Flow/*", "token:Flow/*"]]
+    assert ["definition:Flow/*"] not in leading_keys(deployment, "Flow/Permissions/B")
     in_entry = Deployment.of(machine(M=a_map(chain("A"))), "A")
     assert ["definition:Flow/*"] in leading_keys(in_entry, "Flow/Permissions/$entry")
     assert ["definition:Flow/*"] not in leading_keys(in_entry, "Flow/Permissions/A")
+
+
+def test_only_functions_that_start_executions_write_start_records() -> None:
+    deployment = Deployment.of(chain("A", "B"), "A", "B")
+    own = ["Flow/*", "memo:Flow/*", "token:Flow/*"]
+    assert leading_keys(deployment, "Flow/Permissions/B") == [own, ["start:Flow/*", *own]]
+    assert [actions for actions, _ in deployment.statements("Flow/Permissions/B")[-2:]] == [COMMIT, READ]
+
+
+LOOP = machine(A=task("A", "B"), B=task("B", "Again"), Again=choice("End", more="A"), End={"Type": "Succeed"})
+"""B may invoke A, in which executions start."""
+
+
+def denied_aliases(deployment: Deployment, policy: str) -> set[str]:
+    """The aliases, other than of the failure handler, that a policy denies."""
+    arns = {arn for _, denied in deployment.denials(policy) for arn in denied if "Handler" not in arn}
+    return {arn.rpartition(":")[2] for arn in arns} - {"$LATEST"}
+
+
+def test_a_function_that_may_follow_starts_no_executions() -> None:
+    deployment = Deployment.of(LOOP, *"AB")
+    assert denied_aliases(deployment, "Flow/Permissions/B") == {"start-Flow", "run-Flow", "respond-Flow"}
+    assert denied_aliases(deployment, "Flow/Permissions/A") == set()
+
+
+@pytest.mark.parametrize("names", [("One", "Two"), ("Two", "One")])
+def test_nor_executions_of_another_workflow_that_starts_in_its_successor(names: tuple[str, str]) -> None:
+    deployment = Deployment.new()
+    functions = {key: function(deployment.stack, key) for key in "AB"}
+    definitions = {"One": chain("A", "B"), "Two": chain("B")}
+    for name in names:
+        used = {key: functions[key] for key in ("AB" if name == "One" else "B")}
+        deployment.flow(definitions[name], used, name)
+    assert denied_aliases(deployment, "One/Permissions/A") == {"start-Two", "run-Two", "respond-Two"}
+    assert denied_aliases(deployment, "Two/Permissions/B") == set()
+
+
+def test_functions_of_one_role_start_what_the_first_of_them_starts() -> None:
+    deployment = Deployment.new()
+    role = iam.Role(deployment.stack, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    deployment.flow(LOOP, {key: function(deployment.stack, key, role=role) for key in "AB"})
+    assert denied_aliases(deployment, "Flow/Permissions/B") == set()
+
+
+def test_a_task_that_starts_executions_may() -> None:
+    start = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution", "End": True}
+    definition = machine(
+        A=task("A", "S"), S={**start, "Parameters": {"StateMachineArn.$": "$$.StateMachine.Id", "Input": {}}}
+    )
+    deployment = Deployment.of(definition, "A")
+    assert denied_aliases(deployment, "Flow/Permissions/$services") == set()
+    run = f"{deployment.logical_id('A')}.Arn:run-Flow"
+    assert any(run in arns for _, arns in deployment.statements("Flow/Permissions/$services"))
 
 
 def leading_keys(deployment: Deployment, policy: str) -> list[list[str]]:
@@ -93,7 +148,11 @@ def leading_keys(deployment: Deployment, policy: str) -> list[list[str]]:
 
 def test_map_reads_and_completes() -> None:
     deployment = Deployment.of(machine(A=task("A", "M"), M=a_map(chain("B"), then="C"), C=task("C")), *"ABC")
-    actions = {key: set(deployment.statements(f"Flow/Permissions/{key}")[-1][0]) for key in "ABC"}
+    statements = {key: deployment.statements(f"Flow/Permissions/{key}")[-2:] for key in "ABC"}
+    table = f"{deployment.logical_id('Flow/Table')}.Arn"
+    actions = {
+        key: {each for found, arns in both if arns == [table] for each in found} for key, both in statements.items()
+    }
     assert actions["A"] == {*COMMIT, *READ, *LIST}
     assert actions["B"] == {*COMMIT, *READ, "dynamodb:UpdateItem"}
     assert actions["C"] == {*COMMIT, *READ, *LIST}

@@ -42,8 +42,8 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
         "Lambda::LayerVersion": 1,
         "Lambda::Function": 4,
         "Lambda::Version": 4,
-        "Lambda::Alias": 8,
-        "Lambda::EventInvokeConfig": 7,
+        "Lambda::Alias": 11,
+        "Lambda::EventInvokeConfig": 8,
         "Logs::LogGroup": 4,
         "IAM::Role": 5,
         "IAM::Policy": 12,
@@ -88,6 +88,7 @@ def test_environment(two_steps: Deployment) -> None:
             "retention_s": 7 * 24 * 3600,
             "carried": [],
             "start_alias": "start-Flow",
+            "describe_alias": f"{two_steps.logical_id('Flow/ControlFunction/Function')}.Arn:describe-Flow",
         }
     }
 
@@ -120,6 +121,9 @@ def test_outputs(two_steps: Deployment) -> None:
     outputs = {name: flat(output["Value"]) for name, output in two_steps.template["Outputs"].items()}
     assert outputs == {
         "FlowStartAlias": two_steps.logical_id("Flow/Start"),
+        "FlowRunAlias": two_steps.logical_id("Flow/Run"),
+        "FlowDescribeAlias": two_steps.logical_id("Flow/Describe"),
+        "FlowRespondAlias": two_steps.logical_id("Flow/Respond"),
         "FlowControlAlias": two_steps.logical_id("Flow/Control"),
         "FlowControlFunction": f"{two_steps.logical_id('Flow/ControlFunction/Function')}.Arn",
         "FlowFailureQueue": two_steps.logical_id("Flow/Failures"),

@@ -182,6 +182,10 @@ def test_logical_ids() -> None:
 
 LOGICAL_IDS = {
     "FlowControl163B91C1",
+    "FlowDescribe57365C93",
+    "FlowRespondF882F885",
+    "FlowRun82FA822C",
+    "FlowRunEventInvokeConfigAF2526A3",
     "FlowStartIntakeEventInvokeConfig4029DAB4",
     "FlowControlFunctionCFA9B654",
     "FlowControlFunctionForkA95A4D12",

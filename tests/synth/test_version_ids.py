@@ -107,5 +107,5 @@ def test_functions_that_refer_to_other_stacks() -> None:
     assert deployment.routes("A")["B"] in versions
     assert deployment.routes("B")["C"] in versions
     assert {name.removesuffix("OnFailure") for name in deployment.all("Lambda::EventInvokeConfig")} - {
-        deployment.logical_id(f"Flow/{each}/EventInvokeConfig") for each in ("Start", "StartIntake", "Sweep")
+        deployment.logical_id(f"Flow/{each}/EventInvokeConfig") for each in ("Start", "Run", "StartIntake", "Sweep")
     } <= versions.keys()

@@ -21,7 +21,7 @@ from unum_compiler.analysis.edges import (
     timed_functions,
 )
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_compiler.services.started_workflows import is_only_started
+from unum_compiler.services.started_workflows import is_only_started, started_machine
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.binding import Program
 from unum_constructs.assembly.cross_stack import CrossStackFunction
@@ -221,6 +221,7 @@ class Assembly:
         statements = self._statements(key, handlers=[failures.handler] if reports else [])
         # A policy of its own, not the role's default one: functions depend on that, so edges would be circular.
         policy = permissions.attach(scope, key, known.function, statements)
+        self._deny_starts(key, policy)
         if claimed is failures:
             known.send_failures(failures, after=policy)
         else:
@@ -234,13 +235,15 @@ class Assembly:
             # By its name: a reference would be circular, because the alias depends on this function's policy.
             function = control.function.function_arn
             service = {**service, "describe_alias": f"{function}:{describe_alias(self.workflow.name)}"}
+            host.add_starts(self.workflow.name)
         host.serve(self.workflow.name, self._layers_of(host), service)
         return policy
 
     def _statements(self, key: str, *, handlers: list[FailureDestination]) -> Iterator[iam.PolicyStatement]:
         """Yield the permissions of the function `key`; it hands events over to `handlers`, as does Lambda."""
         starts = self._has_start_role(key)
-        yield from permissions.invoke_statements(self._invoked(key), handlers, reports_starts=starts)
+        invoked = [self.wired.known[each] for each in self._invoked(key)]
+        yield from permissions.invoke_statements(invoked, handlers, reports_starts=starts)
         if handlers:
             yield permissions.find_intake_statement(self.wired.known[key])
         if key == SERVICES:
@@ -251,7 +254,7 @@ class Assembly:
             own = f"{arn_of(self.hosts[key].function)}:{run_alias(self.workflow.name)}"
             yield iam.PolicyStatement(actions=[permissions.INVOKE], resources=[own])
             yield from self._definition_statements(Operation.CREATE, Operation.READ)
-        yield from self._table_statements(operations(self.workflow, self.wiring, key))
+        yield from self._table_statements(operations(self.workflow, self.wiring, key), starts=starts)
         yield from self._object_statements()
         if not self.hosts[key].takes_layers:
             yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).first.definition)
@@ -277,10 +280,12 @@ class Assembly:
                 called=self.wired.program.called,
             )
 
-    def _table_statements(self, done: frozenset[Operation]) -> Statements:
-        """Return permissions for the operations `done` on the table."""
+    def _table_statements(self, done: frozenset[Operation], *, starts: bool = True) -> Statements:
+        """Return permissions for the operations `done` on the table, with writes of start records if it `starts`."""
+        name = self.workflow.name
         return self._shared(
-            done, lambda: permissions.table_statements(self.state.table, done, workflow_name=self.workflow.name)
+            (done, starts),
+            lambda: permissions.table_statements(self.state.table, done, workflow_name=name, starts=starts),
         )
 
     def _definition_statements(self, *done: Operation) -> Iterator[iam.PolicyStatement]:
@@ -318,11 +323,17 @@ class Assembly:
     def _layers_of(self, host: Host) -> WorkflowLayers:
         return self.distant_layers.get(host.stack, self.layers)
 
-    def _invoked(self, key: str) -> list[Host | CrossStackFunction]:
+    def _deny_starts(self, key: str, policy: iam.Policy) -> None:
+        """Deny the function `key` the aliases for starts, unless its Tasks start executions of workflows."""
+        if key == SERVICES and any(started_machine(task) for task in self.workflow.tasks):
+            return  # a function without user code
+        for each in self._invoked(key):
+            self.hosts[each].add_caller(policy, role_of(self.wired.known[key].function))
+
+    def _invoked(self, key: str) -> tuple[str, ...]:
         """Return functions that `key` invokes, itself included after a Wait or retry, and for parts of a large Map."""
         own = [key] if self._uses_timer(key) or key in splitting_functions(self.workflow) else []
-        keys = dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key)))
-        return [self.wired.known[each] for each in keys]
+        return tuple(dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key))))
 
     def _answered(self, key: str) -> tuple[str, ...]:
         """Return the functions that `key` invokes with responses for Tasks with a task token."""

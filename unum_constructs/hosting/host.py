@@ -6,16 +6,27 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, IDependable
 from jsii.errors import JSIIError
 
-from unum_constructs.cdk.lookup import is_token, package_type_of, path_of, resource_of, stack_of, version_of
+from unum_constructs.cdk.lookup import (
+    arn_of,
+    is_token,
+    package_type_of,
+    path_of,
+    resource_of,
+    role_of,
+    stack_of,
+    version_of,
+)
 from unum_constructs.cdk.nag import FAILURES_HANDLED, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting import environment
 from unum_constructs.hosting.version_ids import retain_with, version_arn, version_output
 from unum_constructs.layer.workflow_layer import WorkflowLayer, WorkflowLayers
+from unum_runtime.model.naming import response_alias, run_alias, start_alias
 
 _TOKEN = "x" * environment.MAX_ARN_BYTES
 """Text as long as the longest value of a token."""
@@ -116,6 +127,8 @@ class Host(Construct):
         self.failures: Failures | None = None
         self._services: dict[str, Mapping[str, Any]] = {}
         self._variables: dict[str, str] = {}
+        self._callers: list[tuple[iam.Policy, iam.IRole]] = []
+        self._starting: list[str] = []
         self._redirect()
         self.handlers = {**(handlers or {})}
         if self.handlers:
@@ -189,6 +202,31 @@ class Host(Construct):
     def serves(self, workflow: str) -> bool:
         """Return True if a workflow named `workflow` uses this function."""
         return workflow in self._services
+
+    def add_caller(self, policy: iam.Policy, role: iam.IRole) -> None:
+        """Deny `policy` of `role`, which allows all versions of the function, the aliases that take no events of nodes.
+
+        An explicit denial covers grants of the user, too: a Task starts executions of a workflow that begins in a
+        function which may follow it.
+        """
+        self._callers.append((policy, role))
+        for workflow in self._starting:
+            self._deny_aliases(workflow, policy, role)
+
+    def add_starts(self, workflow: str) -> None:
+        """Let executions of `workflow` start in this function, by none of the other functions that may invoke it."""
+        self._starting.append(workflow)
+        for policy, role in self._callers:
+            self._deny_aliases(workflow, policy, role)
+
+    def _deny_aliases(self, workflow: str, policy: iam.Policy, role: iam.IRole) -> None:
+        # Functions may share a role, and the function's own code starts executions anyway.
+        if role is role_of(self.function):
+            return
+        aliases = (start_alias(workflow), run_alias(workflow), response_alias(workflow))
+        arns = [f"{arn_of(self.function)}:{alias}" for alias in aliases]
+        denied = iam.PolicyStatement(effect=iam.Effect.DENY, actions=["lambda:InvokeFunction"], resources=arns)
+        policy.add_statements(denied)
 
     def _add_layer(self, layers: WorkflowLayers) -> WorkflowLayer:
         # The CDK checks the limit of 5. Reading the list first would freeze it, in older versions of the CDK.

@@ -29,13 +29,17 @@ _CONTROL = (
     *("refused_places.py", "control.py", "control_function.py", "control_calls.py", "execution_versions.py"),
     *("platform_failure.py", "hand_over.py", "take_over.py"),
     *("deployment_guard.py", "refused_removal.py", "delays.py", "called_functions.py"),
-    *("past.py", "cursor_keys.py", "definition_object.py", "caller.py"),
+    *("past.py", "cursor_keys.py", "definition_object.py", "caller.py", "describe.py", "describe_function.py"),
 )
 """Modules of failure handler and control function, and those that other functions load only after a deployment took an
 edge."""
 
-_RARE = ("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py", "erasure.py")
-"""Modules for long waits, for what cannot be delivered, and for answers over HTTP."""
+_RARE = (
+    *("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py", "erasure.py"),
+    *("former.py", "object_links.py"),
+)
+"""Modules for long waits, for what cannot be delivered, for answers over HTTP, for clients of release 0.1.0, and for
+large inputs."""
 
 SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL, *_RARE})
 """Folders and modules that stay sources: sources are smaller, and these modules load botocore, which takes longer

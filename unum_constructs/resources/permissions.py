@@ -16,7 +16,13 @@ from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, key_statement
 from unum_constructs.cdk.lookup import arn_of, role_of
 from unum_constructs.store import ACTIONS, partition_condition
-from unum_runtime.model.naming import control_alias, definition_partition_prefix, partition_prefixes, start_intake_alias
+from unum_runtime.model.naming import (
+    control_alias,
+    definition_partition_prefix,
+    partition_prefixes,
+    start_intake_alias,
+    start_partition_prefix,
+)
 
 INVOKE = "lambda:InvokeFunction"
 UNPUBLISHED = "$LATEST"
@@ -145,14 +151,35 @@ def read_aliases_statement(of: HasFunction) -> iam.PolicyStatement:
 
 
 def table_statements(
-    table: dynamodb.ITable, operations: Iterable[Operation], *, workflow_name: str
+    table: dynamodb.ITable, operations: Iterable[Operation], *, workflow_name: str, starts: bool
 ) -> Iterator[iam.PolicyStatement]:
-    """Yield permission for `operations` on one workflow's items in `table`, which workflows may share."""
-    actions = sorted({action for operation in operations for action in ACTIONS[operation]})
-    own = partition_condition(partition_prefixes(workflow_name))
-    yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
+    """Yield permission for `operations` on one workflow's items in `table`, which workflows may share.
+
+    Args:
+        table: the table.
+        operations: what the function does.
+        workflow_name: the workflow.
+        starts: True for a function that writes start records; other functions only read them.
+    """
+    own = partition_prefixes(workflow_name)
+    if starts:
+        yield _item_statement(table, operations, own)
+    else:
+        reads = {*operations} & {Operation.READ, Operation.LIST}
+        written = [each for each in own if each != start_partition_prefix(workflow_name)]
+        yield _item_statement(table, {*operations} - reads, written)
+        if reads:
+            yield _item_statement(table, reads, own)
     if table.encryption_key is not None:
         yield key_statement(table.encryption_key, WRITING_ITEMS, through="dynamodb")
+
+
+def _item_statement(
+    table: dynamodb.ITable, operations: Iterable[Operation], partitions: Iterable[str]
+) -> iam.PolicyStatement:
+    actions = sorted({action for operation in operations for action in ACTIONS[operation]})
+    condition = partition_condition(partitions)
+    return iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=condition)
 
 
 def list_statement(index_arn: str, partitions: str) -> iam.PolicyStatement:
@@ -165,9 +192,7 @@ def definition_statements(
     table: dynamodb.ITable, workflow_name: str, operations: Iterable[Operation]
 ) -> Iterator[iam.PolicyStatement]:
     """Yield permission for `operations` on definition records, which functions of other Tasks cannot reach."""
-    actions = sorted({action for operation in operations for action in ACTIONS[operation]})
-    own = partition_condition([definition_partition_prefix(workflow_name)])
-    yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
+    yield _item_statement(table, operations, [definition_partition_prefix(workflow_name)])
 
 
 def object_statements(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.PolicyStatement]:
