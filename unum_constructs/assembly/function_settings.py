@@ -186,6 +186,8 @@ class Assembly:
             known = self.wired.known
             edges = [(known[key], [known[each] for each in to]) for key, to in delayed_edges(self.workflow).items()]
             self.timer.admit(senders, edges, handler.version_arn, self.runtime.metrics)
+            for host in dict.fromkeys(self.hosts.values()):
+                host.add_caller(self.timer.policy, role_of(self.timer.forwarder))
 
     def acknowledge(self, workflow: Construct, handler: FailureHandler, control: ControlFunction) -> None:
         """Record cdk-nag reasons for the wildcards in the workflow's policies."""

@@ -62,6 +62,7 @@ class WorkflowTimer(Construct):
     Attributes:
         queue: timer queue.
         forwarder: function that forwards events.
+        policy: the forwarder's policy, which allows all functions of the workflow.
         queue_name: queue name, if synth knows it.
         schedules: schedules of events that wait for long; None without such events.
     """
@@ -91,7 +92,7 @@ class WorkflowTimer(Construct):
         )
         self.schedules = self._new_schedules(failure_queue, provision.encryption_key) if waits_long else None
         self.forwarder = self._new_forwarder(layer, provision)
-        policy = permissions.attach_for_all(
+        self.policy = permissions.attach_for_all(
             self,
             "Permissions",
             self.forwarder,
@@ -101,8 +102,8 @@ class WorkflowTimer(Construct):
         )
         if self.schedules is not None:
             # Without this order, a schedule could fire before its role may send to the queue.
-            policy.node.add_dependency(self.schedules)
-        self._connect_queue(policy)
+            self.policy.node.add_dependency(self.schedules)
+        self._connect_queue(self.policy)
 
     def _new_schedules(self, dead_letters: sqs.IQueue, encryption_key: kms.IKey | None) -> WorkflowSchedules:
         return WorkflowSchedules(

@@ -17,7 +17,11 @@ MAY: dict[str, set[str]] = {
     "Forker": {"fork"},
     "Nudger": {"begin"},
     "FlowSecond": set(),
-    "FlowFirst": {"start", "begin", "forged step"},
+    "FlowFirst": {"start", "begin", "forged step", "other input or entry"},
+    "FlowTimerForwarder": {"forged step"},
+    "FlowSweepRole": {"begin"},
+    "OtherSecond": set(),
+    "OtherFirst": {"step of the other workflow's", "end of the other workflow's", "other input or entry"},
 }
 """What each role is there for. The code of the function in which executions start may start some; no other may. What a
 function may invoke, it may invoke with any event of its own workflow."""

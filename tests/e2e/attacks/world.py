@@ -15,12 +15,15 @@ from botocore.exceptions import ClientError
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.lost_starts import start_lost
 from unum_runtime.client import Client
+from unum_runtime.errors import UnumError
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value, start_request
 from unum_runtime.model.naming import Name
 
 STACK = "Attacks"
 HOLD_S = 3_600
+TRUSTED = "FlowTimerForwarder"
+"""The function behind the timer queue, whose messages there are trusted: it is tried elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Victims:
     failed: str
     lost: str
     other: str
+    kept: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,16 +85,27 @@ class World:
 
     def session_of(self, role: str) -> boto3.Session:
         """A session of a role of the stack, or of the role of a function, which trusts this test until `forget`."""
-        output = self.deployment.outputs[STACK].get(f"{role}Role")
-        arn = output or self._trusting(self.functions[role]["Role"])
-        function = self.functions[role]["FunctionName"] if role in self.functions else "attacker"
-        given = self.deployment.session.client("sts").assume_role(RoleArn=arn, RoleSessionName=function)["Credentials"]
+        output, function = self.deployment.outputs[STACK].get(f"{role}Role"), self.functions.get(role)
+        if output is None:
+            output = self._trusting(self._role(role) if function is None else function["Role"])
+        name = "attacker" if function is None else function["FunctionName"]
+        given = self.deployment.session.client("sts").assume_role(RoleArn=output, RoleSessionName=name)["Credentials"]
         return boto3.Session(
             aws_access_key_id=given["AccessKeyId"],
             aws_secret_access_key=given["SecretAccessKey"],
             aws_session_token=given["SessionToken"],
             region_name=self.deployment.session.region_name,
         )
+
+    def _role(self, name: str) -> str:
+        """The ARN of a role, by the front of its logical id."""
+        found = self.deployment.session.client("cloudformation").describe_stack_resources(StackName=STACK)
+        (role,) = (
+            each["PhysicalResourceId"]
+            for each in found["StackResources"]
+            if each["ResourceType"] == "AWS::IAM::Role" and each["LogicalResourceId"][:-8] == name
+        )
+        return str(self.deployment.session.client("iam").get_role(RoleName=role)["Role"]["Arn"])
 
     def _trusting(self, arn: str) -> str:
         roles, name = self.deployment.session.client("iam"), arn.rpartition("/")[2]
@@ -118,13 +133,32 @@ class World:
         start_lost(flow, {"hold_s": HOLD_S}, found.lost)
         assert flow.wait(found.failed, timeout_s=120).status is Status.FAILED
         until(lambda: bool([*flow.steps(found.running)]) and bool([*other.steps(found.other)]))
+        found.kept.update(self.kept(found))
         return found
+
+    def starts(self, workflow: str) -> list[Any]:
+        """The start records of a workflow."""
+        found = self.deployment.table(STACK, "FlowTable").scan()["Items"]
+        return [each for each in found if each["pk"].startswith(f"start:{workflow}/") and each["sk"] == "start"]
 
     def names(self) -> set[str]:
         """The names of all executions of the workflow."""
-        prefix = f"start:{self.name}/"
-        items = self.deployment.table(STACK, "FlowTable").scan()["Items"]
-        return {each["pk"].removeprefix(prefix) for each in items if each["pk"].startswith(prefix)}
+        return {each["pk"].partition("/")[2] for each in self.starts(self.name)}
+
+    def kept(self, victims: Victims) -> dict[str, Any]:
+        """What the owner of both workflows sees of executions that nobody should change: input, and entry in a list."""
+        return {
+            name: self._seen(workflow, name) for workflow, name in (("Flow", victims.lost), ("Other", victims.other))
+        }
+
+    def _seen(self, workflow: str, name: str) -> Any:
+        client = self.client(workflow)
+        try:
+            listed = [(each.name, each.started_at) for each in client.list(limit=1000).executions if each.name == name]
+            found = client.describe(name)
+        except UnumError as error:
+            return type(error)
+        return found.input, found.started_at, listed
 
     def settle(self) -> None:
         """Wait until no event of the workflow's is on its way any more."""
@@ -198,9 +232,44 @@ def record(event: Any, address: str, error: Any = None) -> Any:
     return {"requestContext": context, "requestPayload": event, **answer}
 
 
+def items(world: World, victims: Victims) -> Iterator[Any]:
+    """Yield items that are worth writing: starts, changed starts, and entries in the lists of both workflows."""
+    now_ms = int(time.time() * 1000)
+    record = {"state": "", "phase": "entered", "ir": "", "at": now_ms, "ms": 0, "attempt": 0, "value": '{"hold_s":0}'}
+    for workflow, known in (("Flow", victims.lost), ("Other", victims.other)):
+        name = world.deployment.outputs[STACK][f"{workflow}Workflow"]
+        entry = next(each for each in world.starts(name) if each["pk"].endswith(f"/{known}"))
+        listed = {field: value for field, value in entry.items() if field.startswith("list")}
+        for execution in (known, f"forged-{known}"):
+            key = {"pk": f"start:{name}/{execution}", "sk": "start", "ttl": int(time.time()) + 86_400}
+            yield {**key, **record}
+            yield {**key, **record, **listed}
+            yield {**key, **record, "phase": "retried", "state": "Second"}
+            yield {**key, **record, **listed, "list_at": "malformed"}
+            yield {**key, "pk": f"{name}/{execution}", **record, **listed, "status": "FAILED"}
+
+
+def write(session: boto3.Session, table: str, found: Iterator[Any]) -> int:
+    """Write items in each way; return how many were accepted."""
+    accepted, given = 0, session.resource("dynamodb").Table(table)
+    for item in found:
+        key = {name: item[name] for name in ("pk", "sk")}
+        change = {"ExpressionAttributeNames": {"#v": "value"}, "ExpressionAttributeValues": {":v": item["value"]}}
+        for attempt in (
+            lambda item=item: given.put_item(Item=item),
+            lambda key=key, change=change: given.update_item(Key=key, UpdateExpression="SET #v = :v", **change),
+            lambda key=key: given.delete_item(Key=key),
+        ):
+            with suppress(ClientError):
+                attempt()
+                accepted += 1
+    return accepted
+
+
 def attack(world: World, role: str, victims: Victims) -> int:
-    """Send everything everywhere, as `role`; return how much was accepted."""
-    session, accepted = world.session_of(role), 0
+    """Send everything everywhere, as `role`, and write it; return how much was accepted."""
+    session = world.session_of(role)
+    accepted = write(session, world.deployment.outputs[STACK]["FlowTable"], items(world, victims))
     lambdas, queues = session.client("lambda"), session.client("sqs")
 
     def is_open(address: str) -> bool:
@@ -216,7 +285,7 @@ def attack(world: World, role: str, victims: Victims) -> int:
             accepted += 1
         targets = [each["FunctionArn"] for key, each in world.functions.items() if key.startswith("Flow")]
         for body in (payload, *({"address": f"{each}:1", "event": payload, "due_ms": 1} for each in targets)):
-            for url in world.queues:
+            for url in world.queues if role != TRUSTED else ():
                 try:
                     queues.send_message(QueueUrl=url, MessageBody=json.dumps(body))
                 except ClientError:
@@ -240,6 +309,7 @@ EFFECTS: Mapping[str, Effect] = {
     ),
     "step of the other workflow's": lambda world, found: len([*world.client("Other").steps(found.other)]) > 1,
     "forged step": lambda world, found: len([*world.client().steps(found.running)]) > 1,
+    "other input or entry": lambda world, found: world.kept(found) != found.kept,
 }
 """What attackers want to bring about, and whether it has come about. A forged start shows as one more name."""
 

@@ -3,6 +3,7 @@ from typing import Any
 
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -38,7 +39,10 @@ class Probes(Stack):
             | {key: self._function(key, memory_size=512) for key in ("Inflate", "HandOn", "Weigh")},
             payload=Payload.S3,
         )
+        starter = iam.Role(self, "Starter", assumed_by=iam.AccountRootPrincipal())
+        self.workflow.grant_start_sync(starter)
         CfnOutput(self, "RunsTable", value=self.runs.table_name)
+        CfnOutput(self, "StarterRole", value=starter.role_arn)
 
     def _with_powertools(self) -> UnumFunction:
         """The example of the documentation, with its packages beside it."""
