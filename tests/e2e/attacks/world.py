@@ -268,7 +268,7 @@ def write(session: boto3.Session, table: str, found: Iterator[Any]) -> int:
 
 def attack(world: World, role: str, victims: Victims) -> int:
     """Send everything everywhere, as `role`, and write it; return how much was accepted."""
-    session = world.session_of(role)
+    session, events = world.session_of(role), [*payloads(world, victims)]
     accepted = write(session, world.deployment.outputs[STACK]["FlowTable"], items(world, victims))
     lambdas, queues = session.client("lambda"), session.client("sqs")
 
@@ -279,7 +279,7 @@ def attack(world: World, role: str, victims: Victims) -> int:
         return False
 
     open_addresses = [each for each in world.addresses if is_open(each)]
-    for payload in payloads(world, victims):
+    for payload in events:
         for address in open_addresses:
             lambdas.invoke(FunctionName=address, Payload=json.dumps(payload))
             accepted += 1

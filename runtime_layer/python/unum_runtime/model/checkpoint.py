@@ -487,10 +487,11 @@ _COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_cir
 def to_text(value: Json) -> str:
     """Return compact JSON, with lone surrogates escaped, which UTF-8 cannot encode."""
     text = _COMPACT.encode(value)
-    return text if text.isascii() or _is_utf8(text) else json.dumps(value, separators=(",", ":"))
+    return text if text.isascii() or is_utf8(text) else json.dumps(value, separators=(",", ":"))
 
 
-def _is_utf8(text: str) -> bool:
+def is_utf8(text: str) -> bool:
+    """Return True unless `text` has lone surrogates, which no key and no item can hold."""
     try:
         text.encode()
     except UnicodeEncodeError:

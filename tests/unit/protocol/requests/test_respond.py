@@ -72,6 +72,13 @@ def test_an_output_is_as_large_as_an_outcome_may_be(waiting: Asking, size: int, 
     ("event", "message"),
     [
         ({"token": "t", "request": 5}, "request: expected a text, or nothing, got 5"),
+        *(
+            (
+                {"token": "t", "output": "1", name: "\ud800"},
+                f"{name}: expected a text without lone surrogates, got '\\ud800'",
+            )
+            for name in ("request", "worker", "token")
+        ),
         ({MARK: 2, "token": "t"}, f"event.{MARK}: expected wire version 1, got 2"),
     ],
 )

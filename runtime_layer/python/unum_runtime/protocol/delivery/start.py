@@ -7,7 +7,7 @@ from unum_runtime.errors import LeaseStolenError, RefusedDelivery, RouteGone, St
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
 from unum_runtime.model.envelope import Writer
 from unum_runtime.model.ir import Json, Task
-from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.naming import Execution, is_name, start_key
 from unum_runtime.protocol.delivery.commit import create, limit_outcome
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
@@ -53,8 +53,9 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
         LeaseStolenError: another writer has replaced this one, and no timer can keep the request; deliver the event
             again, in case that one died.
     """
+    # The store is not asked about an invalid name: its escaped key might be longer than DynamoDB allows.
     key = start_key(rt.workflow.name, execution_name)
-    item = rt.store.read([key]).get(key)
+    item = rt.store.read([key]).get(key) if is_name(execution_name) else None
     if item is None:
         rt.log("late", execution=execution_name)  # the client wrote the record before it sent this event
         raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")

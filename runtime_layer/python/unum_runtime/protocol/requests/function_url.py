@@ -60,7 +60,7 @@ def _parsed(event: Mapping[str, Json]) -> Json:
     body = event.get("body", "")
     try:
         return json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"a body that is not JSON: {error}") from error
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from unum_runtime.model.checkpoint import Failure, Success
+from unum_runtime.model.checkpoint import Failure, Success, is_utf8
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol.delivery.commit import shorten
@@ -58,6 +58,10 @@ def _execute(rt: Runtime, event: Mapping[str, Json]) -> Json:
     request_id = event.get("request", "")
     if not isinstance(request_id, str):
         return refusal(INVALID_REQUEST, f"request: expected a text, or nothing, got {request_id!r}")
+    # Keys and items have these texts as they are.
+    for name in ("request", "token", "worker"):
+        if isinstance(event.get(name), str) and not is_utf8(event[name]):
+            return refusal(INVALID_REQUEST, f"{name}: expected a text without lone surrogates, got {event[name]!r}")
     match event:
         case {"token": str(token), "output": str(output)}:
             outcome: Any = _success(output)
