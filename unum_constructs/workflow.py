@@ -41,7 +41,7 @@ from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.argument_checks import check_mappings, check_types
-from unum_constructs.cdk.lookup import path_of, resource_of, stack_of
+from unum_constructs.cdk.lookup import path_of, stack_of
 from unum_constructs.cdk.nag import DEAD_LETTERS, acknowledge
 from unum_constructs.cdk.outputs import add_outputs
 from unum_constructs.cdk.queues import new_queue
@@ -487,14 +487,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         self.control.open(self.start_alias, sweeps=sweeps)
         self.doors = new_doors(self, self.control.version, failures, start_intake)
         self.run_alias, self.describe_alias, self.response_alias = self.doors
-        configuration = failures.configure(
-            self.start_alias,
-            function_name=self.start_alias.lambda_.function_name,
-            qualifier=self.start_alias.alias_name,
-            destination=start_intake.function_arn,
-        )
-        # The configuration names the alias by text, which CloudFormation takes for no dependency.
-        configuration.node.add_dependency(resource_of(self.start_alias, lambda_.CfnAlias))
         return former
 
     def _new_sweep(self, options: Sweep) -> WorkflowSweep:

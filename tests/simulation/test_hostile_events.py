@@ -17,7 +17,7 @@ import pytest
 from tests.unit.protocol.callback_platform import Asking, asking
 from unum_runtime.errors import ClientError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import control_function
-from unum_runtime.model.checkpoint import Began, read_start_record
+from unum_runtime.model.checkpoint import Began, Success, read_start_record
 from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.control import operator_requests
 from unum_runtime.protocol.control.doors import Door
@@ -203,7 +203,7 @@ def judge(world: World, alias: str, event: Json) -> None:
         record = read_start_record(name, after[name])
         assert (record.fork is not None) == (alias == Door.FORK)
         if alias == "start":
-            assert (record.outcome.value, name) == (event, answer["execution"])  # type: ignore[union-attr] - an input
+            assert (record.outcome, name) == (Success(event), answer["execution"])
     if world.ends() != ends:
         answered = alias in ("respond", "url") and world.asked.tokens[-1] in text
         assert answered or (alias in (Door.STOP, Door.REDRIVE) and WAITS in text), "an execution has ended, or goes on"

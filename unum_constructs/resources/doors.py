@@ -36,7 +36,7 @@ class StartableWorkflow(Protocol):
 def new_doors(
     workflow: StartableWorkflow, describing: lambda_.Version, failures: Failures, destination: lambda_.Alias
 ) -> Doors:
-    """Make the aliases of `workflow`, besides its start alias.
+    """Make the aliases of `workflow`, besides its start alias, and send starts that fail to `destination`.
 
     Args:
         workflow: the workflow, a construct.
@@ -51,12 +51,13 @@ def new_doors(
     for alias in (run, respond, describe):
         # The start alias depends on all policies, so requests never reach a function without permissions.
         alias.node.add_dependency(start_alias)
-    configuration = failures.configure(
-        run,
-        function_name=run.lambda_.function_name,
-        qualifier=run_alias(name),
-        destination=destination.function_arn,
-    )
-    # The configuration names the alias by text, which CloudFormation takes for no dependency.
-    configuration.node.add_dependency(resource_of(run, lambda_.CfnAlias))
+    for alias in (start_alias, run):
+        configuration = failures.configure(
+            alias,
+            function_name=alias.lambda_.function_name,
+            qualifier=alias.alias_name,
+            destination=destination.function_arn,
+        )
+        # The configuration names the alias by text, which CloudFormation takes for no dependency.
+        configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))
     return Doors(run=run, describe=describe, respond=respond)

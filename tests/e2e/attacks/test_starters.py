@@ -105,7 +105,8 @@ class Attacker:
         for alias in aliases:
             for event in events:
                 # What the start alias refuses is tried again for minutes, and lies in the failure queue at last.
-                for kind in ("RequestResponse",) if alias == "Start" else ("RequestResponse", "Event"):
+                kinds: tuple[Any, ...] = ("RequestResponse",) if alias == "Start" else ("RequestResponse", "Event")
+                for kind in kinds:
                     with suppress(ClientError):
                         arn = self.site.outputs[f"Workflow{alias}Alias"]
                         payload = json.dumps(event).encode()

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import boto3
@@ -125,7 +125,7 @@ class World:
 
     def victims(self) -> Victims:
         """Executions to attack, in the state that they are to keep."""
-        found = Victims(*(uuid.uuid4().hex for _ in range(4)))
+        found = Victims(uuid.uuid4().hex, uuid.uuid4().hex, uuid.uuid4().hex, uuid.uuid4().hex)
         flow, other = self.client(), self.client("Other")
         flow.start({"hold_s": HOLD_S}, name=found.running)
         other.start({"hold_s": HOLD_S}, name=found.other)
@@ -254,12 +254,13 @@ def write(session: boto3.Session, table: str, found: Iterator[Any]) -> int:
     accepted, given = 0, session.resource("dynamodb").Table(table)
     for item in found:
         key = {name: item[name] for name in ("pk", "sk")}
-        change = {"ExpressionAttributeNames": {"#v": "value"}, "ExpressionAttributeValues": {":v": item["value"]}}
-        for attempt in (
-            lambda item=item: given.put_item(Item=item),
-            lambda key=key, change=change: given.update_item(Key=key, UpdateExpression="SET #v = :v", **change),
-            lambda key=key: given.delete_item(Key=key),
-        ):
+        change: Any = {"ExpressionAttributeNames": {"#v": "value"}, "ExpressionAttributeValues": {":v": item["value"]}}
+        attempts: tuple[Callable[[], Any], ...] = (
+            partial(given.put_item, Item=item),
+            partial(given.update_item, Key=key, UpdateExpression="SET #v = :v", **change),
+            partial(given.delete_item, Key=key),
+        )
+        for attempt in attempts:
             with suppress(ClientError):
                 attempt()
                 accepted += 1
