@@ -40,7 +40,7 @@ from unum_constructs.assembly.options import (
 from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
-from unum_constructs.cdk.argument_checks import check_mappings, check_types
+from unum_constructs.cdk.argument_checks import check_mappings, check_types, checked_switch
 from unum_constructs.cdk.lookup import path_of, stack_of
 from unum_constructs.cdk.nag import DEAD_LETTERS, acknowledge
 from unum_constructs.cdk.outputs import add_outputs
@@ -233,12 +233,12 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         former_clients: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
+        self.former_clients = checked_switch(self, "former_clients", former_clients)
         # 1. Options, checked before any resource is made.
         functions = functions_by_key(self, functions)
         mappings = {"functions": functions, "function_options": function_options, "tags": tags}
         check_mappings(self, {**mappings, "definition_substitutions": definition_substitutions})
-        switches = {"exported": exported, "small_results": small_results, "former_clients": former_clients}
-        check_types(self, bool, {**switches, "fusion": fusion})
+        check_types(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
         check_types(self, Store, {"store": store})
         check_types(self, Sweep, {"sweep": sweep})
         provision = Provision(
@@ -258,7 +258,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         runtime = RuntimeOptions.checked(
             self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
         )
-        self.former_clients = former_clients
         limits = checked_limits(self, max_event_age, retry_attempts)
         decision, kept = checked_on_removed(self, on_removed), checked_keep(self, keep)
         bounds = ExecutionBounds(

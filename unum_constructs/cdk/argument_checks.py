@@ -19,6 +19,16 @@ def check_types(construct: Construct, kind: type, options: Mapping[str, object])
             raise ConstructError(construct, f"{option}: expected a {kind.__name__}, got {value!r}")
 
 
+def checked_switch(construct: Construct, option: str, value: bool) -> bool:  # noqa: FBT001 - the option's value
+    """Return `value`, an option that is on or off.
+
+    Raises:
+        ConstructError: it is neither True nor False.
+    """
+    check_types(construct, bool, {option: value})
+    return value
+
+
 def check_mappings(construct: Construct, options: Mapping[str, Mapping[str, object] | None]) -> None:
     """Raise unless every value in `options`, by name, is a mapping with text keys; `tags` need text values.
 

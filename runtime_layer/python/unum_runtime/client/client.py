@@ -162,12 +162,7 @@ class Client:
         answer = self._starts.start(name, value, lease=lease, pauses=self._pauses(name, None))
         return Started(name=name, started_at=to_datetime(answer["StartDate"]), is_new=answer["IsNew"])
 
-    def submit(
-        self,
-        input: object,  # noqa: A002 - as in `start`
-        *,
-        name: str | None = None,
-    ) -> str:
+    def submit(self, input: object, *, name: str | None = None) -> str:  # noqa: A002 - as in `start`
         """Start an execution without waiting for what becomes of the start; return its name.
 
         It costs one invocation less than `start`. If the name was started before, that execution goes on, whatever its
