@@ -16,6 +16,7 @@ from tests.simulation.recovery_scenarios import catch, retry, wait, waits_for_jo
 from tests.simulation.scenarios import fused
 from tests.simulation.test_leases import CarelessStore, DeafStore, GenerousStore, StolenStore
 from unum_compiler import compile_workflow
+from unum_compiler.frontends import region_check
 from unum_compiler.frontends.extensions import with_extensions
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
@@ -42,7 +43,7 @@ Choose: TypeAlias = Callable[[Sequence[Any]], Any]
 
 _SHARDED: tuple[ModuleType, ...] = (
     *(naming, timeline, pending, completion, join, collect, advance),
-    *(forking, redrive_fan_out, walk),
+    *(forking, redrive_fan_out, walk, region_check),
 )
 """Modules that import the size of a shard."""
 
@@ -125,6 +126,7 @@ class Builder:
             case _:
                 branches = [self.scope(depth - 1) for _ in range(self.choose([1, 2, 3]))]
                 self._quorum(name, len(branches))
+                self._edges(name, len(branches))
                 state = parallel(*branches, following=following, **self._recovery(name, following))
         return {name: state}
 
@@ -142,6 +144,18 @@ class Builder:
     def _quorum(self, name: str, most: int) -> None:
         if self._rarely():
             self.extensions[name] = {"quorum": self.choose(range(1, most + 1))}
+
+    def _edges(self, name: str, size: int) -> None:
+        """Make a region of a Parallel without a quorum: each node but the first ones waits for some before it."""
+        if name in self.extensions or not self._rarely():
+            return
+        roots = self.choose(range(1, size + 1))
+        needs: list[tuple[str, tuple[str, ...]]] = [(f"n{node}", ()) for node in range(roots)]
+        for node in range(roots, size):
+            certain = self.choose(range(node))
+            sources = (f"n{each}" for each in range(node) if each == certain or self.choose([False, True]))
+            needs.append((f"n{node}", tuple(sources)))
+        self.extensions[name] = {"needs": tuple(needs)}
 
     def _recovery(self, name: str, following: str | None) -> dict[str, Json]:
         """Rules for some errors, and variables that some values go into."""

@@ -12,7 +12,6 @@ from unum_runtime.model import region
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key
-from unum_runtime.protocol.control import nudge
 from unum_runtime.protocol.delivery import deliver
 from unum_runtime.protocol.fanout import arrivals
 from unum_runtime.protocol.history import pending
@@ -170,7 +169,7 @@ def sets_are_not_collected(patch: pytest.MonkeyPatch) -> None:
 
 
 def redrive_repeats_no_arrivals(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(nudge, "end_nodes_again", lambda *_: False)
+    patch.setattr(arrivals, "end_nodes_again", lambda *_: False)
 
 
 def nudge_begins_with_the_own_input(patch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,8 @@ from aws_cdk import App, Stack
 from tests import pythons
 from tests.synth.machines import chain, machine
 from unum_compiler import compile_workflow
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition
 from unum_constructs.layer import interpreters
 from unum_constructs.layer.bytecode import _WithoutTypes, this_python
 from unum_constructs.layer.content import (
@@ -164,6 +166,11 @@ def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: t
 NEVER_NEEDED = {"unum_runtime.aws.activities", "unum_runtime.functions.service_function"}
 """What workflows without Tasks that call services do not need."""
 
+FOR_REGIONS = {"unum_runtime.model.region", "unum_runtime.protocol.planning.region"}
+"""What workflows without regions do not need, beside a module that uses these."""
+
+ARRIVALS = "unum_runtime.protocol.fanout.arrivals"
+
 FOR_CERTAIN_CALLS = {
     f"unum_runtime.aws.{name}" for name in ("items", "services.kubernetes", "services.kubernetes_jobs")
 }
@@ -180,7 +187,14 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others
     missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
         module_name(path) for path in content
     }
-    assert missing == NEVER_NEEDED | {f"unum_runtime.asl.{other}" for other in others}
+    assert missing == NEVER_NEEDED | FOR_REGIONS | {ARRIVALS} | {f"unum_runtime.asl.{other}" for other in others}
+
+
+def test_a_region_s_modules_are_there_for_it_alone() -> None:
+    nodes = {"a": g.task("a"), "b": g.task("b").after("a")}
+    flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (g.dag(nodes), g.task("a") >> g.task("b"))]
+    region, chain = ({*map(module_name, layer_content(flow, runtime_folder()))} for flow in flows)
+    assert region - chain == FOR_REGIONS | {ARRIVALS}
 
 
 @pytest.mark.parametrize("state", [SERVICE, INTRINSIC, IN_JSONATA, LONG_WAIT])
@@ -188,7 +202,7 @@ def test_what_they_need_is_complete(state: Any) -> None:
     content = layer_of(**state)
     for path in content.keys() - layer_of(Type="Pass").keys():
         if path.startswith("python/unum_runtime/") and path.endswith(".py"):
-            assert imported(content[path]) - FOR_CERTAIN_CALLS <= set(map(module_name, content)), path
+            assert imported(content[path]) - FOR_CERTAIN_CALLS - FOR_REGIONS <= set(map(module_name, content)), path
 
 
 def module_name(path: str) -> str:

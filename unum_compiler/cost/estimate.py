@@ -27,6 +27,7 @@ from unum_runtime.model.called_functions import calls_function
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
 from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, Map, Pattern, State, Task, Wait, Workflow
 from unum_runtime.model.naming import Frames
+from unum_runtime.model.region import region_of
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
 from unum_runtime.simulator.local import Function
@@ -394,18 +395,24 @@ def _result_bytes(checkpoint: Checkpoint) -> int:
 
 
 def _longest_path(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> int:
-    """Return the number of Tasks in sequence on the longest path; branches run side by side."""
+    """Return the number of Tasks in sequence on the longest path; nodes of a region come after their sources."""
     lengths = Counter[Frames]()
     for checkpoint in checkpoints:
         frames = checkpoint.name.frames
         lengths[frames] += isinstance(workflow.states.get(checkpoint.state), Task)
         lengths.update({frames[:depth]: 0 for depth in range(len(frames))})
     longest: dict[tuple[Frames, str, int, int], int] = {}
-    for frames in sorted(lengths, key=len, reverse=True):
+    to_end: dict[tuple[Frames, str, int, int, int], int] = {}
+    # Inner branches first; nodes of a region come after their sources.
+    for frames in sorted(lengths, key=lambda each: (-len(each), *(frame.index for frame in each))):
         length = lengths[frames] + sum(inner for (around, *_), inner in longest.items() if around == frames)
         if not frames:
             return length
         last = frames[-1]
         fan_out = (frames[:-1], last.state, last.iteration, last.generation)
+        if workflow.fan_out(last.state).needs:
+            sources = region_of(workflow, last.state).sources[last.index]
+            length += max((to_end[*fan_out, source] for source in sources), default=0)
+            to_end[*fan_out, last.index] = length
         longest[fan_out] = max(longest.get(fan_out, 0), length)
     return 0

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start.bundle import SUFFIX, bundled
-from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Language, Workflow
+from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, FanOut, Language, Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 PACKAGE = "unum_runtime"
@@ -65,6 +65,8 @@ _SERVICE_MODULES = (
     "functions/service_function.py",
     "service_function.py",
 )
+
+_REGION_MODULES = ("model/region.py", "protocol/planning/region.py", "protocol/fanout/arrivals.py")
 
 _MODULES_OF_RESOURCES: Mapping[str, tuple[str, ...]] = {
     "aws/items": (READ_ITEMS, WRITE_RESULTS),
@@ -162,6 +164,8 @@ def _unused(workflow: Workflow) -> Iterator[str]:
         yield from _INTRINSIC_MODULES
     if all(task.resource is None for task in workflow.tasks):
         yield from _SERVICE_MODULES
+    if not any(isinstance(state, FanOut) and state.needs for state in workflow.states.values()):
+        yield from _REGION_MODULES
     called = {task.resource for task in workflow.tasks}
     yield from (modules for modules, resources in _MODULES_OF_RESOURCES.items() if called.isdisjoint(resources))
 

@@ -8,6 +8,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import graph as g
 
 HERE = Path(__file__).parent
 
@@ -25,9 +26,9 @@ own do, so that records become letters."""
 
 
 class Chaos(Stack):
-    """Workflows of which the emulator kills every function: one of all kinds of states, its child, and a wide Map.
+    """Workflows of which the emulator kills every function: one of all kinds of states, its child, a Map, a region.
 
-    The runtime of a fourth one is broken in ways that a checker must find.
+    The runtime of a last one is broken in ways that a checker must find.
     """
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
@@ -50,6 +51,7 @@ class Chaos(Stack):
         services = workflow.node.find_child("Services")
         _fail(services, SERVICES)
         self._wide()
+        self._region()
         self._broken()
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
@@ -57,7 +59,10 @@ class Chaos(Stack):
         self, construct_id: str, file: str, functions: dict[str, UnumFunction], **substitutions: str
     ) -> UnumWorkflow:
         definition = Definition.from_asl_file(HERE / f"{file}.asl.json", substitutions=substitutions)
-        workflow = UnumWorkflow(self, construct_id, definition=definition, functions=functions)
+        return self._killed(UnumWorkflow(self, construct_id, definition=definition, functions=functions))
+
+    def _killed(self, workflow: UnumWorkflow) -> UnumWorkflow:
+        """Return `workflow`, whose own functions the emulator kills."""
         for handler in (workflow.failure_handler, workflow.control):
             _fail(handler, HANDLERS)
         if workflow.timer is not None:
@@ -70,6 +75,20 @@ class Chaos(Stack):
     def _wide(self) -> None:
         functions = {key: self._function(f"Wide{key}", f"chaos.{key.lower()}") for key in ("Begin", "Item", "Join")}
         _fail(self._workflow("Wide", "wide", functions).control, COPIERS)
+
+    def _region(self) -> None:
+        odd, even = (self._function(f"Region{key}", "region.node") for key in ("Odd", "Even"))
+        for function in (odd, even):
+            _fail(function, TASKS)
+        graph = {
+            "a": g.task("a", odd),
+            "b": g.task("b", even).after("a"),
+            "c": g.task("c", odd).after("a"),
+            "d": g.task("d", even).after("b", "c"),
+            "e": g.task("e", odd).after("c"),
+            "f": g.task("f", even).after("d", "e"),
+        }
+        self._killed(UnumWorkflow(self, "Region", definition=Definition.from_graph(g.dag(graph))))
 
     def _broken(self) -> None:
         functions = {key: self._function(key, f"broken.{key.lower()}") for key in ("First", "Second")}

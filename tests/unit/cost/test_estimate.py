@@ -66,6 +66,21 @@ def test_a_chain_writes_once_for_each_task_and_once_for_the_start() -> None:
     assert (receipt.tasks, receipt.transitions, receipt.longest_path) == (5, 5, 5)
 
 
+def test_an_edge_of_a_region_costs_a_write_if_its_node_has_other_sources_and_nothing_otherwise() -> None:
+    nodes = {"a": g.task("a"), "b": g.task("b").after("a"), "c": g.task("c").after("a")}
+    fanned = estimate(
+        Definition.from_graph(g.task("start") >> g.dag({**nodes, "d": g.task("d").after("b")})).compile("w", None)
+    )
+    joined = estimate(
+        Definition.from_graph(g.task("start") >> g.dag({**nodes, "d": g.task("d").after("b", "c")})).compile("w", None)
+    )
+    # The start record, five Tasks, the region's own outcome; two sinks, or two edges to one node.
+    assert (fanned.usage.writes, joined.usage.writes) == (7 + 2, 7 + 2)
+    one_path = Definition.from_graph(g.task("start") >> g.dag({"a": nodes["a"], "b": nodes["b"]}))
+    chained = estimate(one_path.compile("w", None))
+    assert (chained.usage.writes, chained.longest_path, joined.longest_path) == (5, 3, 4)
+
+
 def test_a_chain_in_one_function_takes_one_invocation_and_no_reads() -> None:
     receipt = estimate(workflow(A=task("B"), B=task()))
     assert (receipt.usage.writes, receipt.usage.reads, receipt.usage.invocations) == (3, 0, 1)

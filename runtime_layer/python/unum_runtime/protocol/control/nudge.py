@@ -19,7 +19,6 @@ from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.join import continue_scope, fail
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.start import execution_routes
-from unum_runtime.protocol.fanout.arrivals import end_nodes_again
 from unum_runtime.protocol.fanout.completion import add_completed_again
 from unum_runtime.protocol.fanout.neighbours import record_arrival
 from unum_runtime.protocol.history.overdue import is_overdue
@@ -276,6 +275,8 @@ def _continued(rt: Runtime, scope: Scope, *, is_complete: bool) -> list[Effect]:
 def _is_complete(rt: Runtime, ended: EndedBranches) -> bool:
     """Add ended branches to the completion set again, nodes to arrival sets; return True if they complete the scope."""
     if ended.nodes:
+        from unum_runtime.protocol.fanout.arrivals import end_nodes_again  # noqa: PLC0415 - few workflows have regions
+
         return end_nodes_again(rt, ended.scope, ended.nodes)
     return add_completed_again(rt, ended.scope, ended.done)
 

@@ -8,7 +8,6 @@ nobody can forge one.
 from collections.abc import Iterator, Mapping
 
 from unum_runtime.model.ir import Choice, Map, Parallel, State, Task, Work, Workflow
-from unum_runtime.model.region import region_of
 
 
 def senders(workflow: Workflow) -> Mapping[str, str | None]:
@@ -52,6 +51,8 @@ def _left(workflow: Workflow, state: State) -> Iterator[str]:
     elif state.scope is not None:
         around = workflow.fan_out(state.scope)
         if around.needs:
+            from unum_runtime.model.region import region_of  # noqa: PLC0415 - few workflows have regions
+
             region = region_of(workflow, around.name)
             yield from (region.states[node][0] for node in region.fed[region.node_with(state.name)])
         yield from _left(workflow, around)

@@ -12,7 +12,6 @@ from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
 from unum_runtime.model.ir import FanOut, Json, Map, Pattern, Task
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope
-from unum_runtime.model.region import region_of
 from unum_runtime.protocol.history.timeline import begin_effect, branches_of_shard, frees_lane
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
@@ -273,6 +272,8 @@ class _Survey:
 
     def _next_node(self, node: int) -> Iterator[Missing]:
         """Yield the first commit of `node` of a region if all its sources, which come before it, have ended."""
+        from unum_runtime.model.region import region_of  # noqa: PLC0415 - few workflows have regions
+
         sources = region_of(self.rt.workflow, self.opened.scope.state).sources[node]
         effect = begin_effect(self.opened.opening, node, self.lasts.get)
         if effect is not None:

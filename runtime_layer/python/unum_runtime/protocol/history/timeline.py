@@ -38,7 +38,6 @@ from unum_runtime.model.naming import (
     shard_partition,
 )
 from unum_runtime.model.pack import unpacked
-from unum_runtime.model.region import region_of
 from unum_runtime.protocol.history.past import as_it_was, past_digest
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.planning.advance import Visits
@@ -50,12 +49,12 @@ from unum_runtime.protocol.planning.plan import (
     Invoke,
     JoinNeighbour,
     OpenScope,
+    branch,
     is_start,
     plan,
     started_after,
     started_at_once,
 )
-from unum_runtime.protocol.planning.region import begin
 from unum_runtime.store.base import Store
 
 
@@ -162,6 +161,10 @@ def begin_effect(
         lasts: returns the last commit of a branch, None without one.
         visits: collects visited states.
     """
+    if not opened.arrival.state.needs:
+        return branch(opened, index, visits)
+    from unum_runtime.protocol.planning.region import begin  # noqa: PLC0415 - few workflows have regions
+
     try:
         return begin(opened, index, lasts, visits)
     except OutcomeCollected:
@@ -181,6 +184,8 @@ def frees_lane(state: FanOut, effect: Effect | None) -> bool:
 def begun(opened: OpenScope, freed: Iterable[int]) -> set[int]:
     """Return all started branches, given branches that `freed` their lanes."""
     if opened.arrival.state.needs:
+        from unum_runtime.model.region import region_of  # noqa: PLC0415 - few workflows have regions
+
         ended, sources = {*freed}, region_of(opened.arrival.evaluation.workflow, opened.scope.state).sources
         return {node for node, needed in enumerate(sources) if ended.issuperset(needed)}
     return {*started_at_once(opened), *(each for index in freed for each in started_after(opened, index))}
