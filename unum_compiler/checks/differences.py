@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from unum_compiler.checks.references import parts, path_expressions, references
 from unum_compiler.parsing.holes import texts
-from unum_compiler.parsing.tree import Machine, Map, Scope, State, Task, all_states, scopes_inside
+from unum_compiler.parsing.tree import Machine, Map, Scope, State, Task, Wait, all_states, scopes_inside
 from unum_compiler.problems import Report, shown
 from unum_runtime.asl.jsonpath.intrinsics.syntax import Call, parse_call
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
@@ -21,6 +21,9 @@ from unum_runtime.model.ir import ACTIVITY, Form, Json, Language, Pattern
 
 MOST_CHARACTERS = 1_048_576
 """Longest definition. Source: Step Functions API Reference, CreateStateMachine."""
+
+EXPRESS_S = 300
+"""Longest Express execution in seconds. Source: Developer Guide, "Quotas related to state machine executions"."""
 
 
 _FROM_END = re.compile(r"\[\s*(?:-?\d+\s*,\s*)*-\d+\s*[,\]]")
@@ -34,6 +37,7 @@ class Difference(StrEnum):
     INLINE_DATA_SET = "data set of an inline Map"
     SIZE = "definition over 1 MiB"
     EXPRESS = "Task in an EXPRESS processor"
+    LONG_EXPRESS = "long Wait in an EXPRESS processor"
     NESTED_EXPRESS = "distributed Map in an EXPRESS processor"
     ROLE = "Execution.RoleArn"
     CHILD = "execution of a distributed Map's branch"
@@ -122,6 +126,10 @@ def _express(state: State) -> Iterator[Found]:
     if isinstance(state, Task) and state.pattern is not Pattern.RESPONSE:
         kind = "an activity" if (state.resource or "").startswith(ACTIVITY) else f"the pattern {state.pattern}"
         yield Found(member(state.place, "Resource"), Difference.EXPRESS, f"Express workflows have no Task with {kind}")
+    seconds = state.data.get("Seconds") if isinstance(state, Wait) else None
+    if isinstance(seconds, int) and seconds >= EXPRESS_S:
+        reason = f"an Express execution ends with States.Timeout after {EXPRESS_S} seconds"
+        yield Found(member(state.place, "Seconds"), Difference.LONG_EXPRESS, reason)
     if isinstance(state, Map) and state.distributed:
         yield Found(state.place, Difference.NESTED_EXPRESS, "Express workflows have no distributed Map")
 

@@ -87,6 +87,12 @@ CASES: list[Case] = [
         distributed(task("f"), "EXPRESS"),
     ),
     (
+        Difference.LONG_EXPRESS,
+        "$.States.A.ItemProcessor.States.B.Seconds",
+        distributed({"Type": "Wait", "Seconds": 300}, "EXPRESS"),
+        distributed({"Type": "Wait", "Seconds": 299}, "EXPRESS"),
+    ),
+    (
         Difference.NESTED_EXPRESS,
         "$.States.A.ItemProcessor.States.B",
         distributed(
