@@ -91,6 +91,21 @@ def test_a_deletion_that_is_cut_at_any_call_is_finished_by_the_next(graph: str) 
     pytest.fail("the deletion never ended")
 
 
+def test_an_answer_tells_what_remains_and_until_when() -> None:
+    platform = ended(GRAPHS["shared results"])
+    deletion = platform.delete()
+    now_ms, week_ms = platform.clock.ms, 7 * 24 * 3_600_000
+    assert deletion.again_ms == deletion.deleted_ms + QUIET_MS
+    assert {each.until_ms for each in deletion.remains} == {
+        now_ms + week_ms,
+        deletion.again_ms,
+        now_ms + week_ms * 8 // 7,
+    }
+    assert any("memoize" in each.what for each in deletion.remains)
+    guarded = ended(GRAPHS["unguarded map"]).delete()
+    assert any("guard 'commit'" in each.what for each in guarded.remains)
+
+
 def test_what_runs_is_not_deleted() -> None:
     platform = Deleting.of_graph(GRAPHS["chain"])
     platform.start(NAME, 1)

@@ -58,6 +58,7 @@ from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Runtime
 from unum_runtime.protocol.waiting.callback import try_partition
 from unum_runtime.protocol.waiting.service_job import jobs_partition
 from unum_runtime.store.erasable import ErasableObjects, ErasableStore
+from unum_runtime.store.large_items import DAY_S, object_lifetime_days
 
 QUIET_MS = MAX_DELIVERY_MS + 60_000
 """Time after which no delivery runs that began before a deletion; clocks differ by less than a minute."""
@@ -291,5 +292,8 @@ def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains
         yield Remains("results that its Tasks share with other executions (`memoize`)", expiry_ms)
     if work.of_tasks(lambda task: (task.resource or "").startswith(_STARTS)):
         yield Remains("executions that its Tasks started: delete them in their own workflows", None)
+    if rt.large is not None:
+        days = object_lifetime_days(rt.result_retention_s or rt.retention_s)
+        yield Remains("its input, if it was uploaded by a link", rt.clock.now_ms() + days * DAY_S * 1000)
     if None in work.definitions.values():
         yield Remains("task tokens and jobs of steps whose definition is not stored", expiry_ms)
