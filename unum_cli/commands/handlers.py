@@ -15,8 +15,8 @@ from unum_runtime.model.called_functions import called_key
 from unum_runtime.model.ir import Form, Task, Workflow
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.stand_ins.called_handlers import handler_names
-from unum_runtime.simulator.stand_ins.mock_file import parse_mocks
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
+from unum_runtime.simulator.stand_ins.mock_file import MockedCase, parse_mocks
+from unum_runtime.simulator.stand_ins.task_answers import NothingAnswers, answers
 
 TABLE = "FUNCTIONS"
 """The module's own table of handlers by function key; without it, its attributes are the table."""
@@ -38,26 +38,27 @@ def stand_ins(options: argparse.Namespace, workflow: Workflow, tasks: Iterable[T
     Raises:
         UsageError: the module or the file cannot be used, or nothing answers for a Task; names all missing ones.
     """
-    mocked = _mocked(options, workflow)
-    others = [task for task in tasks if task.name not in mocked]
+    mocked, tasks = _mocked(options, workflow), list(tasks)
+    others = [task for task in tasks if mocked is None or task.name not in mocked.answers]
     found = handlers(options.functions, others, complete=not options.auto_mock) if options.functions else {}
-    unanswered = [task for task in others if found.keys().isdisjoint(handler_names(task))]
-    if unanswered and not options.auto_mock:
-        names = ", ".join(sorted({repr(_expected(task)) for task in unanswered}))
-        raise UsageError(f"nothing answers for {names}; add --functions, --mock or --auto-mock")
-    samples = ModelledServices(workflow).handlers() if unanswered else {}
-    return {**found, **{task.name: samples[task.name] for task in unanswered}, **mocked}
+    try:
+        return answers(workflow, tasks, found, mocked, samples=options.auto_mock)
+    except NothingAnswers as missing:
+        names = ", ".join(sorted({repr(_expected(task)) for task in missing.tasks}))
+        raise UsageError(f"nothing answers for {names}; add --functions, --mock or --auto-mock") from missing
+    except ValueError as error:
+        raise UsageError(f"--mock {options.mock_file}: {error}") from error
 
 
-def _mocked(options: argparse.Namespace, workflow: Workflow) -> Mapping[str, Function]:
-    """Return the handlers of ``--mock``."""
+def _mocked(options: argparse.Namespace, workflow: Workflow) -> MockedCase | None:
+    """Return the test case of ``--mock``."""
     if options.mock_file is None:
         if options.test_case is not None:
             raise UsageError("--test-case: expected --mock with the file that has the test case")
-        return {}
+        return None
     document = json_option("--mock", f"@{options.mock_file}")
     try:
-        return parse_mocks(document, workflow.name, options.test_case).handlers(workflow)
+        return parse_mocks(document, workflow.name, options.test_case)
     except ValueError as error:
         raise UsageError(f"--mock {options.mock_file}: {error}") from error
 
