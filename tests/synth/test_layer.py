@@ -46,6 +46,7 @@ SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 220, 266, 286, 361
 that in JSONata."""
 
 PYTHON = str(this_python())
+PARQUET = Path(__file__).parents[1] / "unit" / "items" / "parquet" / "files" / "snappy.parquet"
 SOURCES = "sources"
 
 SERVICE = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "Parameters": {"TopicArn": "a", "Message": "m"}}
@@ -448,6 +449,23 @@ def test_modules_for_certain_calls_are_there_where_a_task_makes_them() -> None:
         needed = set().union(*(imported(content[path]) for path in modules_in(content, "") if path.endswith(".py")))
         missing = needed - set(map(module_name, content))
         assert {name for name in missing if name.startswith("unum_runtime.aws")} <= left_out
+
+
+@pytest.mark.parametrize("python", [PYTHON, SOURCES])
+def test_a_layer_with_a_data_set_reads_parquet(python: str, tmp_path: Path) -> None:
+    reader = {
+        "Resource": "arn:aws:states:::s3:getObject",
+        "Parameters": {"Bucket": "b", "Key": "k"},
+        "ReaderConfig": {"InputType": "PARQUET"},
+    }
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}
+    content = layer_of(Type="Map", ItemReader=reader, ItemProcessor=inner)
+    code = f"""
+from unum_runtime.aws.items.config import ReaderConfig
+from unum_runtime.aws.items.formats import items
+print(len([*items(open({str(PARQUET)!r}, "rb"), ReaderConfig(format="PARQUET"))]))
+"""
+    assert ran(made(content, python), tmp_path, code) == "25\n"
 
 
 def test_size(workflow: Workflow) -> None:

@@ -90,6 +90,16 @@ def test_a_map_reads_rows_from_the_bucket(s3: Any, put: Put) -> None:
     assert items.read({**arguments, "ReaderConfig": athena}, client=s3) == EXPECTED * 2
 
 
+def test_marks_of_complete_data_sets_are_no_data(s3: Any, put: Put) -> None:
+    put("out/", b"")
+    put("out/_SUCCESS", b"")
+    put("out/part-0.parquet", content("gzip"))
+    config = {"InputType": "PARQUET", "Transformation": "LOAD_AND_FLATTEN"}
+    parameters = {"Bucket": BUCKET, "Prefix": "out/"}
+    arguments = {"Resource": "arn:aws:states:::s3:listObjectsV2", "Parameters": parameters, "ReaderConfig": config}
+    assert items.read(arguments, client=s3) == EXPECTED
+
+
 def signs_are_dropped(patch: pytest.MonkeyPatch) -> None:
     """Differences are never negative."""
     patch.setattr(encodings, "unzigzag", abs)

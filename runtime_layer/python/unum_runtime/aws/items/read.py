@@ -54,8 +54,9 @@ def _list_items(objects: Objects, config: ReaderConfig) -> Iterator[_Item]:
     for listed in objects.list_all():
         if not config.flattens:
             yield f"S3://{bucket}", listed
-        # The S3 console creates a folder as an empty object with a slash at the end of its key.
-        elif listed["Size"] or not listed["Key"].endswith("/"):
+        # The S3 console creates a folder as an empty object with a slash at the end of its key. Programs that write
+        # Parquet mark a complete data set with an empty object, such as ``_SUCCESS``.
+        elif listed["Size"] or not (listed["Key"].endswith("/") or config.format == "PARQUET"):
             with objects.open(listed["Key"]) as stream:
                 yield from _from(f"{bucket}/{listed['Key']}", items(stream, config))
 
