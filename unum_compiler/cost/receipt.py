@@ -1,9 +1,9 @@
 """Receipt of one execution: usage and least cost, from stored items.
 
-Stored items prove writes and the duration of user code. They do not show reads, failed deliveries, attempts and writes,
-function time beside user code, memory sizes, or items deleted or overwritten later: claims, pending tokens, jobs and
-neighbour joins, memoized results. Eager collection empties completion sets: for each, one addition and the emptying
-count.
+Stored items prove writes and the duration of user code. They do not show reads, failed deliveries, attempts and
+writes, function time beside user code, memory sizes, or items deleted or overwritten later: claims, pending tokens,
+jobs and neighbour joins, arrivals in regions, memoized results. Eager collection empties completion sets: for each,
+one addition and the emptying count.
 """
 
 from collections.abc import Mapping
