@@ -237,3 +237,33 @@ def test_only_samples_make_an_input(unum: Any) -> None:
     ran = unum("run", "sums.json", "--functions", "sums_code.py")
     assert (ran.code, ran.out) == (2, "")
     assert "--input: expected the execution's input; only --auto-mock makes one" in ran.err
+
+
+def test_samples_and_handlers_answer_for_every_kind_of_tested_state(unum: Any, file: Any) -> None:
+    ask = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+        "Parameters": {"FunctionName": "ask", "Payload": {"t.$": "$$.Task.Token"}},
+        "End": True,
+    }
+    job = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::glue:startJobRun.sync",
+        "Parameters": {"JobName": "j"},
+        "Next": "Ask",
+    }
+    file("all.json", {"StartAt": "Job", "States": {"Job": job, "Ask": ask}})
+    file("asks.py", "FUNCTIONS = {'Ask': lambda event, context: context.function_name}\n")
+    tested = unum("test-state", "all.json", "--state-name", "Job", "--auto-mock")
+    assert json.loads(tested.out)["output"]["JobRunState"] == "SUCCEEDED"
+    answered = unum("test-state", "all.json", "--state-name", "Ask", "--functions", "asks.py")
+    assert json.loads(answered.out) == {"status": "SUCCEEDED", "output": "ask"}
+
+
+def test_the_cost_of_an_execution_that_mocks_and_samples_answer_for(unum: Any, file: Any) -> None:
+    file("calls.json", CALLS)
+    file("mocks.json", MOCKS)
+    priced = unum("cost", "calls.json", "--mock", "mocks.json", "--auto-mock", "--json")
+    assert (priced.code, json.loads(priced.out)["execution"]["tasks"]) == (0, 2)
+    refused = unum("cost", "calls.json", "--auto-mock", "--items", "3")
+    assert (refused.code, refused.err.startswith("--items: with --functions, the handlers decide that")) == (2, True)

@@ -295,7 +295,9 @@ class Visit:
 
     def _call(self, task: Task) -> Call:
         name = self.evaluation.execution.name
-        return Call(name, name, task.name, task.function, idempotency_key=name, resource=task.resource)
+        return Call(
+            name, name, task.name, task.function, idempotency_key=name, resource=task.resource, pattern=task.pattern
+        )
 
 
 _OF_ITEMS = {"ItemSelector": ("ItemSelector",), "ItemBatcher": ("ItemSelector", "ItemBatcher")}
