@@ -146,6 +146,9 @@ def _mutated(found: dict[str, Any]) -> Iterator[str]:
     yield f"`protocol/` and `store/` have {found['mutants']:,} mutants by the operators of mutmut."
     yield f"Of {found['tried']:,} tried, tests killed {found['killed']:,}: {found['score']:.1%}."
     yield f"Called equivalent: {found['equivalent']}."
+    yield f"Accepted, because they change nothing that is promised: {found.get('accepted', 0)}."
+    if found.get("commit"):
+        yield f"Tried on the code of commit {found['commit']}."
     if found["tried"] < found["mutants"]:
         yield f"That is a sample: of all mutants between {low:.1%} and {high:.1%} would be killed."
     yield f"The goal is {GOAL:.0%}. Survivors without an explanation: {found['unexplained']}.\n"

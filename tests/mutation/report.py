@@ -2,6 +2,7 @@
 """Report what a trial found, and say whether the tests are good enough."""
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -32,6 +33,7 @@ def report(
     low, high = found.interval(len(everything))
     useless = needless(verdicts, explained, existing)
     figures = {
+        "commit": _commit(),
         "mutants": len(everything),
         **asdict(found),
         "score": round(found.share, 4),
@@ -50,3 +52,9 @@ def report(
     )
     is_good = high >= GOAL and found.equivalent <= MOST_EQUIVALENT * max(1, found.tried)
     return 0 if is_good and not useless and not (is_whole and left) else 1
+
+
+def _commit() -> str:
+    """Return the short name of the tried commit; empty outside of a repository."""
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603 - ours
