@@ -49,13 +49,6 @@ def test_answers_are_deterministic() -> None:
     assert run(workflow) == run(workflow)
 
 
-def test_a_sample_has_only_what_is_read() -> None:
-    workflow = compiled(service("sqs:sendMessage", {"QueueUrl": "q", "MessageBody.$": "$.text"}, ResultPath="$.sent"))
-    models = ModelledServices(workflow)
-    models.handlers()
-    assert models.input() == {"text": "text"}
-
-
 def test_there_is_no_next_page() -> None:
     listed = run(compiled(service("aws-sdk:s3:listObjectsV2", {"Bucket": "${Bucket}"})))
     assert "NextContinuationToken" not in listed

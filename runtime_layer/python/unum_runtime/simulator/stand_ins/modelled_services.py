@@ -95,7 +95,7 @@ class ModelledServices:
         if path is not None:
             _, steps = split(path)
             made = task.data.get("OutputPath", "$") if not steps else "$"
-            relate(found, task.data.get("ResultSelector", made), read.part(steps))
+            relate(found, task.data.get("ResultSelector", made), read.at(steps))
         return found
 
 

@@ -56,13 +56,6 @@ class Use:
                 use = use.members.setdefault(step, Use())
         return use
 
-    def part(self, steps: tuple[str, ...]) -> "Use":
-        """Return the use of a part of the value; an empty one if nothing is read of it."""
-        use: Use | None = self
-        for step in steps:
-            use = use and (use.element if step.startswith("[") else use.members.get(step))
-        return use or Use()
-
     def add(self, other: "Use") -> None:
         """Unite with `other`."""
         for name, use in [*other.members.items()]:
@@ -149,7 +142,7 @@ def _reads(state: State) -> Iterator[tuple[str, list[Json], Json]]:
     """Yield what `state` reads: path, constants that it is compared with, and a sample of the expected kind."""
     is_replaced = isinstance(state, Work) and state.data.get("ResultPath", "$") == "$"
     for name, value in state.data.items():
-        if name in ("Result", "ResultPath"):
+        if name == "Result":
             continue
         if name == "ResultSelector" or (name == "OutputPath" and is_replaced):
             texts = [value] if name == "OutputPath" else _texts(value)
@@ -178,7 +171,7 @@ def relate(found: Use, template: Json, after: Use, roots: tuple[str, ...] = (INP
     """
     if isinstance(template, Mapping):
         for key, value in template.items():
-            relate(found, value, after.part((key.removesuffix(".$"),)), roots)
+            relate(found, value, after.at((key.removesuffix(".$"),)), roots)
     elif isinstance(template, str):
         root, steps = split(template.removeprefix("{%").removesuffix("%}").strip())
         if root in roots:
