@@ -188,6 +188,7 @@ LOGICAL_IDS = {
     "FlowRunEventInvokeConfigAF2526A3",
     "FlowStartIntakeEventInvokeConfig4029DAB4",
     "FlowControlFunctionCFA9B654",
+    "FlowControlFunctionDelete80E5F2E2",
     "FlowControlFunctionForkA95A4D12",
     "FlowControlFunctionFunctionLogs398BB54E",
     "FlowControlFunctionFunctionRole32AB83CC",
