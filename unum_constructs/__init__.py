@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unum_constructs.resources.upgrades import Keep, OnRemoved
     from unum_constructs.store import Store
     from unum_constructs.sweep import Sweep
-    from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget
+    from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget, start_by_messages
     from unum_constructs.workflow import UnumWorkflow
     from unum_runtime.model.envelope import start_event
     from unum_runtime.model.ir import Collection, Guard
@@ -48,6 +48,7 @@ __all__ = [
     "UnumWorkflow",
     "UnumWorkflowTarget",
     "WorkflowMetric",
+    "start_by_messages",
     "start_event",
 ]
 
@@ -71,6 +72,7 @@ _MODULES = {
     "UnumScheduleTarget": "unum_constructs.targets",
     "UnumWorkflow": "unum_constructs.workflow",
     "UnumWorkflowTarget": "unum_constructs.targets",
+    "start_by_messages": "unum_constructs.targets",
     "WorkflowMetric": "unum_runtime.model.metrics",
     "start_event": "unum_runtime.model.envelope",
 }

@@ -6,23 +6,31 @@ For name and input they use `UnumWorkflow.run_alias`, where a request says both.
 """
 
 import json
+import re
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jsii
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as event_sources
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as scheduler_targets
 from aws_cdk import aws_sqs as sqs
 from aws_cdk.interfaces.aws_events import IRuleRef
 
+from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
+from unum_runtime.functions.configuration import QUEUES
 from unum_runtime.model.envelope import start_event
 from unum_runtime.model.ir import Json
 
 WHOLE_EVENT = "$"
+
+_MEMBERS = re.compile(r"\$(\.\w+)+")
 
 
 @jsii.implements(events.IRuleTarget)
@@ -65,6 +73,46 @@ class UnumWorkflowTarget:
     def bind(self, rule: IRuleRef, id: str | None = None) -> events.RuleTargetConfig:  # noqa: A002 - the interface's name
         """Return the CDK's target configuration; see `aws_events.IRuleTarget`."""
         return self._target.bind(rule, id)
+
+
+def start_by_messages(
+    workflow: IUnumWorkflow, queue: sqs.IQueue, *, name_from: str | None = None, **options: Any
+) -> None:
+    """Start an execution for each message of `queue`, named by the message; failed starts are reported one by one.
+
+    A message that comes twice starts one execution. A message that is moved back from a dead-letter queue has a new id:
+    name executions by the message's body, if that can happen and an order must not run twice.
+
+    Args:
+        workflow: workflow of the app; event source mappings of an imported one belong into its own app.
+        queue: queue whose messages start executions.
+        name_from: path of a text or number in the body, which is JSON, such as ``$.order.id``. Messages of one
+            name start one execution, with the first message as input; messages without one are named by their ids.
+        options: other arguments of `aws_lambda_event_sources.SqsEventSource`.
+
+    Raises:
+        ConstructError: the workflow is imported.
+        ValueError: `name_from` is no path of members.
+    """
+    alias = workflow.start_alias
+    if not isinstance(alias, lambda_.Alias):
+        raise ConstructError(workflow, "start_by_messages: expected a workflow of this app, got an imported one")
+    _set_queue(workflow.workflow_name, alias.lambda_, queue, name_from)
+    alias.add_event_source(event_sources.SqsEventSource(queue, report_batch_item_failures=True, **options))
+
+
+_queues: WeakKeyDictionary[lambda_.IFunction, dict[str, dict[str, str]]] = WeakKeyDictionary()
+"""Settings of queues by workflow and ARN, of each function in which executions start."""
+
+
+def _set_queue(workflow_name: str, function: lambda_.IFunction, queue: sqs.IQueue, path: str | None) -> None:
+    """Tell `function` that the mapping of `queue` takes reports of single failures, and the path of names."""
+    if path is not None and (not isinstance(path, str) or not _MEMBERS.fullmatch(path)):
+        raise ValueError(f"name_from: expected a path of members, such as $.order.id, got {path!r}")
+    assert isinstance(function, lambda_.Function)  # noqa: S101 - executions start in a function of the workflow's stack
+    settings = _queues.setdefault(function, {})
+    settings.setdefault(workflow_name, {})[queue.queue_arn] = path or ""
+    function.add_environment(QUEUES, function.stack.to_json_string(settings))
 
 
 @jsii.implements(scheduler.IScheduleTarget)

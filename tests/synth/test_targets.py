@@ -23,7 +23,14 @@ from aws_cdk import aws_stepfunctions_tasks as tasks
 from tests.synth.deployment import Deployment, as_list, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain
-from unum_constructs import Definition, UnumScheduleTarget, UnumWorkflow, UnumWorkflowTarget, start_event
+from unum_constructs import (
+    Definition,
+    UnumScheduleTarget,
+    UnumWorkflow,
+    UnumWorkflowTarget,
+    start_by_messages,
+    start_event,
+)
 
 PATTERN = events.EventPattern(source=["shop"])
 
@@ -202,3 +209,32 @@ def test_what_starts_nothing_is_refused(target: Any, options: dict[str, Any], me
     flow = flow_in(Deployment.new())
     with pytest.raises(ValueError, match=message):
         target(flow, **options)
+
+
+def test_messages_start_executions_and_may_name_them() -> None:
+    deployment = Deployment.new()
+    flow, queues = flow_in(deployment), [sqs.Queue(deployment.stack, name) for name in ("Orders", "Other")]
+    start_by_messages(flow, queues[0], name_from="$.order.id", batch_size=5)
+    start_by_messages(flow, queues[1], name_from="$.id")
+    mappings = [each["Properties"] for each in deployment.all("Lambda::EventSourceMapping").values()]
+    assert {each.get("BatchSize") for each in mappings} == {5, None}
+    assert {each["FunctionResponseTypes"][0] for each in mappings} == {"ReportBatchItemFailures"}
+    variables = deployment.properties("A")["Environment"]["Variables"]
+    paths = {f"{deployment.logical_id(name)}.Arn": path for name, path in (("Orders", "$.order.id"), ("Other", "$.id"))}
+    assert json.loads(flat(variables["UNUM_QUEUES"])) == {"Flow": paths}
+
+
+def test_messages_without_a_path_are_reported_one_by_one_too() -> None:
+    deployment = Deployment.new()
+    start_by_messages(flow_in(deployment), sqs.Queue(deployment.stack, "Orders"))
+    settings = json.loads(flat(deployment.properties("A")["Environment"]["Variables"]["UNUM_QUEUES"]))
+    assert settings == {"Flow": {f"{deployment.logical_id('Orders')}.Arn": ""}}
+
+
+@pytest.mark.parametrize("path", ["", "id", "$", "$.", "$.a[0]", "$..a", "$.a b", 5])
+def test_a_path_that_is_none_is_refused(path: Any) -> None:
+    deployment = Deployment.new()
+    flow, queue = flow_in(deployment), sqs.Queue(deployment.stack, "Orders")
+    with pytest.raises(ValueError, match="name_from"):
+        start_by_messages(flow, queue, name_from=path)
+    assert deployment.all("Lambda::EventSourceMapping") == {}

@@ -3,6 +3,8 @@
 * `UNUM_WORKFLOWS`: JSON object with the fields of `Service` by workflow name.
 * `UNUM_HANDLER`: path of the user's handler; unset for functions with several handlers, or without user code.
 * `UNUM_HANDLERS`: JSON object with the paths of several handlers, by the key that Tasks name.
+* `UNUM_QUEUES`: JSON object by workflow and ARN of queues whose messages start executions, and whose mappings take
+  reports of single failures; the value is the path of the execution's name in the body of messages, or empty.
 * ``UNUM_MAINTAIN_LEASES=0``: do not renew leases.
 * `UNUM_CLIENT`: AWS client library, see `unum_runtime.aws.client_factory`.
 """
@@ -60,6 +62,17 @@ class Service:
     payload_bucket: str | None = None
     describe_alias: str | None = None
     former_clients: bool = False
+
+
+QUEUES = "UNUM_QUEUES"
+"""Environment variable of the function in which executions start, if queues have settings."""
+
+
+@cache
+def queues() -> Mapping[str, Mapping[str, str]]:
+    """Return the settings of queues by workflow and ARN."""
+    found: Mapping[str, Mapping[str, str]] = json.loads(os.environ.get(QUEUES, "{}"))
+    return found
 
 
 @cache

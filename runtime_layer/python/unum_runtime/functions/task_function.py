@@ -18,7 +18,7 @@ from unum_runtime.asl.languages import load
 from unum_runtime.aws.client_factory import start_connecting
 from unum_runtime.errors import InvokeError, LeaseHeldError, NoRoute, NotOurEvent, RefusedDelivery, StoreError
 from unum_runtime.functions import runtime_factory
-from unum_runtime.functions.configuration import handler_paths, services
+from unum_runtime.functions.configuration import handler_paths, queues, services
 from unum_runtime.functions.definitions import keep_definition, load_workflow
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope
@@ -77,7 +77,10 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
     # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
     former_clients = services()[workflow].former_clients
     return _log_transient(
-        partial(start_by_event, former_clients=former_clients), runtime, event, context.aws_request_id
+        partial(start_by_event, former_clients=former_clients, queues=queues().get(workflow, {})),
+        runtime,
+        event,
+        context.aws_request_id,
     )
 
 

@@ -17,17 +17,23 @@ if TYPE_CHECKING:
     from unum_runtime.protocol.requests.answers import Links
 
 
-def start_by_event(rt: Runtime, event: Json, request_id: str, *, former_clients: bool = False) -> Json:
-    """Start an execution with `event` as input.
+_NO_QUEUES: Mapping[str, str] = {}
+
+
+def start_by_event(
+    rt: Runtime, event: Json, request_id: str, *, former_clients: bool = False, queues: Mapping[str, str] = _NO_QUEUES
+) -> Json:
+    """Start an execution with `event` as input; for a batch of messages of a queue, one for each message.
 
     Args:
         rt: the runtime.
         event: any JSON.
         request_id: Lambda's request id, the name of an execution whose event has no identity of its own.
         former_clients: True to execute requests in the form of release 0.1.0.
+        queues: queues with settings; see `unum_runtime.protocol.requests.messages.start_each`.
 
     Returns:
-        Workflow and name of the execution; for a former request, its answer.
+        Workflow and name of the execution; for a batch, all names; for a former request, its answer.
 
     Raises:
         NotOurEvent: a start event in the form of release 0.1.0, whose input would be lost otherwise.
@@ -40,6 +46,11 @@ def start_by_event(rt: Runtime, event: Json, request_id: str, *, former_clients:
             if not former_clients:
                 return former.refuse(rt, event)
             return former.answer(rt, event) if former.is_answered(event) else begin(rt, event, request_id)
+    if isinstance(event, dict) and "Records" in event and (queues or len(event["Records"] or ()) > 1):
+        from unum_runtime.protocol.requests import messages  # noqa: PLC0415 - few workflows start by queues
+
+        if messages.is_batch(event):
+            return messages.start_each(rt, event, queues)
     name = event_name(event) or request_id
     start(rt, name, event)
     return started(rt, name)

@@ -1,0 +1,162 @@
+"""Batches of messages: one execution for each message, in whatever batch it comes."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.errors import InvokeError
+from unum_runtime.model.identity import event_name
+from unum_runtime.protocol.requests import doors, messages
+
+QUEUE = "arn:aws:sqs:eu-west-1:123456789012:orders"
+ADDRESS = "arn:aws:lambda:eu-west-1:123456789012:function:a:7"
+NOTHING = "nothing"
+BY_ORDER = {QUEUE: "$.order.id"}
+
+
+def message(number: int, body: Any = None, receives: int = 1) -> dict[str, Any]:
+    attributes = {"ApproximateReceiveCount": str(receives)}
+    text = body if isinstance(body, str) else json.dumps(body or {"order": {"id": number}})
+    source = {"eventSource": "aws:sqs", "eventSourceARN": QUEUE}
+    return {**source, "messageId": f"m{number}", "body": text, "attributes": attributes}
+
+
+def batch(*records: Any) -> dict[str, Any]:
+    return {"Records": [*records]}
+
+
+class Accepting:
+    """Lambda, which takes events, and refuses the start of one execution."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+        self.refuses = NOTHING
+
+    def invoke(self, events: Any) -> None:
+        self.events += [
+            (address, json.loads(payload)) for address, payload in events if self.refuses not in str(payload)
+        ]
+        if any(self.refuses in str(payload) for _, payload in events):
+            raise InvokeError("throttled")
+
+
+ACCEPTING = "accepting"
+
+
+@pytest.fixture
+def platform() -> Platform:
+    return Platform.of(chain("A"), A=lambda event: len(event["Records"]))
+
+
+@pytest.fixture(autouse=True)
+def accepting(platform: Platform) -> Accepting:
+    vars(platform)[ACCEPTING] = Accepting()
+    return vars(platform)[ACCEPTING]
+
+
+def arrive(platform: Platform, event: Any, **options: Any) -> Any:
+    rt = replace(platform.runtime(), invoker=vars(platform)[ACCEPTING], own_address=ADDRESS)
+    return doors.start_by_event(rt, event, "request", **options)
+
+
+def deliver_all(platform: Platform) -> list[str]:
+    """Deliver what was sent to the run alias; the names of the executions."""
+    accepting = vars(platform)[ACCEPTING]
+    events, accepting.events = accepting.events, []
+    assert {address for address, _ in events} <= {ADDRESS.replace(":7", ":run-w")}
+    return [doors.run(platform.runtime(), event, "request")["execution"] for _, event in events]
+
+
+def test_each_message_starts_an_execution(platform: Platform) -> None:
+    told = arrive(platform, batch(*map(message, range(10))))
+    names = deliver_all(platform)
+    assert names == told["executions"] == [event_name(batch(message(number))) for number in range(10)]
+    assert told["batchItemFailures"] == []
+    assert platform.calls["A"] == 10
+    assert {platform.ending(name).outcome.value for name in names} == {1}
+
+
+def test_one_message_in_two_batches_starts_one_execution(platform: Platform) -> None:
+    arrive(platform, batch(message(1), message(2)))
+    deliver_all(platform)
+    arrive(platform, batch(message(2, receives=2), message(3)))
+    deliver_all(platform)
+    arrive(platform, batch(message(2, receives=3)))
+    arrive(platform, batch(message(3, receives=2), message(1, receives=2)))
+    deliver_all(platform)
+    assert platform.calls["A"] == 3
+
+
+def test_a_single_message_costs_no_further_invocation(platform: Platform) -> None:
+    told = arrive(platform, batch(message(1)))
+    assert told == {"workflow": "w", "execution": event_name(batch(message(1)))}
+    assert vars(platform)[ACCEPTING].events == []
+    assert platform.calls["A"] == 1
+
+
+def test_a_batch_of_which_a_start_is_refused_comes_again_and_repeats_nothing(platform: Platform) -> None:
+    vars(platform)[ACCEPTING].refuses = '"m2"'
+    with pytest.raises(InvokeError):
+        arrive(platform, batch(*map(message, range(4))))
+    deliver_all(platform)
+    vars(platform)[ACCEPTING].refuses = NOTHING
+    arrive(platform, batch(*map(message, range(4))))
+    deliver_all(platform)
+    assert platform.calls["A"] == 4
+
+
+@pytest.mark.parametrize("refused", ['"m2"', '"m0"'])
+def test_a_mapping_that_takes_reports_gets_the_failed_message_alone(platform: Platform, refused: str) -> None:
+    vars(platform)[ACCEPTING].refuses = refused
+    told = arrive(platform, batch(*map(message, range(4))), queues={QUEUE: ""})
+    assert told["batchItemFailures"] == [{"itemIdentifier": refused.strip('"')}]
+    deliver_all(platform)
+    assert platform.calls["A"] == 3
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_path_into_the_body_names_the_execution_of_a_message_that_has_another_id(
+    platform: Platform, count: int
+) -> None:
+    for first in (0, 100):
+        records = [message(first + number, {"order": {"id": f"o-{number}"}}) for number in range(count)]
+        arrive(platform, batch(*records), queues=BY_ORDER)
+        deliver_all(platform)
+    assert platform.calls["A"] == count
+    assert platform.ending("o-0") is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["no JSON", "[" * 100_000, "5", '{"order": 5}', '{"order": {"id": null}}', '{"order": {"id": {}}}', '{"a": 1}'],
+)
+def test_a_message_without_the_name_is_named_by_its_id(platform: Platform, body: str) -> None:
+    arrive(platform, batch(message(1, body)), queues=BY_ORDER)
+    assert platform.ending(str(event_name(batch(message(1))))) is not None
+
+
+def test_a_path_belongs_to_its_queue(platform: Platform) -> None:
+    arrive(platform, batch(message(1)), queues={f"{QUEUE}-other": "$.order.id"})
+    assert platform.ending(str(event_name(batch(message(1))))) is not None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        batch(message(1), {"eventSource": "aws:sqs"}),
+        batch(message(1), {**message(2), "eventSource": "aws:other"}),
+        {**batch(message(1), message(2)), "more": 1},
+    ],
+)
+def test_what_is_no_batch_of_messages_is_one_input(platform: Platform, event: Any) -> None:
+    assert not messages.is_batch(event)
+    assert arrive(platform, event)["execution"] == "request"
+
+
+def test_executions_named_by_their_batch_would_be_noticed(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "is_batch", lambda _: False)
+    with pytest.raises(AssertionError):
+        test_one_message_in_two_batches_starts_one_execution(platform)
