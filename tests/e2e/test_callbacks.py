@@ -110,6 +110,22 @@ def test_a_token_is_used_once(client: Client, token: Callable[..., str], answeri
         answering.send_task_success(given[:-1] + ("0" if given[-1] != "0" else "1"), '"forged"')
 
 
+def test_whoever_reads_the_table_cannot_answer(
+    deployment: Deployment, client: Client, token: Callable[..., str], answering: Tasks
+) -> None:
+    name = client.start({"case": "ask", "question": "hidden"}).name
+    given = token("hidden")
+    items = deployment.table("Callbacks", "WorkflowTable").scan()["Items"]
+    texts = {str(text) for item in items for text in item.values()}
+    assert not any(given[64:] in text for text in texts)
+    for guess in {str(item[field]) for item in items for field in ("proof_hash", "owner") if field in item}:
+        with pytest.raises(InvalidToken):
+            answering.send_task_success(given[:64] + guess, '"forged"')
+    assert client.describe(name).status is Status.RUNNING
+    answering.send_task_success(given, '"mine"')
+    assert ended(client, name).output["answer"] == "mine"
+
+
 def test_a_failure_is_caught(client: Client, token: Callable[..., str], answering: Tasks) -> None:
     name = client.start({"case": "ask", "question": "failure"}).name
     answering.send_task_failure(token("failure"), "Refused", "not today")
