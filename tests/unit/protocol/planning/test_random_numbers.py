@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.delivery import start as starting
 from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
+from unum_runtime.protocol.requests import doors
 
 UUID = {"id.$": "States.UUID()"}
 TASK = {"Type": "Task", "Resource": "A", "End": True}
@@ -87,6 +89,17 @@ def test_a_workflow_without_random_numbers_stores_no_secret() -> None:
         item = platform.memory.read([start_key("w", "e")])[start_key("w", "e")]
         assert ("secret" in item) is stored
     del DEFINITIONS["plain"]
+
+
+def test_a_start_by_name_has_a_secret() -> None:
+    class Taking:
+        def invoke(self, _events: Any) -> None:
+            pass
+
+    platform = platform_of("pass")
+    rt = replace(platform.runtime(), invoker=Taking(), own_address="arn:aws:lambda:eu-west-1:1:function:a:7")
+    assert doors.run(rt, {"$unum": 1, "start": "e", "input": {}, "answer": True}, "request")["IsNew"]
+    assert "secret" in platform.memory.read([start_key("w", "e")])[start_key("w", "e")]
 
 
 def unsaid(patch: pytest.MonkeyPatch) -> None:
