@@ -32,6 +32,7 @@ EVENTS_A_WORLD = 50
 OWN, RUN = (f"arn:aws:lambda:us-east-1:1:function:entry:{qualifier}" for qualifier in ("7", "run-w"))
 WAITS, ENDED = "waits", "ended"
 REQUEST_ID = "request-id"
+QUEUE = "arn:aws:sqs:us-east-1:1:orders"
 
 OF_TOKENS = {"ValidationException", "InvalidOutput", "InvalidToken", "TaskTimedOut"}
 OF_OPERATORS = {"ValidationException", "ExecutionDoesNotExist"}
@@ -102,7 +103,7 @@ def enter(world: World, alias: str, event: Json) -> Json:
     rt = world.runtime
     match alias:
         case "start":
-            return doors.start_by_event(rt, event, REQUEST_ID)
+            return doors.start_by_event(rt, event, REQUEST_ID, queues={QUEUE: "$.order.id"})
         case "run":
             return doors.run(rt, event, REQUEST_ID)
         case "describe":
@@ -129,7 +130,8 @@ def _operate(rt: Runtime, event: Json) -> Json:
 def templates(world: World) -> list[Json]:
     """Requests as they should be, of every kind."""
     token, known = world.asked.tokens[-1], random.choice([WAITS, ENDED])  # noqa: S311 - seeded by the caller
-    batch = [{"eventSource": "aws:sqs", "eventSourceARN": "q", "messageId": str(n), "body": "{}"} for n in range(2)]
+    source = {"eventSource": "aws:sqs", "eventSourceARN": QUEUE}
+    batch = [{**source, "messageId": f"m{n}", "body": json.dumps({"order": {"id": n}})} for n in range(2)]
     mark = {"$unum": 1}
     return [
         {**mark, "start": known, "input": {"n": 2}},

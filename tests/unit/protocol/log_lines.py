@@ -19,6 +19,7 @@ LINES: Mapping[str, tuple[str, str]] = {
     "malformed": ("", "execution reason partition sort place"),
     "memo failed": ("memo error", ""),
     "passed on": (OUTCOME, "error"),
+    "put off": ("execution error reason", ""),
     "refused": ("reason", ""),
     "retried": ("invocation state error cause", ""),
     "silent": ("execution", "error reason nudged count invocation state index waits_for since_ms until_ms job"),

@@ -149,6 +149,7 @@ def test_a_path_belongs_to_its_queue(platform: Platform) -> None:
         batch(message(1), {"eventSource": "aws:sqs"}),
         batch(message(1), {**message(2), "eventSource": "aws:other"}),
         {**batch(message(1), message(2)), "more": 1},
+        *({"Records": records} for records in (5, True, None, "text", {}, [], [5, 5])),
     ],
 )
 def test_what_is_no_batch_of_messages_is_one_input(platform: Platform, event: Any) -> None:

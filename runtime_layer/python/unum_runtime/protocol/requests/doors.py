@@ -46,7 +46,7 @@ def start_by_event(
             if not former_clients:
                 return former.refuse(rt, event)
             return former.answer(rt, event) if former.is_answered(event) else begin(rt, event, request_id)
-    if isinstance(event, dict) and "Records" in event and (queues or len(event["Records"] or ()) > 1):
+    if _may_be_messages(event, queues):
         from unum_runtime.protocol.requests import messages  # noqa: PLC0415 - few workflows start by queues
 
         if messages.is_batch(event):
@@ -54,6 +54,12 @@ def start_by_event(
     name = event_name(event) or request_id
     start(rt, name, event)
     return started(rt, name)
+
+
+def _may_be_messages(event: Json, queues: Mapping[str, str]) -> bool:
+    """Return True if the module for messages has to look at `event`: one message needs it only for its name."""
+    records = event.get("Records") if isinstance(event, dict) else None
+    return isinstance(records, list) and len(records) > (0 if queues else 1)
 
 
 def run(rt: Runtime, event: Json, request_id: str, links: "Links | None" = None) -> Json:
