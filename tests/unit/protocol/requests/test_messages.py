@@ -15,6 +15,7 @@ QUEUE = "arn:aws:sqs:eu-west-1:123456789012:orders"
 ADDRESS = "arn:aws:lambda:eu-west-1:123456789012:function:a:7"
 NOTHING = "nothing"
 BY_ORDER = {QUEUE: "$.order.id"}
+NO_RECORDS: list[Any] = [5, True, None, "text", {}, [], [5, 5]]
 
 
 def message(number: int, body: Any = None, receives: int = 1) -> dict[str, Any]:
@@ -149,7 +150,7 @@ def test_a_path_belongs_to_its_queue(platform: Platform) -> None:
         batch(message(1), {"eventSource": "aws:sqs"}),
         batch(message(1), {**message(2), "eventSource": "aws:other"}),
         {**batch(message(1), message(2)), "more": 1},
-        *({"Records": records} for records in (5, True, None, "text", {}, [], [5, 5])),
+        *({"Records": records} for records in NO_RECORDS),
     ],
 )
 def test_what_is_no_batch_of_messages_is_one_input(platform: Platform, event: Any) -> None:
