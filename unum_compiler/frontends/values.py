@@ -2,8 +2,9 @@
 
 A Task's function becomes its key. Every other token in a text becomes a placeholder such as ``${Value1}``. The
 functions' environments have its value, which replaces the placeholder when a function loads the IR. A token of a number
-becomes a placeholder in fields of numbers, and an expression in templates. Tokens cannot be keys, arrays, other numbers
-or parts of the control flow; such tokens stay, and the compiler reports them.
+becomes a placeholder in fields of numbers, an expression in templates, and in constants a text such as ``${Number1}``,
+which the number replaces with its quotes. Tokens cannot be keys, arrays, other numbers or parts of the control flow;
+such tokens stay, and the compiler reports them.
 """
 
 import json
@@ -15,9 +16,12 @@ from typing import NamedTuple
 from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.parsing.tokens import is_token
 from unum_runtime.model.ir import Json
+from unum_runtime.model.placeholders import NUMBER
 
 TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
 """The CDK's form of a token in a text."""
+
+_TEXT = "Value"
 
 _SERVICE = re.compile(rf"arn:{TOKEN.pattern}:states:::(?=[a-z])")
 _INVOKE = ":states:::lambda:invoke"
@@ -81,7 +85,8 @@ class _Taking:
     def __init__(self, machine: Json, keys: Mapping[str, str]) -> None:
         self._keys = keys
         self._language = machine.get("QueryLanguage", "JSONPath") if isinstance(machine, dict) else "JSONPath"
-        self._names = _free_names(json.dumps(machine, ensure_ascii=False))
+        text = json.dumps(machine, ensure_ascii=False)
+        self._names = {kind: _free_names(text, kind) for kind in (_TEXT, NUMBER)}
         self.values: dict[str, str] = {}
 
     def machine(self, machine: Json) -> Json:
@@ -95,7 +100,12 @@ class _Taking:
         language = str(state.get("QueryLanguage", self._language))
         templates = _TEMPLATES.get(language, ())
         numbered = {
-            field: self._numbers(value, language) if field in templates else value for field, value in state.items()
+            field: self._numbers(value, language)
+            if field in templates
+            else self._constant(value)
+            if field == "Result"
+            else value
+            for field, value in state.items()
         }
         return {field: self._field(numbered, field, value) for field, value in numbered.items()}
 
@@ -110,6 +120,18 @@ class _Taking:
                 return [self._numbers(item, language) for item in value]
             case float() if language == "JSONata" and is_token(value):
                 return f"{{% {_text_of(value)} %}}"
+            case _:
+                return self._constant(value)
+
+    def _constant(self, value: Json) -> Json:
+        """Return `value` with texts instead of tokens of numbers, at any depth."""
+        match value:
+            case dict():
+                return {name: self._constant(item) for name, item in value.items()}
+            case list():
+                return [self._constant(item) for item in value]
+            case float() if is_token(value):
+                return self._placeholder(_text_of(value), NUMBER)
             case _:
                 return value
 
@@ -152,10 +174,10 @@ class _Taking:
             case _:
                 return value
 
-    def _placeholder(self, token: str) -> str:
+    def _placeholder(self, token: str, kind: str = _TEXT) -> str:
         # One name for equal tokens: environments are limited to 4 KB (AWS Lambda quotas).
-        known = next((name for name, value in self.values.items() if value == token), None)
-        name = known or next(self._names)
+        same = (name for name, value in self.values.items() if value == token and name.startswith(kind))
+        name = next(same, None) or next(self._names[kind])
         self.values[name] = token
         return f"${{{name}}}"
 
@@ -178,6 +200,6 @@ def _plain_resource(value: Json) -> Json:
     return _SERVICE.sub("arn:aws:states:::", value) if isinstance(value, str) else value
 
 
-def _free_names(text: str) -> Iterator[str]:
-    """Yield names of placeholders that `text` does not contain."""
-    return (name for name in (f"Value{number}" for number in count(1)) if f"${{{name}}}" not in text)
+def _free_names(text: str, kind: str) -> Iterator[str]:
+    """Yield names of placeholders that begin with `kind` and that `text` does not contain."""
+    return (name for name in (f"{kind}{number}" for number in count(1)) if f"${{{name}}}" not in text)

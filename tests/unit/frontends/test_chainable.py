@@ -17,6 +17,7 @@ from constructs import Construct
 from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Form, Language, Pattern, Wait, Workflow
+from unum_runtime.model.placeholders import fill
 
 
 @pytest.fixture
@@ -298,17 +299,38 @@ def test_numbers_known_at_deployment_are_values(stack: Stack) -> None:
     assert compiled(definition)
 
 
-def test_numbers_and_arrays_known_at_deployment_are_refused_at_their_places(stack: Stack) -> None:
+def test_numbers_known_at_deployment_may_stand_in_constants_and_arrays(stack: Stack) -> None:
+    number = CfnParameter(stack, "Number", type="Number").value_as_number
+    constant = sfn.Pass(stack, "Constant", result=sfn.Result.from_object({"n": number, "in": [number, "n"]}))
+    whole = sfn.Pass(stack, "Whole", result=sfn.Result.from_number(number))
+    template = sfn.Pass(stack, "Template", parameters={"in": [number, {"n": number}], "n": number})
+    definition = Definition.from_chainable(constant.next(whole).next(template))
+    found = states(definition)
+    assert found["Constant"]["Result"] == {"n": "${Number1}", "in": ["${Number1}", "n"]}
+    assert found["Whole"]["Result"] == "${Number1}"
+    assert found["Template"]["Parameters"]["in"][0] == "${Number1}"
+    values = stack.resolve(dict(definition.values))
+    assert values == {"Number1": {"Ref": "Number"}, "Value1": {"Ref": "Number"}}
+    ir = json.loads(fill(compiled(definition).to_json(), dict.fromkeys(values, "2.5")))
+    assert ir["states"]["Constant"]["data"]["Result"] == {"n": 2.5, "in": [2.5, "n"]}
+    assert ir["states"]["Whole"]["data"]["Result"] == 2.5
+    assert ir["states"]["Template"]["data"]["Parameters"]["in"][0] == 2.5
+
+
+@pytest.mark.parametrize("given", ['"2"', "true", "2, 3", "{}", "", "NaN"])
+def test_only_a_number_takes_the_place_of_a_number(given: str) -> None:
+    with pytest.raises(DefinitionError, match=r"\$\{Number1\}: expected a number from the deployment, got"):
+        fill('{"n": "${Number1}"}', {"Number1": given})
+
+
+def test_arrays_known_at_deployment_are_refused_at_their_places(stack: Stack) -> None:
     for other in range(1000):  # tokens are numbered, and the number is part of what they look like
         Token.as_number({"Ref": f"Other{other}"})
     number = CfnParameter(stack, "Number", type="Number").value_as_number
     definition = Definition.from_chainable(pass_with(stack, {"n": number, "array": Fn.split(",", Fn.ref("List"))}))
     with pytest.raises(DefinitionError, match="CDK token") as caught:
         compiled(definition)
-    assert {problem.path for problem in caught.value.problems} == {
-        "$.States.A.Result.n",
-        "$.States.A.Result.array[0]",
-    }
+    assert {problem.path for problem in caught.value.problems} == {"$.States.A.Result.array[0]"}
 
 
 def test_what_the_cdk_does_not_hand_over_is_refused_at_its_place(stack: Stack) -> None:

@@ -1,6 +1,5 @@
 """Load a workflow's IR from the layer, or from an object in S3; keep it in the workflow's store."""
 
-import json
 import sys
 from contextlib import suppress
 from functools import cache
@@ -81,6 +80,8 @@ def _fill_placeholders(name: str, ir: str) -> str:
     """Replace the placeholders of `Service.values` in the text `ir`."""
     # The layer is the same in every deployment, so its digest cannot depend on ARNs that CloudFormation chooses.
     values = services()[name].values if name in services() else {}
-    for placeholder, value in values.items():
-        ir = ir.replace(f"${{{placeholder}}}", json.dumps(value)[1:-1])
-    return ir
+    if not values:
+        return ir
+    from unum_runtime.model.placeholders import fill  # noqa: PLC0415 - few workflows have any
+
+    return fill(ir, values)

@@ -1,0 +1,36 @@
+"""Placeholders of values that only the deployment knows, in the IR's text."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from math import isfinite
+
+from unum_runtime.errors import DefinitionError, Problem
+
+NUMBER = "Number"
+"""Beginning of the names of numbers: a text such as ``${Number1}`` stands for the number itself."""
+
+
+def fill(ir: str, values: Mapping[str, str]) -> str:
+    """Return the text `ir` with `values` in place of their placeholders, by name.
+
+    Raises:
+        DefinitionError: the value of a number is no number.
+    """
+    for name, value in values.items():
+        placeholder = f"${{{name}}}"
+        if name.startswith(NUMBER):
+            ir = ir.replace(f'"{placeholder}"', _number(placeholder, value))
+        else:
+            ir = ir.replace(placeholder, json.dumps(value)[1:-1])
+    return ir
+
+
+def _number(placeholder: str, value: str) -> str:
+    parsed = None
+    with suppress(ValueError):
+        parsed = json.loads(value)
+    # Written anew: only a number may come between the other members of the IR.
+    if isinstance(parsed, bool) or not isinstance(parsed, int | float) or not isfinite(parsed):
+        raise DefinitionError((Problem(placeholder, f"expected a number from the deployment, got {value!r}"),))
+    return json.dumps(parsed)
