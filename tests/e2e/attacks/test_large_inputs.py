@@ -13,7 +13,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import Deployment, until
 from unum_runtime.client import Client
 from unum_runtime.errors import ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status
@@ -84,7 +84,14 @@ def test_more_than_an_invocation_carries_is_uploaded(starter: Starter) -> None:
 def test_more_than_an_event_carries_is_uploaded(starter: Starter) -> None:
     name, value = uuid.uuid4().hex, fat(1_100_000)
     starter.client.submit(value, name=name)
+    until(lambda: exists(starter.client, name))  # nobody waits for the start of what is submitted
     assert starter.client.wait(name, timeout_s=120).output == value
+
+
+def exists(client: Client, name: str) -> bool:
+    with suppress(ExecutionDoesNotExist):
+        return client.describe(name).name == name
+    return False
 
 
 def put(link: Any, content: bytes, **changes: str) -> int:
