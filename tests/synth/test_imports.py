@@ -37,6 +37,7 @@ def test_public_names() -> None:
         "UnumWorkflow",
         "UnumWorkflowTarget",
         "WorkflowMetric",
+        "start_by_messages",
         "start_event",
     ]
     for name in unum_constructs.__all__:

@@ -37,7 +37,7 @@ PLAN_ACTIONS = ("lambda:GetFunctionConfiguration", *FORWARD_ACTIONS)
 
 Control requests also report the destination of failed events."""
 
-_MOST_INLINE = 59
+_MOST_INLINE = 57
 _MOST_MANAGED = 45
 """Function ARNs of the greatest length that fit into a role's inline policies, 10,240 characters in total with all
 other statements, and into a managed policy of 6,144. Source: IAM User Guide, "IAM and AWS STS quotas"."""

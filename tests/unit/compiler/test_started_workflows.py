@@ -12,6 +12,8 @@ from unum_compiler.services.task_permissions import task_statements
 from unum_runtime.model.ir import Task
 
 ALIAS = "arn:aws:lambda:eu-west-1:123456789012:function:f:start-Child"
+RUN = "arn:aws:lambda:eu-west-1:123456789012:function:f:run-Child"
+DESCRIBE = "arn:aws:lambda:eu-west-1:123456789012:function:*:describe-Child"
 MACHINE = "arn:aws:states:eu-west-1:123456789012:stateMachine:m"
 
 
@@ -40,19 +42,21 @@ def allowed(task: Task, *aliases: str) -> list[tuple[tuple[str, ...], tuple[str,
 def test_the_context_object_names_the_workflow_itself(fields: dict[str, Any]) -> None:
     workflow = compiled(**fields)
     assert starts_itself(workflow.task("Start"))
-    assert allowed(workflow.task("Start")) == [(("lambda:InvokeFunction",), ("${Unum::StartAlias}",))]
+    assert allowed(workflow.task("Start")) == [(("lambda:InvokeFunction",), ("${Unum::StartAlias::Run}",))]
     assert set(recursive_functions(workflow)) == {"F", SERVICES}
 
 
-@pytest.mark.parametrize("action", ["states:startExecution", "states:startExecution.sync:2"])
-def test_a_start_alias_is_all_that_is_called(action: str) -> None:
+@pytest.mark.parametrize(
+    ("action", "called"), [("states:startExecution", (RUN,)), ("states:startExecution.sync:2", (RUN, DESCRIBE))]
+)
+def test_the_aliases_to_start_and_to_describe_are_all_that_is_called(action: str, called: tuple[str, ...]) -> None:
     task = the_task(action=action, Parameters={"StateMachineArn": ALIAS})
-    assert allowed(task) == [(("lambda:InvokeFunction",), (ALIAS,))]
+    assert allowed(task) == [(("lambda:InvokeFunction",), called)]
 
 
 def test_a_placeholder_is_a_workflow_where_the_app_has_one() -> None:
     task = the_task(Parameters={"StateMachineArn": "${Child}"})
-    assert allowed(task, "${Child}") == [(("lambda:InvokeFunction",), ("${Child}",))]
+    assert allowed(task, "${Child}") == [(("lambda:InvokeFunction",), ("${Child::Run}",))]
     assert allowed(task) == [(("states:StartExecution",), ("${Child}",))]
 
 

@@ -10,6 +10,7 @@ LINES: Mapping[str, tuple[str, str]] = {
     "abandoned": ("execution started_ms", ""),
     "adopted": (OUTCOME, "error ended took_ms"),
     "committed": (OUTCOME, "error ended took_ms"),
+    "definition not stored": ("reason", ""),
     "deleted": ("execution is_final", ""),
     "finished": ("execution status", ""),
     "goes on without a lease": ("reason", ""),

@@ -9,11 +9,14 @@ from unum_runtime.client.alias_requests import Caller, send_request
 from unum_runtime.client.descriptions import Description, ForkedFrom, to_datetime
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.starting import transfer
-from unum_runtime.errors import ExecutionDoesNotExist
+from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, RouteGone
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Json
 from unum_runtime.model.requests import describe_request
 from unum_runtime.store.base import Store
+
+ATTEMPTS = 3
+"""Times that a question is asked, when the function that answers fails."""
 
 
 class Descriptions(Protocol):
@@ -56,6 +59,17 @@ class AskedDescriptions:
         return Status(self._ask(describe_request(name, status_only=True))["Status"])
 
     def _ask(self, request: Json) -> dict[str, Any]:
+        """Send a question; ask again when the function dies over it, for questions change nothing."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return self._ask_once(request)
+            except RouteGone:
+                raise
+            except InvokeError:
+                continue
+        return self._ask_once(request)
+
+    def _ask_once(self, request: Json) -> dict[str, Any]:
         answer: dict[str, Any] = send_request(self.caller, self.describe_alias, request, ExecutionDoesNotExist)
         return answer
 

@@ -60,7 +60,7 @@ def read(store: DynamoStore, keys: Iterable[Key]) -> dict[Key, Any]:
 def invoke(invoker: LambdaInvoker, events: Sequence[tuple[str, bytes]]) -> None:
     """Send events with other contents, or again."""
     parsed = [(address, json.loads(payload)) for address, payload in events]
-    variant = parsed[0][1]["execution"][0]
+    variant, *_ = parsed[0][1].get("execution", [""])  # a request for a start, which is no event, has none
     if variant == "mixed":
         events = [(address, changed(event, stamp=CHAOS.stamp())) for address, event in parsed]
     INVOKE(invoker, events)
