@@ -3,9 +3,10 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from tests.unit.protocol.log_lines import check_line
@@ -48,6 +49,7 @@ class Platform:
     calls: Counter[str] = field(default_factory=Counter)
     logged: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    deliveries: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
         self.memory = MemoryStore(self.clock)
@@ -72,7 +74,8 @@ class Platform:
             routes={function: function for function in hosts},
             collection=self.collection,
             log=self._log,
-            **{"timer": self, **self.options},
+            # Names of deliveries spread the looks of waiters; at random, so would be what a test sees.
+            **{"timer": self, "delivery": f"{next(self.deliveries):032x}", **self.options},
         )
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:

@@ -3,7 +3,7 @@ may happen to deliveries (crashes, duplicates, one inside another), in workflows
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -85,6 +85,7 @@ class World:
     faults_left: int = 12
     depth: int = 0
     endings: list[Ending] = field(default_factory=list)
+    deliveries: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.clock)
@@ -162,6 +163,7 @@ class World:
             hosts=frozenset(FUNCTIONS),
             routes={function: function for function in FUNCTIONS},
             collection=self.collection,
+            delivery=f"{next(self.deliveries):032x}",  # their names spread what waits; at random, no run is repeatable
         )
 
     def _call(self, call: Call, value: Json) -> Any:
