@@ -94,6 +94,30 @@ def test_a_function_is_known_by_its_arn_and_its_name(text: str) -> None:
     assert_workflow(deployment.template, functions={"price"}, edges={"price": ["price"]})
 
 
+def test_a_chain_with_numbers_and_arrays_of_the_deployment() -> None:
+    deployment = Deployment.new()
+    stack = deployment.stack
+    number = CfnParameter(stack, "Count", type="Number").value_as_number
+    names = CfnParameter(stack, "Names", type="CommaDelimitedList").value_as_list
+    given = sfn.Pass(stack, "Given", result=sfn.Result.from_object({"count": number, "names": names}))
+    work = tasks.LambdaInvoke(stack, "Work", lambda_function=function(stack, "work"))
+    deployment.flow(Definition.from_chainable(given.next(work)), {})
+    text = deployment.properties("work")["Environment"]["Variables"]["UNUM_WORKFLOWS"]
+    parts = {"Count": "7", "Names": "a,b"}
+    whole = "".join(
+        each if isinstance(each, str) else resolved(each, parts) for each in text["Fn::Join"][1]
+    )  # as CloudFormation joins them
+    assert json.loads(whole)["Flow"]["values"] == {"Number1": "7", "Array1": "a\nb"}
+
+
+def resolved(intrinsic: Mapping[str, Any], parts: Mapping[str, str]) -> str:
+    """The value of a reference, or of a list that is joined."""
+    if "Fn::Join" in intrinsic:
+        separator, listed = intrinsic["Fn::Join"]
+        return str(separator).join(parts[listed["Ref"]].split(","))
+    return parts.get(intrinsic.get("Ref", ""), "x")
+
+
 def test_a_chain_with_tokens_in_its_expressions_deploys() -> None:
     deployment = Deployment.new()
     stack = deployment.stack

@@ -3,23 +3,27 @@
 A Task's function becomes its key. Every other token in a text becomes a placeholder such as ``${Value1}``. The
 functions' environments have its value, which replaces the placeholder when a function loads the IR. A token of a number
 becomes a placeholder in fields of numbers, an expression in templates, and in constants a text such as ``${Number1}``,
-which the number replaces with its quotes. Tokens cannot be keys, arrays, other numbers or parts of the control flow;
-such tokens stay, and the compiler reports them.
+which the number replaces with its quotes; so does a token of an array of texts in templates and constants. Tokens
+cannot be keys, other numbers and arrays, or parts of the control flow; such tokens stay, and the compiler reports them.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import count
 from typing import NamedTuple
 
 from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.parsing.tokens import is_token
 from unum_runtime.model.ir import Json
-from unum_runtime.model.placeholders import NUMBER
+from unum_runtime.model.placeholders import ARRAY, NUMBER, SEPARATOR
 
 TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
 """The CDK's form of a token in a text."""
+
+_ARRAY = re.compile(r"#\{Token\[[^\]]*\]\}")
+"""The CDK's form of a token of an array: it is the array's only element."""
 
 _TEXT = "Value"
 
@@ -86,7 +90,7 @@ class _Taking:
         self._keys = keys
         self._language = machine.get("QueryLanguage", "JSONPath") if isinstance(machine, dict) else "JSONPath"
         text = json.dumps(machine, ensure_ascii=False)
-        self._names = {kind: _free_names(text, kind) for kind in (_TEXT, NUMBER)}
+        self._names = {kind: _free_names(text, kind) for kind in (_TEXT, NUMBER, ARRAY)}
         self.values: dict[str, str] = {}
 
     def machine(self, machine: Json) -> Json:
@@ -112,6 +116,8 @@ class _Taking:
     def _numbers(self, value: Json, language: str) -> Json:
         """Return the template `value` with expressions instead of tokens of numbers, which stay numbers that way."""
         match value:
+            case [str() as only] if _ARRAY.fullmatch(only):
+                return self._constant(value)
             case dict() if language == "JSONPath":
                 return dict(self._member(name, item) for name, item in value.items())
             case dict():
@@ -124,8 +130,10 @@ class _Taking:
                 return self._constant(value)
 
     def _constant(self, value: Json) -> Json:
-        """Return `value` with texts instead of tokens of numbers, at any depth."""
+        """Return `value` with texts instead of tokens of numbers and arrays, at any depth."""
         match value:
+            case [str() as only] if _ARRAY.fullmatch(only):
+                return self._placeholder(_joined(only), ARRAY)
             case dict():
                 return {name: self._constant(item) for name, item in value.items()}
             case list():
@@ -193,6 +201,14 @@ def _text_of(number: float) -> str:
     from aws_cdk import Token, Tokenization  # noqa: PLC0415 - the compiler works without the CDK, and no number is a token then
 
     return Token.as_string(Tokenization.reverse_number(number))
+
+
+@cache
+def _joined(element: str) -> str:
+    """Return a token of text with the elements of an array, whose token has `element` as its only one."""
+    from aws_cdk import Fn  # noqa: PLC0415 - as above
+
+    return Fn.join(SEPARATOR, [element])
 
 
 def _plain_resource(value: Json) -> Json:

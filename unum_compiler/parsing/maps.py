@@ -12,6 +12,8 @@ _CONFIG = ("Mode", "ExecutionType")
 _MODES = ("INLINE", "DISTRIBUTED")
 # Characters that the guide's page on distributed mode excludes: labels become parts of ARNs.
 _NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&`\"\x00-\x1f\x7f-\x9f]")
+# Placeholders of tokens; see `unum_compiler.frontends.values`.
+_OF_DEPLOYMENT = re.compile(r"\$\{Value\d+\}")
 _PAIRS = tuple(
     (field, f"{field}Path") for field in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage")
 )
@@ -67,7 +69,8 @@ def _check_label(state: Part) -> None:
     label = state.optional("Label", str)
     if label is None:
         return
-    if not 1 <= len(label) <= MAX_LABEL_CHARACTERS:
-        state.mistake("Label", f"expected 1 to {MAX_LABEL_CHARACTERS} characters, got {len(label)}; shorten it")
-    if wrong := _NOT_IN_LABELS.search(label):
+    known = _OF_DEPLOYMENT.sub("", label)
+    if not label or len(known) > MAX_LABEL_CHARACTERS:
+        state.mistake("Label", f"expected 1 to {MAX_LABEL_CHARACTERS} characters, got {len(known)}; shorten it")
+    if wrong := _NOT_IN_LABELS.search(known):
         state.mistake("Label", f"a label cannot contain {shown(wrong[0])}; remove it")

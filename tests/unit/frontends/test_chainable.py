@@ -323,14 +323,40 @@ def test_only_a_number_takes_the_place_of_a_number(given: str) -> None:
         fill('{"n": "${Number1}"}', {"Number1": given})
 
 
-def test_arrays_known_at_deployment_are_refused_at_their_places(stack: Stack) -> None:
+def test_arrays_of_texts_known_at_deployment_may_stand_in_constants_and_templates(stack: Stack) -> None:
     for other in range(1000):  # tokens are numbered, and the number is part of what they look like
         Token.as_number({"Ref": f"Other{other}"})
-    number = CfnParameter(stack, "Number", type="Number").value_as_number
-    definition = Definition.from_chainable(pass_with(stack, {"n": number, "array": Fn.split(",", Fn.ref("List"))}))
+    array = Fn.split(",", Fn.ref("List"))
+    constant = sfn.Pass(stack, "Constant", result=sfn.Result.from_object({"array": array}))
+    template = sfn.Pass(stack, "Template", parameters={"in": {"array": array}})
+    query = sfn.Pass.jsonata(stack, "Query", outputs={"in": [array]})
+    definition = Definition.from_chainable(constant.next(template).next(query))
+    assert stack.resolve(dict(definition.values)) == {
+        "Array1": {"Fn::Join": ["\n", {"Fn::Split": [",", {"Ref": "List"}]}]}
+    }
+
+    def filled(value: str) -> list[Any]:
+        found = json.loads(fill(compiled(definition).to_json(), {"Array1": value}))["states"]
+        constant, template, query = (found[name]["data"] for name in ("Constant", "Template", "Query"))
+        return [constant["Result"]["array"], template["Parameters"]["in"]["array"], query["Output"]["in"][0]]
+
+    assert filled('a\nb "c"') == [["a", 'b "c"']] * 3
+    assert filled("") == [[]] * 3
+
+
+def test_arrays_known_at_deployment_are_refused_at_other_places() -> None:
+    array = Fn.split(",", Fn.ref("List"))
+    machine = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Comment": array, "End": True}}}
     with pytest.raises(DefinitionError, match="CDK token") as caught:
-        compiled(definition)
-    assert {problem.path for problem in caught.value.problems} == {"$.States.A.Result.array[0]"}
+        compiled(Definition.from_asl(machine).bind({}))
+    assert "$.States.A.Comment[0]" in {problem.path for problem in caught.value.problems}
+
+
+def test_labels_known_at_deployment_are_values(stack: Stack) -> None:
+    each = sfn.DistributedMap(stack, "Each", label=f"run-{Fn.ref('Stage')}").item_processor(sfn.Pass(stack, "One"))
+    definition = Definition.from_chainable(each)
+    assert states(definition)["Each"]["Label"] == "run-${Value1}"
+    assert compiled(definition)
 
 
 def test_what_the_cdk_does_not_hand_over_is_refused_at_its_place(stack: Stack) -> None:

@@ -70,7 +70,7 @@ def test_partition_of_a_reader_says_nothing() -> None:
 
 
 def test_what_cannot_be_a_value_is_left_for_the_compiler() -> None:
-    number, array = -1.8881545897087708e289, ["#{Token[TOKEN.14]}"]
+    number, array = -1.8881545897087708e289, ["#{Token[TOKEN.14]}", "more"]
     given: Any = {"Type": "Pass", "Comment": number, "Assign": {"a": array}, "Next": TABLE, TABLE: 1}
     assert taken(**given) == (given, {})
 

@@ -10,6 +10,12 @@ from unum_runtime.errors import DefinitionError, Problem
 NUMBER = "Number"
 """Beginning of the names of numbers: a text such as ``${Number1}`` stands for the number itself."""
 
+ARRAY = "Array"
+"""Beginning of the names of arrays of texts: a text such as ``${Array1}`` stands for the array itself."""
+
+SEPARATOR = "\n"
+"""Between the texts of an array. No text means no element."""
+
 
 def fill(ir: str, values: Mapping[str, str]) -> str:
     """Return the text `ir` with `values` in place of their placeholders, by name.
@@ -21,6 +27,8 @@ def fill(ir: str, values: Mapping[str, str]) -> str:
         placeholder = f"${{{name}}}"
         if name.startswith(NUMBER):
             ir = ir.replace(f'"{placeholder}"', _number(placeholder, value))
+        elif name.startswith(ARRAY):
+            ir = ir.replace(f'"{placeholder}"', json.dumps(value.split(SEPARATOR) if value else []))
         else:
             ir = ir.replace(placeholder, json.dumps(value)[1:-1])
     return ir
