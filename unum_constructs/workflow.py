@@ -20,7 +20,7 @@ from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.payload import Payload
 from unum_constructs.assembly import cross_stack
-from unum_constructs.assembly.binding import OtherWorkflow, Program, compile_program
+from unum_constructs.assembly.binding import Program, compile_program
 from unum_constructs.assembly.comparison import Comparison
 from unum_constructs.assembly.function_settings import Assembly, State, WiredProgram
 from unum_constructs.assembly.handler_keys import functions_by_key
@@ -37,6 +37,7 @@ from unum_constructs.assembly.options import (
     options_of,
     with_compatibility,
 )
+from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
@@ -149,9 +150,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             for long.
         vpc_subnets: their subnets. Default: the private subnets of `vpc`.
         security_groups: their security groups. Default: one for each function.
-        encryption_key: customer managed KMS key for all resources of the workflow: table (unless `store` names another
-            key), bucket, queues, log groups and environments. Roles may use it through the service in question only;
-            the key policy lets CloudWatch Logs use it. Functions of yours have arguments of their own.
+        encryption_key: customer managed KMS key for the workflow's table (unless `store` names another key), bucket,
+            queues, log groups and environments. Roles may use it through these services alone; CloudWatch Logs may too.
         tags: tags of all resources of the workflow.
         former_clients: True serves clients, event targets and Tasks of release 0.1.0 for the meantime, through the
             start alias; grants then include the table and the bucket. The next release has no such option.

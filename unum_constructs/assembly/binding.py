@@ -3,9 +3,8 @@
 Problems of the two are found here, before any resource exists except the service function.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from aws_cdk import Annotations
 from aws_cdk import aws_lambda as lambda_
@@ -20,6 +19,7 @@ from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import started_machine
 from unum_constructs.assembly.called_functions import all_called, reasons_for_calls, report_calls
 from unum_constructs.assembly.handler_keys import check_keys, keys_by_arn, with_handlers
+from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.wiring import with_one_key_each
 from unum_constructs.assembly.wrapping import hosts_of
 from unum_constructs.cdk.lookup import arn_of
@@ -29,15 +29,6 @@ from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.upgrades import Keep
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
-
-
-class OtherWorkflow(NamedTuple):
-    """Another workflow of the app: alias ARNs (tokens), and functions."""
-
-    start_alias: str
-    run_alias: str
-    describe_alias: str
-    hosts: Collection[Host]
 
 
 @dataclass(frozen=True, kw_only=True)

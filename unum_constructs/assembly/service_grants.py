@@ -11,8 +11,8 @@ from constructs import Construct
 from unum_compiler.services.service_permissions import Statement
 from unum_compiler.services.started_workflows import arguments_of
 from unum_compiler.services.task_permissions import DESCRIBE, OWN_ALIAS, RUN, task_statements
-from unum_constructs.assembly.binding import OtherWorkflow
 from unum_constructs.assembly.called_functions import arn_in_statement
+from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_runtime.model.ir import Form, Json, Task, Workflow
 
 _PLACEHOLDER = re.compile(r"\$\{(?P<name>[^{}#@]+)(?:(?P<kind>[#@])(?P<part>\d))?\}")

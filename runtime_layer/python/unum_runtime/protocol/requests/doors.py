@@ -7,10 +7,11 @@ request says name and input. Few deliveries need answers, uploads or former requ
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from unum_runtime.model.envelope import MARK, is_start_event, named_start, start_writer
-from unum_runtime.model.identity import event_name, started_by
+from unum_runtime.model.envelope import MARK, is_start_event, named_start
+from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol.delivery.start import resume, start
+from unum_runtime.protocol.delivery.start import start
+from unum_runtime.protocol.requests.begin import begin, started
 from unum_runtime.protocol.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -85,26 +86,3 @@ def run(rt: Runtime, event: Json, request_id: str, links: "Links | None" = None)
 def is_answered(event: Json) -> bool:
     """Return True if `event` at the run alias asks for an answer, and the execution begins with another event."""
     return isinstance(event, dict) and MARK in event and ("answer" in event or "upload" in event)
-
-
-def begin(rt: Runtime, event: Mapping[str, Json], request_id: str) -> Json:
-    """Begin the execution that `event` names, with its input or with that of the stored start record.
-
-    Raises:
-        RefusedDelivery: there is neither an input nor a start record.
-        LeaseStolenError: another caller has replaced this one; deliver the event again.
-        StoreError: the execution may exist or not; deliver the event again.
-    """
-    name = named_start(event)
-    if name is not None:
-        resume(rt, name, start_writer(event))
-        return started(rt, name)
-    given, value = started_by(event)
-    name = given or request_id
-    start(rt, name, value)
-    return started(rt, name)
-
-
-def started(rt: Runtime, name: str) -> Json:
-    """Return the answer to a start."""
-    return {"workflow": rt.workflow.name, "execution": name}

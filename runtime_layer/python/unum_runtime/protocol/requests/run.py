@@ -20,7 +20,7 @@ from unum_runtime.protocol.delivery.lease import Lease
 from unum_runtime.protocol.delivery.start import new_record
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST, Links, answered, refusal
-from unum_runtime.protocol.requests.doors import begin
+from unum_runtime.protocol.requests.begin import begin
 from unum_runtime.protocol.runtime import Runtime
 
 LEASE_MS = 60_000
