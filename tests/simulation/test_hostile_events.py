@@ -291,4 +291,6 @@ def test_a_hole_is_found(hole: Callable[[pytest.MonkeyPatch], None], monkeypatch
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100))
 def test_many_events(seed: int) -> None:
-    search(seed, MANY // 100)
+    taken = search(seed, MANY // 100)
+    assert sum(taken.values()) == MANY // 100
+    assert min(taken.values()) > 0, "no alias is left out"

@@ -190,4 +190,4 @@ class WaitTimedOut(ClientError):
 
 
 class TimeIsShort(UnumError):
-    """The rest of a request is left to another delivery; the same request again continues it."""
+    """Request that needs another delivery to finish; repeat the same request."""

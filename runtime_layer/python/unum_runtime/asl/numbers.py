@@ -105,7 +105,7 @@ def _number_at_path(field: str, path: str, value: Json) -> float:
 
 
 def _to_number(value: Json, *, is_whole: bool) -> float | None:
-    """Convert a number, or a text of one such as "1"; return None for other values.
+    """Convert a number or a numeral such as "1"; return None for other values.
 
     AWS's cause for the text "NoNumber", that it "is not a valid integer", suggests that it reads numbers in texts.
     """

@@ -233,7 +233,7 @@ class _Work:
             self._delete_tokens(Name(self.execution, scope.branch(index), step))
 
     def _mark(self, key: Key, item: Item) -> None:
-        """Replace a step by a marker, with the size of the fan-out that it opened if this is not the last request."""
+        """Replace a step by a marker; before the last request, the marker keeps the size of an opened fan-out."""
         marker = _marker(self.deleted_ms)
         if "opens" in item and not self.is_final:
             marker["opens"] = item["opens"]

@@ -108,7 +108,7 @@ def _entry(rt: Runtime, old: Workflow, base: Checkpoint, was: Effect, *, is_pure
 
 
 def _refuse_if_failed(opened: OpenScope, last: Checkpoint) -> None:
-    """Raise ExecutionNotRedrivable if `last` is the failure of the scope itself, and not of a Task that joined it."""
+    """Raise ExecutionNotRedrivable if the scope itself failed in `last`; a failed join may run again."""
     if last.state == opened.scope.state:
         raise still_fails(opened)
 

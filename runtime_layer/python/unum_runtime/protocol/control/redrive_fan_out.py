@@ -102,7 +102,7 @@ class _Keeping:
 
 
 class _Checking(_Keeping):
-    """A walk that counts the branches that run again, and raises if one of them cannot."""
+    """Walk that counts branches to run again; it raises ExecutionNotRedrivable for a scope without any."""
 
     def visit(self, node: _Pair, shard: int, *, is_done: bool) -> tuple[Tally, Mapping[int, _Pair]]:  # noqa: ARG002
         """See `Tree.visit`."""

@@ -47,7 +47,7 @@ def begin(
         opened: the fan-out.
         index: the branch.
         last: returns the last commit of a branch, None without one.
-        visits: as above.
+        visits: collects visited states.
 
     Raises:
         OutcomeCollected: the result of a source is collected.

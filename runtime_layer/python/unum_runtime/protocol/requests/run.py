@@ -134,7 +134,7 @@ def _send_with_lease(rt: Runtime, record: Checkpoint) -> bool:
     try:
         # The lease stays: the start request has the same claim, and its delivery releases it.
         _send(rt, record, Writer(lease.owner, rt.clock.now_ms()))
-    except BaseException:
+    except BaseException:  # also of a sandbox that is interrupted: nothing was sent, so nobody else needs to wait
         lease.release()
         raise
     return True

@@ -156,7 +156,7 @@ def _delta_lengths(data: bytes, at: int, most: int) -> list[bytes]:
 
 
 def _delta_bytes(data: bytes, most: int) -> list[bytes]:
-    """Return values by the length of the part that they share with the one before."""
+    """Decode DELTA_BYTE_ARRAY: each value shares a prefix with the previous value."""
     prefixes, at = _delta(data, 0, 32, most)
     found, last = [], b""
     for prefix, suffix in zip(prefixes, _delta_lengths(data, at, most), strict=True):

@@ -103,7 +103,7 @@ def _read_page(column: Column, leaf: Node, header: Fields, page: bytes, codec: i
 
 
 def _levels(content: bytes, at: int, most: int, count: int, encoding: int) -> tuple[list[int], int]:
-    """Return the levels at `at`, which are left out if all are 0, and the position behind them."""
+    """Return `count` levels from byte `at`, and the next byte; a file omits levels whose maximum `most` is 0."""
     if not most:
         return [0] * count, at
     if encoding != RLE:

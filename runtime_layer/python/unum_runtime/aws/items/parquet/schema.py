@@ -136,7 +136,7 @@ def parse_schema(elements: list[Fields]) -> Node:
 def _node(
     elements: list[Fields], at: int, above: tuple[bytes, ...], definition: int, repetition: int
 ) -> tuple[Node, int]:
-    """Return the node at `at` with those below it, and the position behind them."""
+    """Return node number `at` of the schema, including its children, and the number of the next node."""
     if len(above) > _MOST_NESTED:
         raise ValueError(f"the schema nests deeper than {_MOST_NESTED}")
     element, is_root = elements[at], not at
