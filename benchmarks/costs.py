@@ -19,7 +19,7 @@ from unum_compiler.cost.prices import list_prices
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.definition import Definition
 from unum_compiler.frontends.files import read_file
-from unum_runtime.model.ir import Guard
+from unum_runtime.model.states import Guard
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 APPLICATIONS = {

@@ -11,7 +11,8 @@ from itertools import product
 
 from workloads import Workload, workloads
 
-from unum_runtime.model.ir import Collection, Guard
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Guard
 from unum_runtime.simulator.metering import meter
 
 FIGURES = ("calls", "write_units", "read_units", "moved_bytes", "invocations", "payload_bytes", "items")

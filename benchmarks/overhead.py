@@ -22,8 +22,8 @@ from workloads import Workload, chain, in_one_function, map_of
 from unum_runtime.clock import SystemClock
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Guard, Json
 from unum_runtime.model.naming import Key
+from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.start import start

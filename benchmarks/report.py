@@ -9,7 +9,8 @@ from operations import FIGURES, OBJECT_FIGURES, Counted
 from overhead import table as overhead_rows
 from plot import line_chart
 
-from unum_runtime.model.ir import Collection, Guard
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Guard
 
 ORIGINAL: Mapping[str, tuple[int, int]] = {
     "chain of 10": (19, 19),

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 from unum_compiler import compile_workflow
-from unum_runtime.model.ir import Guard, Json, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Guard, Json, Task
 from unum_runtime.simulator.local import Function
 
 SMALL = "x" * 100

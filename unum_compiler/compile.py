@@ -17,7 +17,8 @@ from unum_compiler.parsing.document import copy_json
 from unum_compiler.parsing.read import read
 from unum_compiler.parsing.tokens import check_tokens
 from unum_compiler.problems import Report
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 
 
 def compile_workflow(

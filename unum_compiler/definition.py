@@ -19,7 +19,8 @@ from unum_compiler.frontends.values import take_values
 from unum_compiler.lowering.called_tasks import with_calls
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json, parse
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 
 if TYPE_CHECKING:
     from unum_compiler.frontends.graph.nodes import Piece

@@ -1,7 +1,8 @@
 """Memory and timeouts of Lambda functions, shared by the constructs and the cost estimate."""
 
 from unum_runtime.model.called_functions import calls_function
-from unum_runtime.model.ir import Form, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form
 
 DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S = 128, 3
 """Lambda's own defaults. Source: AWS Lambda API Reference, "CreateFunction", MemorySize and Timeout."""

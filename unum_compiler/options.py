@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from unum_runtime.model.ir import Guard
+from unum_runtime.model.states import Guard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

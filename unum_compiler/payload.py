@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from unum_runtime.model.ir import Map, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Map
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _SHOWN_CHARACTERS = 60
 

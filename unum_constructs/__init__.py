@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget, start_by_messages
     from unum_constructs.workflow import UnumWorkflow
     from unum_runtime.model.envelope import start_event
-    from unum_runtime.model.ir import Collection, Guard
+    from unum_runtime.model.ir import Collection
     from unum_runtime.model.log_level import LogLevel
     from unum_runtime.model.metrics import Metrics, NodeMetric, WorkflowMetric
+    from unum_runtime.model.states import Guard
 
 __all__ = [
     "Collection",
@@ -58,7 +59,7 @@ _MODULES = {
     "ConstructError": "unum_constructs.errors",
     "Definition": "unum_constructs.definition",
     "FunctionOptions": "unum_compiler.options",
-    "Guard": "unum_runtime.model.ir",
+    "Guard": "unum_runtime.model.states",
     "IUnumWorkflow": "unum_constructs.grants",
     "Keep": "unum_constructs.resources.upgrades",
     "LogLevel": "unum_runtime.model.log_level",

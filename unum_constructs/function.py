@@ -30,7 +30,7 @@ from unum_constructs.cdk.nag import (
 )
 from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
-from unum_runtime.model.ir import Guard
+from unum_runtime.model.states import Guard
 
 IN_VPC = (
     "ec2:AssignPrivateIpAddresses",

@@ -26,7 +26,7 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
 from unum_runtime.functions.configuration import QUEUES
 from unum_runtime.model.envelope import start_event
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 WHOLE_EVENT = "$"
 

@@ -65,10 +65,11 @@ from unum_constructs.resources.timer import WorkflowTimer
 from unum_constructs.resources.upgrades import Keep, OnRemoved
 from unum_constructs.store import Store, claim_name, index_arn
 from unum_constructs.sweep import HOURLY, Sweep, WorkflowSweep
-from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard
+from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import door_alias
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.doors import Door
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         function_options: options of functions by key, for plain `aws_lambda.Function` constructs, or in place of a
             `UnumFunction`'s own options.
         workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``. Default: derived from the construct's path.
-        exported: True exports the workflow's ARNs by name, so that other stacks of the account and region can call
-            `from_workflow_name`. Two stacks cannot export the same name.
+        exported: True exports the ARNs for `from_workflow_name` in other stacks; no two may export the same name.
         store: storage of execution state. Default: a table of the workflow's own, `Store.dynamodb()`.
         retention: lifetime of execution state, more than 8 hours; an execution must end within it. Default: 7 days.
         history_retention: lifetime of everything except inputs and results of executions, more than 8 hours and at most

@@ -10,7 +10,8 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from unum_compiler import compile_workflow
-from unum_runtime.model.ir import Collection, Guard, Json, Task, Workflow
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.states import Guard, Json, Task
 from unum_runtime.simulator.local import Function, LocalWorkflow
 from unum_runtime.simulator.metering import StillClock, Usage, meter
 from unum_runtime.store.dynamodb import Attributes, DynamoStore

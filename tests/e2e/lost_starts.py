@@ -6,8 +6,8 @@ from unum_runtime.client import Client, Started
 from unum_runtime.client.descriptions import to_datetime
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.model.checkpoint import start_record
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.start_records import record_start
 
 

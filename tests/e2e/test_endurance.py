@@ -19,8 +19,8 @@ from unum_emulator.process import Emulator
 from unum_emulator.settings import Settings
 from unum_runtime.client import Client, Description
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import lease_key, start_key
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests.run import LEASE_MS
 
 EXECUTIONS = int(os.environ.get("UNUM_EXECUTIONS", "300"))

@@ -22,7 +22,7 @@ from tests.golden import adapter, recordings
 from unum_emulator.process import Emulator
 from unum_runtime.clock import SkippingClock
 from unum_runtime.functions import service_function
-from unum_runtime.model.ir import Form, Json
+from unum_runtime.model.states import Form, Json
 from unum_runtime.simulator.local import LocalWorkflow
 
 pytestmark = [pytest.mark.e2e, recordings.needed]

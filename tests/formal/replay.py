@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.executions import fork_at, stamped
 from unum_runtime.clock import Clock
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Key
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.simulator import Context, Faults, Function, Scenario
 from unum_runtime.simulator.exploration import settle

@@ -18,7 +18,8 @@ from unum_compiler.definition import Definition
 from unum_runtime.aws import items
 from unum_runtime.errors import DefinitionError, StatesError
 from unum_runtime.model.checkpoint import Ending, Success
-from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Form, Home, Json, Task, Workflow
+from unum_runtime.model.ir import Home, Workflow
+from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, Form, Json, Task
 from unum_runtime.simulator.local import Function, LocalWorkflow
 from unum_runtime.simulator.stand_ins.mock_file import parse_mocks
 

@@ -33,7 +33,8 @@ from unum_runtime.aws.items import config
 from unum_runtime.aws.items.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.local import LocalWorkflow
 
 ROOT = Path(__file__).parents[2]

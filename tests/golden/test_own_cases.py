@@ -25,7 +25,7 @@ import pytest
 from tests.golden import adapter
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.local import LocalWorkflow
 
 FILES = sorted(Path(__file__).with_name("asl").glob("*.json"))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.golden import adapter
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.local import LocalWorkflow
 
 KEYS = st.sampled_from(["a", "b", "c"])

@@ -8,7 +8,8 @@ import pytest
 
 from tests.golden import adapter
 from tests.golden.recordings import cases, judge, needed
-from unum_runtime.model.ir import FanOut, Task, Wait, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import FanOut, Task, Wait
 from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.simulation import simulate
 

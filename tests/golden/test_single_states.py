@@ -8,7 +8,8 @@ from tests.golden.recordings import cases, judge, needed
 from unum_cli.commands.single_states import workflow_around
 from unum_cli.commands.state_test import given
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Home, Json
+from unum_runtime.model.ir import Home
+from unum_runtime.model.states import Json
 from unum_runtime.simulator import single
 
 WANTED = 0.9

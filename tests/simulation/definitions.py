@@ -8,7 +8,8 @@ from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
-from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Json, Workflow
+from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.simulator import Context, Function
 
 

@@ -8,8 +8,9 @@ from tests.simulation.mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 from tests.simulation.part_mutations import lane_stops_where_it_settles
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Checkpoint, Item
-from unum_runtime.model.ir import Collection, Pattern, Task
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Name, Scope
+from unum_runtime.model.states import Pattern, Task
 from unum_runtime.protocol.delivery import commit, deliver, fusion, join, perform
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import completion, lanes

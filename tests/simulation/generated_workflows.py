@@ -21,7 +21,8 @@ from unum_compiler.frontends.extensions import with_extensions
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model import naming
-from unum_runtime.model.ir import MOST_BEGUN, Collection, Guard, Json, Pattern, Workflow
+from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
+from unum_runtime.model.states import Guard, Json, Pattern
 from unum_runtime.protocol.control import forking, redrive_fan_out, walk
 from unum_runtime.protocol.delivery import collect, join
 from unum_runtime.protocol.fanout import completion

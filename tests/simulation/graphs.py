@@ -7,7 +7,7 @@ from tests.simulation.recovery_scenarios import RECOVERING
 from tests.simulation.region_scenarios import REGIONS
 from tests.simulation.wide_fan_outs import LANES, PARTED
 from unum_compiler.options import FunctionOptions
-from unum_runtime.model.ir import Guard, Json
+from unum_runtime.model.states import Guard, Json
 from unum_runtime.simulator.scenario import Context
 
 

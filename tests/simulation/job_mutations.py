@@ -9,7 +9,8 @@ import pytest
 from tests.simulation.mutations import Mutation
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, Json, State
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Json, State
 from unum_runtime.protocol.delivery import deliver, run_task
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.waiting import service_job

@@ -14,8 +14,9 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Frame, Key, Name, Scope
+from unum_runtime.model.states import Json
 from unum_runtime.protocol import runtime
 from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, perform, run_task, start
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from tests.simulation.definitions import Graph, choice, machine, map_, parallel, pass_, task, varying
 from tests.simulation.recovery_scenarios import fails
-from unum_runtime.model.ir import Json
 from unum_runtime.model.pack import MAX_ENTRY_BYTES
+from unum_runtime.model.states import Json
 from unum_runtime.simulator import Context, Function
 
 LARGE = "x" * MAX_ENTRY_BYTES

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tests.simulation.definitions import Graph, choice, machine, map_, parallel, pass_, task, varying
 from unum_compiler.options import FunctionOptions
-from unum_runtime.model.ir import Guard, Json
+from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.runtime import JobPending
 from unum_runtime.simulator import Context, Function
 

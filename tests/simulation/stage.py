@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from unum_runtime.model.checkpoint import Ending, Success
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.simulator import Faults, Scenario
 from unum_runtime.simulator.exploration import settle
 from unum_runtime.simulator.faults import Fault

@@ -12,8 +12,9 @@ from unum_runtime.clock import Clock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, State
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Key
+from unum_runtime.model.states import State
 from unum_runtime.protocol.delivery import deliver
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant, Violation, explore, search

@@ -13,7 +13,8 @@ from unum_runtime.functions import failure_function
 from unum_runtime.functions.failure_function import GivenUp
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, State
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import State
 from unum_runtime.protocol.delivery import ingress, platform_failure
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search

@@ -9,7 +9,7 @@ from tests.simulation.definitions import Graph, choice, machine, map_, pass_, ta
 from tests.simulation.scenarios import BOTH, CRASH, fused, scenario
 from tests.simulation.stage import PLENTY, Stage
 from unum_runtime.model.checkpoint import Ending, Failure, Success
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery import fusion, perform
 from unum_runtime.simulator import Scenario, explore
 from unum_runtime.simulator.faults import Fault

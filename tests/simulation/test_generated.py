@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.simulation.generated_workflows import by_seed, generated, small_sizes
-from unum_runtime.model.ir import FanOut, Guard, Map
+from unum_runtime.model.states import FanOut, Guard, Map
 from unum_runtime.simulator import search
 
 EXAMPLES = int(os.environ.get("UNUM_SIMULATION_EXAMPLES", "60"))

@@ -6,7 +6,7 @@ from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.scenarios import fused
 from tests.simulation.stage import PLENTY, Stage
 from unum_compiler.options import FunctionOptions
-from unum_runtime.model.ir import Guard, Json
+from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.fanout import lanes
 from unum_runtime.simulator import Scenario
 from unum_runtime.simulator.faults import Fault

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.scenarios import CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.checkpoint import Ending
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.simulator import Context, Faults, Figures, Scenario, Violation, engine, explore, invariants
 from unum_runtime.simulator.ports import Ports
 from unum_runtime.simulator.recorded_calls import Answer, Operation, Progress

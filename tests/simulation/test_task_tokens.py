@@ -10,7 +10,8 @@ from tests.simulation.executions import stamped
 from tests.simulation.recovery_scenarios import Flaky, catch, retry
 from unum_runtime.errors import TaskTimedOut
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.model.ir import Collection, Json
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting import callback

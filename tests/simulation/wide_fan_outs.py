@@ -3,7 +3,7 @@
 from tests.simulation.definitions import Graph, choice, machine, map_, task, varying
 from tests.simulation.recovery_scenarios import fails
 from unum_compiler.options import FunctionOptions
-from unum_runtime.model.ir import Guard
+from unum_runtime.model.states import Guard
 
 MOST_BEGUN = 2
 

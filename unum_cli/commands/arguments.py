@@ -14,8 +14,9 @@ from unum_compiler.frontends.files import file_lines, read_file
 from unum_compiler.frontends.lines import line_at
 from unum_compiler.parsing.document import parse
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import MAX_NAME, NAME_RULE, is_name
+from unum_runtime.model.states import Json
 
 
 def workflow_name(file: str, given: str | None) -> str:

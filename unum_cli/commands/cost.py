@@ -25,7 +25,8 @@ from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
 from unum_compiler.lowering.called_tasks import called_keys, with_calls
 from unum_compiler.payload import wants_bucket
-from unum_runtime.model.ir import Form, Guard, Json, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form, Guard, Json, Task
 from unum_runtime.protocol.fanout.packing import packed_tasks
 from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
 

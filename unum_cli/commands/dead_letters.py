@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from unum_runtime.errors import UnumError
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 if TYPE_CHECKING:
     from boto3 import Session

@@ -12,7 +12,8 @@ from types import ModuleType
 from unum_cli.commands.arguments import json_option
 from unum_cli.commands.command_errors import UsageError
 from unum_runtime.model.called_functions import called_key
-from unum_runtime.model.ir import Form, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form, Task
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.stand_ins.called_handlers import handler_names
 from unum_runtime.simulator.stand_ins.mock_file import MockedCase, parse_mocks

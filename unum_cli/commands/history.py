@@ -14,7 +14,7 @@ from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.client.terminal.amounts import duration_text
 from unum_runtime.client.terminal.columns import aligned
 from unum_runtime.errors import UnumError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 HEADINGS = ("ID", "PREVIOUS", "AFTER", "EVENT", "INDEX", "STATE", "ERROR")
 _RIGHT = frozenset({"ID", "PREVIOUS", "AFTER"})

@@ -18,7 +18,8 @@ from unum_runtime.client.reading.progress import progress
 from unum_runtime.client.terminal.live import LiveTable
 from unum_runtime.errors import InvalidExecutionInput, UnumError
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.start_records import checked_input
 from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices

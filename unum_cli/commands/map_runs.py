@@ -11,7 +11,7 @@ from unum_cli.commands.printing import child_json, child_line, print_child, prin
 from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.map_runs import Counts, MapRun
 from unum_runtime.errors import UnumError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def run(options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.client.terminal.amounts import duration_text, time_text
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def to_json(record: Started | Description | Step | ListedExecution | ChildExecution) -> dict[str, Json]:

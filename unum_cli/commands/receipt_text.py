@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from unum_compiler.cost.receipt import UNKNOWN, StoredReceipt, stored_receipt
 from unum_runtime.client.client import Client
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def receipt_of(client: Client, execution: str) -> StoredReceipt:

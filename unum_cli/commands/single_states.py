@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 
 NAME = "StateName"
 """What Step Functions calls a state that has no name."""

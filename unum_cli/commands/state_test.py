@@ -12,7 +12,8 @@ from unum_cli.commands.handlers import is_answered, stand_ins
 from unum_cli.commands.printing import print_json
 from unum_cli.commands.single_states import workflow_around
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Json, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json, Task
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.single import Given, Level, Mock, Validation, test_state
 

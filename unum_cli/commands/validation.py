@@ -8,7 +8,7 @@ from unum_cli.commands.arguments import definition_in, problem_lines, problem_pl
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_compiler.checks.warnings import Warned
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def run(options: argparse.Namespace) -> None:

@@ -7,7 +7,8 @@ from unum_cli.picture.svg import document
 from unum_cli.picture.wording import kind, shortened
 from unum_runtime.client.reading.progress import Progress, Reach
 from unum_runtime.client.terminal.amounts import duration_text
-from unum_runtime.model.ir import State, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import State, Task
 
 LONGEST_LINE = 34
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from unum_cli.picture.nested_graph import END, START, Edge, Graph, inside, top_level
 from unum_cli.picture.wording import kind
-from unum_runtime.model.ir import Choice, Fail, State, Succeed, Wait, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Choice, Fail, State, Succeed, Wait
 
 _SHAPES: dict[type[State], tuple[str, str]] = {
     Choice: ("{{", "}}"),

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unum_cli.picture.wording import rule_text
-from unum_runtime.model.ir import Choice, Fail, Map, Parallel, State, Work, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.region import region_of
+from unum_runtime.model.states import Choice, Fail, Map, Parallel, State, Work
 
 START, END = "\0start", "\0end"
 """Names of the two markers of the top level; no state is called so."""

@@ -19,7 +19,8 @@ from unum_cli.picture.placement import (
 )
 from unum_cli.picture.wording import retrier_text, width
 from unum_runtime.client.reading.progress import Progress, Reach
-from unum_runtime.model.ir import Choice, Fail, Map, State, Succeed, Task, Wait, Work, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Choice, Fail, Map, State, Succeed, Task, Wait, Work
 
 _HEAD_HEIGHT = 52
 _TITLE_LETTER = 10

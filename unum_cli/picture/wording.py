@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Mapping
 
-from unum_runtime.model.ir import Json, Map, Pattern, Retrier, State, Task, Wait, Work
+from unum_runtime.model.states import Json, Map, Pattern, Retrier, State, Task, Wait, Work
 
 _COMPARISONS = {
     "LessThanEquals": "≤",

@@ -22,7 +22,8 @@ from unum_compiler.analysis.edges import (
 from unum_compiler.analysis.waits import waits_long
 from unum_compiler.parsing.task_resources import SERVICES, activities
 from unum_compiler.services.started_workflows import arguments_of
-from unum_runtime.model.ir import Form, Json, State, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form, Json, State
 from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
 
 

@@ -3,7 +3,8 @@
 import re
 from dataclasses import replace
 
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z][A-Za-z0-9]*)\}")
 

@@ -11,8 +11,9 @@ from unum_compiler.analysis.flow import Reach, entering, has_lanes, leaving
 from unum_compiler.services.started_workflows import starts_itself
 from unum_compiler.traversal import reachable_from
 from unum_runtime.model.delays import delays_events
-from unum_runtime.model.ir import MOST_BEGUN, Collection, FanOut, Guard, Map, Pattern, Task, Workflow
+from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.region import region_of
+from unum_runtime.model.states import FanOut, Guard, Map, Pattern, Task
 
 ENTRY = "$entry"
 """Key of the small function that only starts executions, for workflows that do not begin with a Task."""

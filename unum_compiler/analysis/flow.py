@@ -10,8 +10,9 @@ from enum import Enum
 from typing import NamedTuple, TypeGuard
 
 from unum_compiler.traversal import reachable_from
-from unum_runtime.model.ir import Choice, FanOut, Map, Parallel, State, Task, Wait, Work, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.region import region_of
+from unum_runtime.model.states import Choice, FanOut, Map, Parallel, State, Task, Wait, Work
 
 
 @dataclass(frozen=True, slots=True)

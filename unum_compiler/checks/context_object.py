@@ -8,7 +8,7 @@ import re
 from unum_compiler.checks.references import Reference, expression_texts, references
 from unum_compiler.parsing.tree import Map, Scope, State, Task, all_states, scopes_inside
 from unum_compiler.problems import Report, did_you_mean, shown
-from unum_runtime.model.ir import Language
+from unum_runtime.model.states import Language
 
 _EVERYWHERE = (
     *("Execution.Id", "Execution.Input", "Execution.Name", "Execution.RedriveCount", "Execution.RedriveTime"),

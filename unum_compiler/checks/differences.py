@@ -17,7 +17,7 @@ from unum_compiler.problems import Report, shown
 from unum_runtime.asl.jsonpath.intrinsics.syntax import Call, parse_call
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import member
-from unum_runtime.model.ir import ACTIVITY, Form, Json, Language, Pattern
+from unum_runtime.model.states import ACTIVITY, Form, Json, Language, Pattern
 
 MOST_CHARACTERS = 1_048_576
 """Longest definition. Source: Step Functions API Reference, CreateStateMachine."""

@@ -11,7 +11,7 @@ from unum_runtime.asl.jsonpath.expressions import list_paths
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path
 from unum_runtime.asl.places import member
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 STATES = "states"
 """JSONata's variable for everything except the workflow's own variables."""

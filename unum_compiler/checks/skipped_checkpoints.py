@@ -12,7 +12,7 @@ from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.tree import Choice, Fail, Map, Parallel, Scope, State, Succeed, Task, Wait, all_scopes
 from unum_compiler.problems import Report, shown
 from unum_runtime.asl.places import member
-from unum_runtime.model.ir import Pattern
+from unum_runtime.model.states import Pattern
 
 _NEEDS: Mapping[type[State], str] = {
     Choice: "may lead deliveries with different outputs to different states",

@@ -9,7 +9,7 @@ from unum_compiler.checks.references import STATES, variables
 from unum_compiler.parsing.tree import Catcher, Choice, Map, Scope, State, Work, scopes_inside
 from unum_compiler.problems import Report, shown
 from unum_runtime.asl.places import member
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 MAX_NAME_CHARACTERS = 80
 _DYNAMIC = ".$"

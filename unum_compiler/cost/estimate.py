@@ -25,9 +25,10 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.progress import progress
 from unum_runtime.model.called_functions import calls_function
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
-from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, Map, Pattern, State, Task, Wait, Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Frames
 from unum_runtime.model.region import region_of
+from unum_runtime.model.states import DATA_SET_TASKS, FanOut, Json, Map, Pattern, State, Task, Wait
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
 from unum_runtime.simulator.local import Function

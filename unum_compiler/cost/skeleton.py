@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from unum_compiler.traversal import reachable_from
-from unum_runtime.model import ir
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model import states
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.stand_ins.lambda_context import LambdaContext
 
@@ -43,9 +44,9 @@ class Amounts:
 
 def skeleton(workflow: Workflow, amounts: Amounts) -> Workflow:
     """Return `workflow` without its data flow."""
-    states = {name: _bare(workflow, state, amounts) for name, state in workflow.states.items()}
+    bare = {name: _bare(workflow, state, amounts) for name, state in workflow.states.items()}
     workflow = replace(workflow, keeps_input=None, counts_redrives=None, names_children=None, draws=None)
-    return replace(workflow, states=states, timeout_s=None, payload_limit=None)
+    return replace(workflow, states=bare, timeout_s=None, payload_limit=None)
 
 
 def stand_ins(workflow: Workflow, amounts: Amounts) -> Mapping[str, Function]:
@@ -73,77 +74,79 @@ class _StandIn:
         return str(self._runs.total()).ljust(size, "x")[:size]
 
 
-def _bare(workflow: Workflow, state: ir.State, amounts: Amounts) -> ir.State:
-    bare = replace(state, data={}, language=ir.Language.JSONPATH)
+def _bare(workflow: Workflow, state: states.State, amounts: Amounts) -> states.State:
+    bare = replace(state, data={}, language=states.Language.JSONPATH)
     match bare:
-        case ir.Task():
-            resource = None if bare.resource in ir.DATA_SET_TASKS else bare.resource
-            form = ir.Form.DIRECT if bare.form is ir.Form.INVOKE or resource is None else bare.form
+        case states.Task():
+            resource = None if bare.resource in states.DATA_SET_TASKS else bare.resource
+            form = states.Form.DIRECT if bare.form is states.Form.INVOKE or resource is None else bare.form
             return replace(
                 bare, data=_time_limit(state), form=form, resource=resource, assumes_role=False, retry=(), catch=()
             )
-        case ir.FanOut():
+        case states.FanOut():
             is_own_output = workflow.needs_origin(workflow.fan_out(state.name))
             return _bare_fan_out(bare, amounts, _limit(state), is_own_output=is_own_output)
-        case ir.Choice():
+        case states.Choice():
             return _decided(workflow, bare)
-        case ir.Wait():
+        case states.Wait():
             seconds = state.data.get("Seconds")
             return replace(bare, data={"Seconds": seconds if isinstance(seconds, int) else 1})
-        case ir.Fail():
+        case states.Fail():
             return replace(bare, data={"Error": state.data.get("Error", "Fail")})
     return bare
 
 
-def _bare_fan_out(fan_out: ir.FanOut, amounts: Amounts, limit: Mapping[str, Json], *, is_own_output: bool) -> ir.FanOut:
+def _bare_fan_out(
+    fan_out: states.FanOut, amounts: Amounts, limit: Mapping[str, Json], *, is_own_output: bool
+) -> states.FanOut:
     """Return a Map with `limit` and assumed items, or a bare Parallel.
 
     If the original computes its output from its input as well, so does the result: its join then reads the input.
     """
-    branches = amounts.items if isinstance(fan_out, ir.Map) else 1
+    branches = amounts.items if isinstance(fan_out, states.Map) else 1
     output = {"Output": "x" * (branches * amounts.result_bytes)} if is_own_output else {}
-    data = {"Items": list(range(amounts.items)), **limit} if isinstance(fan_out, ir.Map) else {}
-    language = ir.Language.JSONATA if isinstance(fan_out, ir.Map) or is_own_output else ir.Language.JSONPATH
+    data = {"Items": list(range(amounts.items)), **limit} if isinstance(fan_out, states.Map) else {}
+    language = states.Language.JSONATA if isinstance(fan_out, states.Map) or is_own_output else states.Language.JSONPATH
     bare = replace(fan_out, data={**data, **output}, language=language, retry=(), catch=())
-    if isinstance(bare, ir.Map):
+    if isinstance(bare, states.Map):
         return replace(bare, has_limit=bool(limit), tolerates=False, reads=False, writes=False)
     return bare
 
 
-def _time_limit(state: ir.State) -> Mapping[str, Json]:
+def _time_limit(state: states.State) -> Mapping[str, Json]:
     """Return a Task's time limit, if constant: fusion requires that much time in the function."""
     limit = state.data.get("TimeoutSeconds")
-    is_here = isinstance(state, ir.Task) and state.pattern is ir.Pattern.RESPONSE
+    is_here = isinstance(state, states.Task) and state.pattern is states.Pattern.RESPONSE
     return {"TimeoutSeconds": limit} if is_here and isinstance(limit, int) else {}
 
 
-def _limit(state: ir.State) -> Mapping[str, Json]:
+def _limit(state: states.State) -> Mapping[str, Json]:
     """Return the definition's limit of concurrent branches, if any."""
     limit = state.data.get("MaxConcurrency")
     return {"MaxConcurrency": limit} if isinstance(limit, int) and limit > 0 else {}
 
 
-def _decided(workflow: Workflow, choice: ir.Choice) -> ir.Choice:
+def _decided(workflow: Workflow, choice: states.Choice) -> states.Choice:
     """Return the Choice with rules that continue its loop for the assumed rounds, then one fixed continuation."""
     targets = [target for _, target in choice.rules] + ([] if choice.default is None else [choice.default])
     back = [target for target in targets if choice.name in _reached(workflow, target)]
     others = [target for target in targets if target not in back]
     onward = next(
-        (target for target in others if not isinstance(workflow.states[target], ir.Fail)), (others or back)[0]
+        (target for target in others if not isinstance(workflow.states[target], states.Fail)), (others or back)[0]
     )
     rules = ((rule, target) for target in back[:1] for rule in _rules(workflow, choice, target))
     return replace(choice, rules=tuple(rules), default=onward)
 
 
-def _rules(workflow: Workflow, choice: ir.Choice, back: str) -> list[Json]:
+def _rules(workflow: Workflow, choice: states.Choice, back: str) -> list[Json]:
     """Return the conditions under which `choice` continues its loop.
 
     The first visit continues, too, if a Task in the loop counts the rounds from then on.
     """
     names = [name for name in _reached(workflow, back) if choice.name in _reached(workflow, name)]
     loop = [workflow.states[name] for name in names]
-    has_task = any(isinstance(state, ir.Task) for state in loop)
-    return [_AGAIN, _NEW] if has_task and not any(isinstance(state, ir.FanOut) for state in loop) else [_AGAIN]
+    has_task = any(isinstance(state, states.Task) for state in loop)
+    return [_AGAIN, _NEW] if has_task and not any(isinstance(state, states.FanOut) for state in loop) else [_AGAIN]
 
 
 def _reached(workflow: Workflow, start: str) -> tuple[str, ...]:
@@ -151,9 +154,9 @@ def _reached(workflow: Workflow, start: str) -> tuple[str, ...]:
     return reachable_from([start], lambda name: _followers(workflow.states[name]))
 
 
-def _followers(state: ir.State) -> Iterator[str]:
-    if isinstance(state, ir.Choice):
+def _followers(state: states.State) -> Iterator[str]:
+    if isinstance(state, states.Choice):
         yield from (target for _, target in state.rules)
-    if isinstance(state, ir.Work):
+    if isinstance(state, states.Work):
         yield from (catcher.next for catcher in state.catch)
-    yield from filter(None, (state.default if isinstance(state, ir.Choice) else None, state.next))
+    yield from filter(None, (state.default if isinstance(state, states.Choice) else None, state.next))

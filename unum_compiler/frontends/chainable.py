@@ -21,7 +21,7 @@ from unum_compiler.frontends.values import TOKEN, named_functions, token_of_func
 from unum_compiler.parsing.document import parse
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _INVOKE = ["lambda:InvokeFunction"]
 _EVENTS = frozenset(("events:PutTargets", "events:PutRule", "events:DescribeRule"))

@@ -9,7 +9,8 @@ from unum_compiler.frontends.ir_check import is_pure, workflow_problems
 from unum_compiler.problems import Report
 from unum_runtime.asl.places import member
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import FanOut, Json, State, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import FanOut, Json, State
 
 
 def with_extensions(workflow: Workflow, extensions: Mapping[str, Mapping[str, Json]]) -> Workflow:

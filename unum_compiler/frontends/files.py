@@ -6,7 +6,7 @@ from pathlib import Path
 from unum_compiler.frontends.yaml_text import parse_yaml
 from unum_compiler.parsing.document import parse
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _YAML = (".yaml", ".yml")
 

@@ -11,8 +11,9 @@ from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.problems import Report, did_you_mean, shown
 from unum_runtime.asl.places import member
 from unum_runtime.errors import Problem
-from unum_runtime.model import ir
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model import states
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 
 _NO_OPTIONS: Mapping[str, FunctionOptions] = MappingProxyType({})
 
@@ -48,7 +49,7 @@ def _function_problems(
 ) -> Iterator[Problem]:
     for task in workflow.tasks:
         place = member(member("$.states", task.name), "function")
-        if functions is not None and task.form is not ir.Form.SERVICE and task.function not in functions:
+        if functions is not None and task.form is not states.Form.SERVICE and task.function not in functions:
             remedy = did_you_mean(task.function, functions)
             yield Problem(place, f"there is no function {shown(task.function)}; pass it in `functions`: {remedy}")
         if options.get(task.function, DEFAULT) != DEFAULT:

@@ -7,7 +7,7 @@ from unum_compiler.problems import did_you_mean, shown
 from unum_compiler.traversal import reachable_from
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
-from unum_runtime.model import ir
+from unum_runtime.model import states
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import SHARD_SIZE
 
@@ -23,37 +23,37 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
         for field in ("join", "committed_by"):
             if (name := getattr(state, field, None)) is not None:
                 yield from _task_reference(workflow, member(place, field), name, state.scope)
-        if isinstance(state, ir.FanOut):
+        if isinstance(state, states.FanOut):
             yield from _pure_problems(workflow, state, member(place, "pure"))
             yield from _quorum_problems(state, member(place, "quorum"))
             yield from region_problems(workflow, state, member(place, "needs")) if state.needs else ()
-        if isinstance(state, ir.Task) and state.meets_previous:
+        if isinstance(state, states.Task) and state.meets_previous:
             yield from _neighbour_problems(workflow, state, member(place, "meets_previous"))
-        if isinstance(state, ir.Task) and (state.form is ir.Form.SERVICE) != (state.resource is not None):
+        if isinstance(state, states.Task) and (state.form is states.Form.SERVICE) != (state.resource is not None):
             message = f'expected a resource with the form "service" and with no other, got {shown(state.resource)}'
             yield Problem(member(place, "resource"), f'{message} with the form "{state.form}"')
-        if isinstance(state, ir.Task) and state.handler is not None and state.resource is not None:
+        if isinstance(state, states.Task) and state.handler is not None and state.resource is not None:
             message = f"expected null for a Task with a resource, which no handler runs, got {shown(state.handler)}"
             yield Problem(member(place, "handler"), message)
 
 
-def _targets(state: ir.State, place: str) -> Iterator[tuple[str, str, str | None]]:
+def _targets(state: states.State, place: str) -> Iterator[tuple[str, str, str | None]]:
     """Yield (place, name, required scope) of every state that may follow `state`."""
     if state.next is not None:
         yield member(place, "next"), state.next, state.scope
-    if isinstance(state, ir.Work):
+    if isinstance(state, states.Work):
         for index, catcher in enumerate(state.catch):
             yield member(element(member(place, "catch"), index), "next"), catcher.next, state.scope
     match state:
-        case ir.Choice():
+        case states.Choice():
             for index, (_, target) in enumerate(state.rules):
                 yield element(element(member(place, "rules"), index), 1), target, state.scope
             if state.default is not None:
                 yield member(place, "default"), state.default, state.scope
-        case ir.Parallel():
+        case states.Parallel():
             for index, start in enumerate(state.branches):
                 yield element(member(place, "branches"), index), start, state.name
-        case ir.Map():
+        case states.Map():
             yield member(place, "start"), state.start, state.name
 
 
@@ -68,14 +68,14 @@ def _reference(workflow: Workflow, place: str, name: str, scope: str | None) -> 
 
 def _task_reference(workflow: Workflow, place: str, name: str, scope: str | None) -> Iterator[Problem]:
     yield from _reference(workflow, place, name, scope)
-    if not isinstance(workflow.states.get(name, ir.Task), ir.Task | type):
+    if not isinstance(workflow.states.get(name, states.Task), states.Task | type):
         yield Problem(place, f"expected a Task, got {shown(name)}")
 
 
-def _scope_problems(workflow: Workflow, state: ir.State, place: str) -> Iterator[Problem]:
+def _scope_problems(workflow: Workflow, state: states.State, place: str) -> Iterator[Problem]:
     """Yield the problem of a scope outside the top level's tree of scopes."""
     outer = workflow.states.get(state.scope) if state.scope is not None else None
-    if state.scope is not None and not isinstance(outer, ir.FanOut):
+    if state.scope is not None and not isinstance(outer, states.FanOut):
         yield Problem(
             member(place, "scope"), f"expected null or the name of a Map or Parallel, got {shown(state.scope)}"
         )
@@ -87,13 +87,13 @@ def _scope_problems(workflow: Workflow, state: ir.State, place: str) -> Iterator
         yield Problem(member(place, "scope"), f"{shown(state.name)} is inside itself; set one of its scopes to null")
 
 
-def is_pure(workflow: Workflow, fan_out: ir.FanOut) -> bool:
+def is_pure(workflow: Workflow, fan_out: states.FanOut) -> bool:
     """Return True if `fan_out` can be computed in place, without further events."""
     inside = (workflow.states[name] for name in _inside(workflow, {fan_out.name}))
-    return not any(isinstance(state, ir.Task | ir.Wait) or _is_counted(state) for state in (fan_out, *inside))
+    return not any(isinstance(state, states.Task | states.Wait) or _is_counted(state) for state in (fan_out, *inside))
 
 
-def _pure_problems(workflow: Workflow, state: ir.FanOut, place: str) -> Iterator[Problem]:
+def _pure_problems(workflow: Workflow, state: states.FanOut, place: str) -> Iterator[Problem]:
     if state.pure is not is_pure(workflow, state):
         has = "at least one" if state.pure else "no"
         message = f"expected {shown(not state.pure)}, got {shown(state.pure)}"
@@ -101,9 +101,9 @@ def _pure_problems(workflow: Workflow, state: ir.FanOut, place: str) -> Iterator
         yield Problem(place, f"{message}: the state, or a state in it, has or is {has} {what}")
 
 
-def _is_counted(state: ir.State) -> bool:
+def _is_counted(state: states.State) -> bool:
     """Return True if retriers, a quorum or edges between nodes force fan-out `state` to send events."""
-    return isinstance(state, ir.FanOut) and (bool(state.retry or state.needs) or state.quorum is not None)
+    return isinstance(state, states.FanOut) and (bool(state.retry or state.needs) or state.quorum is not None)
 
 
 def _inside(workflow: Workflow, outer: Collection[str]) -> set[str]:
@@ -112,20 +112,20 @@ def _inside(workflow: Workflow, outer: Collection[str]) -> set[str]:
     return found if found <= set(outer) else found | _inside(workflow, found | set(outer))
 
 
-def _quorum_problems(state: ir.FanOut, place: str) -> Iterator[Problem]:
-    branches = len(state.branches) if isinstance(state, ir.Parallel) else SHARD_SIZE
+def _quorum_problems(state: states.FanOut, place: str) -> Iterator[Problem]:
+    branches = len(state.branches) if isinstance(state, states.Parallel) else SHARD_SIZE
     if state.quorum is not None and not (type(state.quorum) is int and 1 <= state.quorum <= branches):
         yield Problem(place, f"expected a quorum of 1 to {branches} branches, got {state.quorum!r}")
 
 
-def _neighbour_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterator[Problem]:
+def _neighbour_problems(workflow: Workflow, task: states.Task, place: str) -> Iterator[Problem]:
     """Yield the problem of a neighbour join that can block a branch forever.
 
     A branch joins the branch before it at the same step, with the checkpoint of the Task before that step. So every
     branch must reach the step, behind such a Task.
     """
     fan_out = workflow.states.get(task.scope or "")
-    if not isinstance(fan_out, ir.Map):
+    if not isinstance(fan_out, states.Map):
         got = "each branch of a Parallel has its own" if fan_out else "at the top level there is no other branch"
         yield Problem(place, f"expected a Task in a branch of a Map; {got}")
     elif fan_out.tolerates or fan_out.quorum is not None:
@@ -143,29 +143,29 @@ def _neighbour_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterat
         yield Problem(place, f"{message}, as often as the branch's data say; remove the loop")
 
 
-def _without_checkpoint(workflow: Workflow, task: ir.Task) -> str | None:
+def _without_checkpoint(workflow: Workflow, task: states.Task) -> str | None:
     """Return the name of a predecessor of `task` without a checkpoint; None if all have one."""
     for name in _before(workflow, task, set()):
         state = workflow.states[name]
-        if not isinstance(state, ir.Task) or state.committed_by is not None:
+        if not isinstance(state, states.Task) or state.committed_by is not None:
             return name
     return None
 
 
-def _branching_state(workflow: Workflow, fan_out: ir.Map, task: ir.Task) -> str | None:
+def _branching_state(workflow: Workflow, fan_out: states.Map, task: states.Task) -> str | None:
     """Return the first state, by name, that may lead a branch of `fan_out` past `task`; None without one."""
     name: str | None = fan_out.start
     for _ in workflow.states:
         state = workflow.states.get(name or "")
         if state is None or state is task:
             return None  # a missing state is another problem
-        if not isinstance(state, ir.Task | ir.Pass) or (isinstance(state, ir.Task) and state.catch):
+        if not isinstance(state, states.Task | states.Pass) or (isinstance(state, states.Task) and state.catch):
             return state.name
         name = state.next
     return task.name
 
 
-def _is_in_loop(workflow: Workflow, task: ir.Task) -> bool:
+def _is_in_loop(workflow: Workflow, task: states.Task) -> bool:
     """Return True if a branch may reach `task` again."""
 
     def followers(name: str) -> set[str]:
@@ -175,12 +175,12 @@ def _is_in_loop(workflow: Workflow, task: ir.Task) -> bool:
     return task.name in reachable_from(followers(task.name), followers)
 
 
-def _before(workflow: Workflow, state: ir.State, passed: set[str]) -> Iterator[str]:
+def _before(workflow: Workflow, state: states.State, passed: set[str]) -> Iterator[str]:
     """Yield the names of states before `state`, seen through Pass states; its scope's name if it begins the branch."""
     passed.add(state.name)
     for other in workflow.states.values():
         leads = any(target == state.name for _, target, _ in _targets(other, ""))
-        if leads and isinstance(other, ir.Pass) and other.name not in passed:
+        if leads and isinstance(other, states.Pass) and other.name not in passed:
             yield from _before(workflow, other, passed)
-        elif leads and not isinstance(other, ir.Pass):
+        elif leads and not isinstance(other, states.Pass):
             yield other.name

@@ -1,4 +1,4 @@
-"""JSON Schema of the IR, generated from `unum_runtime.model.ir` classes, so that both always agree."""
+"""JSON Schema of the IR, generated from the classes of `unum_runtime.model`, so that both always agree."""
 
 import inspect
 import re
@@ -8,18 +8,18 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from unum_runtime.model import ir
-from unum_runtime.model.ir import Json
+from unum_runtime.model import ir, states
+from unum_runtime.model.states import Json
 
-KINDS: tuple[type[ir.State], ...] = (
-    ir.Task,
-    ir.Pass,
-    ir.Choice,
-    ir.Wait,
-    ir.Succeed,
-    ir.Fail,
-    ir.Parallel,
-    ir.Map,
+KINDS: tuple[type[states.State], ...] = (
+    states.Task,
+    states.Pass,
+    states.Choice,
+    states.Wait,
+    states.Succeed,
+    states.Fail,
+    states.Parallel,
+    states.Map,
 )
 """The kinds of state; ``type`` has the name of the class."""
 
@@ -36,7 +36,7 @@ def ir_schema() -> dict[str, Json]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Intermediate representation of a workflow, version {ir.IR_VERSION}",
         **_object(ir.Workflow, version={"const": ir.IR_VERSION, "description": "of the representation"}),
-        "$defs": {kind.__name__: _definition(kind) for kind in (*KINDS, ir.Retrier, ir.Catcher)},
+        "$defs": {kind.__name__: _definition(kind) for kind in (*KINDS, states.Retrier, states.Catcher)},
     }
 
 
@@ -61,7 +61,7 @@ def _object(kind: type, **more: Json) -> dict[str, Json]:
 
 def _is_written(kind: type, name: str) -> bool:
     """Return True if the IR's text has the field: a state's name is its key, and a workflow has only `TOP_LEVEL`."""
-    return name in TOP_LEVEL if kind is ir.Workflow else not (issubclass(kind, ir.State) and name == "name")
+    return name in TOP_LEVEL if kind is ir.Workflow else not (issubclass(kind, states.State) and name == "name")
 
 
 def _attributes(kind: type) -> Iterator[tuple[str, str]]:
@@ -89,7 +89,7 @@ def _schema_of(hint: Any) -> dict[str, Json]:
         return {}
     if hint in _PLAIN:
         return {"type": _PLAIN[hint]}
-    if hint is ir.State:
+    if hint is states.State:
         return {"oneOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in KINDS]}
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return {"enum": [str(each) for each in hint]}

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.places import element
 from unum_runtime.errors import Problem
-from unum_runtime.model import ir
+from unum_runtime.model import ir, states
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.model.region import region_of
 
 
-def region_problems(workflow: ir.Workflow, state: ir.FanOut, place: str) -> Iterator[Problem]:
+def region_problems(workflow: ir.Workflow, state: states.FanOut, place: str) -> Iterator[Problem]:
     """Yield problems in the nodes and edges of region `state`."""
-    if not isinstance(state, ir.Parallel):
+    if not isinstance(state, states.Parallel):
         yield Problem(place, f"expected a Parallel as a region, got the Map {shown(state.name)}; name no nodes here")
     elif len(state.needs) != len(state.branches):
         expected = f"expected a name for each of {len(state.branches)} branches"
@@ -26,7 +26,7 @@ def region_problems(workflow: ir.Workflow, state: ir.FanOut, place: str) -> Iter
         yield from problems or _shared_states(workflow, state, place)
 
 
-def _node_problems(state: ir.Parallel, place: str) -> Iterator[Problem]:
+def _node_problems(state: states.Parallel, place: str) -> Iterator[Problem]:
     known: list[str] = []
     has_edges = False
     for index, (name, sources) in enumerate(state.needs):
@@ -47,13 +47,13 @@ def _node_problems(state: ir.Parallel, place: str) -> Iterator[Problem]:
         has_edges = has_edges or bool(sources)
 
 
-def _shared_states(workflow: ir.Workflow, state: ir.Parallel, place: str) -> Iterator[Problem]:
+def _shared_states(workflow: ir.Workflow, state: states.Parallel, place: str) -> Iterator[Problem]:
     """Yield the problem of a state that two nodes contain: its end would not tell which of them has ended."""
     if not all(start in workflow.states for start in state.branches):
         return  # another problem
     owner: dict[str, int] = {}
-    for node, states in enumerate(region_of(workflow, state.name).states):
-        for name in states:
+    for node, members in enumerate(region_of(workflow, state.name).states):
+        for name in members:
             first = owner.setdefault(name, node)
             if first != node:
                 both = f"{shown(state.needs[first][0])} and {shown(state.needs[node][0])}"

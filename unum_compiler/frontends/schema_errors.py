@@ -12,7 +12,7 @@ from jsonschema.validators import extend
 from unum_compiler.problems import did_you_mean, listed, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 # JSON Schema takes 1.0 for an integer. A float in the IR would change its digest, and fail in Python's `range`.
 _Validator = extend(

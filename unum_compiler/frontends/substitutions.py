@@ -11,7 +11,7 @@ from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9_.:-]+)\}")
 _FUNCTIONS = ("Resource", "FunctionName")

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.parsing.tokens import is_token
-from unum_runtime.model.ir import Json
 from unum_runtime.model.placeholders import ARRAY, NUMBER, SEPARATOR
+from unum_runtime.model.states import Json
 
 TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
 """The CDK's form of a token in a text."""

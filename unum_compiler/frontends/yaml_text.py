@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from unum_compiler.parsing.document import copy_json
 from unum_compiler.problems import shown
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

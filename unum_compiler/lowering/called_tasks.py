@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.model.called_functions import CALLED, INVOKE, arguments_field, called_key
-from unum_runtime.model.ir import Form, State, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form, State, Task
 
 
 def with_calls(workflow: Workflow, called: Collection[str]) -> Workflow:

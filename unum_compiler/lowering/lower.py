@@ -14,7 +14,7 @@ from unum_compiler.lowering.quotas import with_quotas
 from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.parsing import tree
 from unum_compiler.parsing.credentials import FIELD, with_role
-from unum_runtime.model import ir
+from unum_runtime.model import ir, states
 from unum_runtime.model.called_functions import CALLED
 
 _Shared: TypeAlias = dict[str, Any]
@@ -54,12 +54,12 @@ def lower(machine: tree.Machine, *, name: str, options: Options, strict: bool = 
 
 
 def _workflow(machine: tree.Machine, name: str, options: Options) -> ir.Workflow:
-    states = tuple(_scope(machine, None, options))
-    readers = entrances(states)
+    lowered = tuple(_scope(machine, None, options))
+    readers = entrances(lowered)
     return ir.Workflow(
         name=name,
         start_at=readers.get(machine.start, machine.start),
-        states={state.name: enter_by_reader(state, readers) for state in states},
+        states={state.name: enter_by_reader(state, readers) for state in lowered},
         timeout_s=machine.timeout_s,
         keeps_input=keeps_input(machine),
         counts_redrives=counts_redrives(machine) or None,
@@ -68,7 +68,7 @@ def _workflow(machine: tree.Machine, name: str, options: Options) -> ir.Workflow
     )
 
 
-def _scope(scope: tree.Scope, fan_out: str | None, options: Options) -> Iterator[ir.State]:
+def _scope(scope: tree.Scope, fan_out: str | None, options: Options) -> Iterator[states.State]:
     """Yield states of `scope` and nested scopes, in document order."""
     for state in scope.states.values():
         inside = [inner for branch in tree.scopes_inside(state) for inner in _scope(branch, state.name, options)]
@@ -77,12 +77,12 @@ def _scope(scope: tree.Scope, fan_out: str | None, options: Options) -> Iterator
         yield from inside
 
 
-def _needs_event(state: ir.State) -> bool:
+def _needs_event(state: states.State) -> bool:
     """Return True if `state` cannot be computed in place: it, or a state inside it, runs user code or waits."""
-    return isinstance(state, ir.Task | ir.Wait) or (isinstance(state, ir.FanOut) and not state.pure)
+    return isinstance(state, states.Task | states.Wait) or (isinstance(state, states.FanOut) and not state.pure)
 
 
-def _state(state: tree.State, around: _Around) -> ir.State:
+def _state(state: tree.State, around: _Around) -> states.State:
     shared: _Shared = {
         "name": state.name,
         "scope": around.fan_out,
@@ -91,14 +91,14 @@ def _state(state: tree.State, around: _Around) -> ir.State:
         "language": state.language,
     }
     if isinstance(state, tree.Work):
-        catch = (ir.Catcher(errors=rule.errors, next=rule.target, data=rule.data) for rule in state.catch)
+        catch = (states.Catcher(errors=rule.errors, next=rule.target, data=rule.data) for rule in state.catch)
         shared |= {"retry": state.retry, "catch": tuple(catch)}
     kind = _PLAIN.get(type(state))
     return kind(**shared) if kind else _KINDS[type(state)](state, shared, around)
 
 
-def _task(state: tree.Task, shared: _Shared, around: _Around) -> ir.State:
-    if state.form is ir.Form.INVOKE:
+def _task(state: tree.Task, shared: _Shared, around: _Around) -> states.State:
+    if state.form is states.Form.INVOKE:
         shared["data"] = _without_function(state.data)
     if state.called is not None:
         shared["data"] = _with_function(state.data, CALLED + state.called)
@@ -106,7 +106,7 @@ def _task(state: tree.Task, shared: _Shared, around: _Around) -> ir.State:
     if assumes_role:
         shared["data"] = with_role(shared["data"], state.language)
     options = around.options.get(state.function, DEFAULT)
-    return ir.Task(
+    return states.Task(
         **shared,
         function=state.function,
         form=state.form,
@@ -114,7 +114,7 @@ def _task(state: tree.Task, shared: _Shared, around: _Around) -> ir.State:
         pattern=state.pattern,
         assumes_role=assumes_role,
         # A read before user code would never find an outcome that is never committed.
-        guard=(options.guard or ir.Guard.READ) if options.checkpoint else ir.Guard.COMMIT,
+        guard=(options.guard or states.Guard.READ) if options.checkpoint else states.Guard.COMMIT,
         committed_by=None if options.checkpoint else _name(certain_task(state, around.scope)),
         memoize=options.memoize,
     )
@@ -133,19 +133,19 @@ def _with_function(data: Mapping[str, Any], name: str) -> _Shared:
     return {**data, field: {**data[field], "FunctionName": name}}
 
 
-def _choice(state: tree.Choice, shared: _Shared, _around: _Around) -> ir.State:
+def _choice(state: tree.Choice, shared: _Shared, _around: _Around) -> states.State:
     shared["next"] = None
     rules = tuple(({**rule.condition, **rule.data}, rule.target) for rule in state.rules)
-    return ir.Choice(**shared, rules=rules, default=state.default)
+    return states.Choice(**shared, rules=rules, default=state.default)
 
 
-def _parallel(state: tree.Parallel, shared: _Shared, around: _Around) -> ir.State:
+def _parallel(state: tree.Parallel, shared: _Shared, around: _Around) -> states.State:
     branches = tuple(branch.start for branch in state.branches)
-    return ir.Parallel(**shared, pure=_pure(state, around), join=_join(state, around), branches=branches)
+    return states.Parallel(**shared, pure=_pure(state, around), join=_join(state, around), branches=branches)
 
 
-def _map(state: tree.Map, shared: _Shared, around: _Around) -> ir.State:
-    return ir.Map(
+def _map(state: tree.Map, shared: _Shared, around: _Around) -> states.State:
+    return states.Map(
         **shared,
         pure=_pure(state, around),
         join=None if _tolerates(state) else _join(state, around),
@@ -178,15 +178,15 @@ def _name(task: tree.Task | None) -> str | None:
     return None if task is None else task.name
 
 
-_PLAIN: Mapping[type[tree.State], Callable[..., ir.State]] = {
-    tree.Pass: ir.Pass,
-    tree.Wait: ir.Wait,
-    tree.Succeed: ir.Succeed,
-    tree.Fail: ir.Fail,
+_PLAIN: Mapping[type[tree.State], Callable[..., states.State]] = {
+    tree.Pass: states.Pass,
+    tree.Wait: states.Wait,
+    tree.Succeed: states.Succeed,
+    tree.Fail: states.Fail,
 }
 """The kinds of state without fields of their own."""
 
-_KINDS: Mapping[type[tree.State], Callable[[Any, _Shared, _Around], ir.State]] = {
+_KINDS: Mapping[type[tree.State], Callable[[Any, _Shared, _Around], states.State]] = {
     tree.Task: _task,
     tree.Choice: _choice,
     tree.Parallel: _parallel,

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT
-from unum_runtime.model.ir import Map, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Map
 
 
 def with_quotas(workflow: Workflow) -> Workflow:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.problems import Feature, shown
 from unum_runtime.asl.places import member
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 FIELD = "Credentials"
 

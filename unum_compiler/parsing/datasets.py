@@ -11,7 +11,7 @@ from unum_compiler.parsing.object_reader import Part
 from unum_compiler.problems import Feature, did_you_mean, listed, shown
 from unum_runtime.aws.items import config
 from unum_runtime.aws.items.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS
-from unum_runtime.model.ir import Language, Pattern
+from unum_runtime.model.states import Language, Pattern
 
 _READER, _WRITER = "ItemReader", "ResultWriter"
 _GET, _LIST, _PUT = "getObject", "listObjectsV2", "putObject"

@@ -9,7 +9,7 @@ from typing import Any
 from unum_compiler.problems import shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _INTEGER_BITS = 1024
 _TOO_DEEP = "nested too deeply to be read; take inner fan-outs into workflows of their own"

@@ -7,7 +7,7 @@ from unum_compiler.parsing.holes import fill_paths, unfill
 from unum_compiler.parsing.object_reader import Check, Part
 from unum_runtime.asl.jsonpath.conditions import compile_condition
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 _CHECKS: Mapping[Language, Mapping[str, Check]] = {
     Language.JSONPATH: jsonpath_fields.CHECKS,

@@ -6,7 +6,7 @@ table is a mistake; nothing is ignored silently.
 
 from collections.abc import Mapping
 
-from unum_runtime.model.ir import Language
+from unum_runtime.model.states import Language
 
 _SCOPE = frozenset(("Comment", "StartAt", "States"))
 

@@ -12,7 +12,7 @@ from itertools import islice, product
 from unum_runtime.asl.jsonpath.expressions import list_paths
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _HOLE = re.compile(r"\$\{[^{}]+\}")
 _LETTER, _PATH_LETTER = "\ua78f", "\ua7f7"

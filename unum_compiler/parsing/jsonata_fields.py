@@ -11,7 +11,7 @@ from unum_compiler.parsing.numbers import NUMBERS, check_number
 from unum_compiler.parsing.object_reader import Check, Part, check_text, check_timestamp
 from unum_compiler.problems import shown
 from unum_runtime.errors import Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _BEGINS, _ENDS = "{%", "%}"
 _ALWAYS = frozenset(("input", "context"))

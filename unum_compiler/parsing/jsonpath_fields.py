@@ -12,7 +12,7 @@ from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.templates import compile_template
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _OF_MAPS = ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage", "MaxItems", *SIZES)
 _BATCHER = ("BatchInput", *SIZES, *(f"{size}Path" for size in SIZES))

@@ -11,7 +11,7 @@ from unum_compiler.parsing.object_reader import Part, is_placeholder
 from unum_compiler.problems import Feature, shown
 from unum_runtime.asl.batches import MOST_BYTES
 from unum_runtime.asl.jsonpath.operators import OPERATORS
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _MOST = 99_999_999  # seconds, more than three years: the limit that the pages give for most fields
 

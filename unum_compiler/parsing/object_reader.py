@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeGuard, TypeVar
 from unum_compiler.problems import Report, alternatives, did_you_mean, listed, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.asl.timestamps import parse_timestamp
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 _T = TypeVar("_T")
 

@@ -18,7 +18,7 @@ from unum_compiler.parsing.recovery import read_catch, read_retry
 from unum_compiler.parsing.task_resources import Resources
 from unum_compiler.problems import Report, did_you_mean, listed, shown
 from unum_runtime.asl.places import element, member
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 MAX_NAME_CHARACTERS = 80
 """Maximal length of a state's name. Source: AWS Step Functions Developer Guide, "State machine structure"."""

@@ -13,7 +13,7 @@ from unum_compiler.parsing.object_reader import Part
 from unum_compiler.parsing.tree import Catcher
 from unum_compiler.problems import shown
 from unum_runtime.asl.places import element
-from unum_runtime.model.ir import Retrier
+from unum_runtime.model.states import Retrier
 
 _ALL = "States.ALL"
 _JITTER = ("FULL", "NONE")

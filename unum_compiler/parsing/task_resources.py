@@ -13,7 +13,8 @@ from unum_compiler.parsing.object_reader import Part
 from unum_compiler.parsing.tokens import is_token
 from unum_compiler.problems import Feature, Report, did_you_mean, shown
 from unum_runtime.model.called_functions import CALLED, INVOKE
-from unum_runtime.model.ir import ACTIVITY, Form, Json, Language, Pattern, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import ACTIVITY, Form, Json, Language, Pattern
 
 SERVICES = "$services"
 """Key of the function that calls services, one for all Tasks of a workflow."""

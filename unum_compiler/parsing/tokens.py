@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from unum_compiler.problems import Report, shown
 from unum_runtime.asl.places import element, member
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _TOKEN = re.compile(r"[$#]\{Token\[")
 # Partition, region and account of an ARN may be tokens, because the compiler drops them.

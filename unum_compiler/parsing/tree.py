@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from unum_runtime.model.ir import Form, Json, Language, Pattern, Retrier
+from unum_runtime.model.states import Form, Json, Language, Pattern, Retrier
 
 
 class Transition(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from unum_compiler.services.service_arns import ANY, literals, resources
 from unum_compiler.services.service_permissions import Statement
 from unum_runtime.aws.items import config
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _GET, _VERSION, _LIST, _PUT = "s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:PutObject"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from unum_compiler.services.service_actions import ARNS, HERE, OFTEN_ARNS, arn
 from unum_runtime.aws.services.spelling import fold_name
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 ANY = "*"
 PARTITION = "${AWS::Partition}"

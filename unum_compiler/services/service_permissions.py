@@ -10,7 +10,7 @@ from unum_compiler.services.service_models import operation, service_model
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.spelling import fold_name
-from unum_runtime.model.ir import Json, Pattern
+from unum_runtime.model.states import Json, Pattern
 
 INVOKE_FUNCTION = ("lambda:InvokeFunction",)
 

@@ -16,7 +16,7 @@ from unum_runtime.aws.services.integrations import OPTIMIZED
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.aws.services.spelling import capitalize, field_name, fold_name
 from unum_runtime.errors import Problem
-from unum_runtime.model.ir import Json, Pattern
+from unum_runtime.model.states import Json, Pattern
 
 __all__ = ["Statement", "check_parameters", "check_spelling", "iam_statements", "refusal_reason"]
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from unum_runtime.model.ir import Json, Language, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json, Language, Task
 
 _START = re.compile(r"states:startExecution(:2)?")
 _ITSELF = re.compile(r"\$\$\.StateMachine\.Id|\{%\s*\$states\.context\.StateMachine\.Id\s*%\}")

@@ -7,9 +7,9 @@ from unum_compiler.services.service_arns import ANY, functions, literals
 from unum_compiler.services.service_permissions import INVOKE_FUNCTION, Statement, iam_statements
 from unum_compiler.services.started_workflows import started_machine, starts_itself
 from unum_runtime.aws.services.nested_executions import is_start_alias
-from unum_runtime.model.ir import ACTIVITY, DATA_SET_TASKS, Json, Pattern, Task
 from unum_runtime.model.naming import describe_alias, run_alias
 from unum_runtime.model.naming import start_alias as start_alias_name
+from unum_runtime.model.states import ACTIVITY, DATA_SET_TASKS, Json, Pattern, Task
 
 OWN_ALIAS = "Unum::StartAlias"
 """Placeholder, as ``${Unum::StartAlias}``, for the ARN of the workflow's own start alias."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.runtime import JobPending
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.stand_ins.called_handlers import run_handler

@@ -13,7 +13,8 @@ from unum_compiler.definition import Definition
 from unum_compiler.testing.recording import Recorder, TaskRun
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.checkpoint import Ending, Failure, Success
-from unum_runtime.model.ir import DATA_SET_TASKS, Json, Pattern, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import DATA_SET_TASKS, Json, Pattern
 from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.local import Function, LocalWorkflow
 from unum_runtime.simulator.scenario import BEGUN_MS

@@ -11,7 +11,8 @@ from unum_constructs.cdk.lookup import arn_of, path_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import Host
-from unum_runtime.model.ir import Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Task
 
 Functions: TypeAlias = Mapping[str, lambda_.IFunction]
 

@@ -19,10 +19,11 @@ from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import DeliveryLimits
 from unum_constructs.resources.upgrades import NOTHING, Keep, OnRemoved
 from unum_runtime.model.envelope import EVENT_LIFE_S
-from unum_runtime.model.ir import Collection, Guard, Parallel, Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import MAX_NAME, NAME_RULE, is_name
+from unum_runtime.model.states import Guard, Parallel
 from unum_runtime.protocol.fanout.packing import packed_tasks
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S

@@ -13,7 +13,8 @@ from unum_compiler.services.started_workflows import arguments_of
 from unum_compiler.services.task_permissions import DESCRIBE, OWN_ALIAS, RUN, task_statements
 from unum_constructs.assembly.called_functions import arn_in_statement
 from unum_constructs.assembly.other_workflows import OtherWorkflow
-from unum_runtime.model.ir import Form, Json, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form, Json, Task
 
 _PLACEHOLDER = re.compile(r"\$\{(?P<name>[^{}#@]+)(?:(?P<kind>[#@])(?P<part>\d))?\}")
 _SEPARATORS = {"#": "/", "@": ":"}

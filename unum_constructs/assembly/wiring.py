@@ -14,7 +14,8 @@ from unum_compiler.analysis.edges import (
 from unum_compiler.services.started_workflows import starts_itself
 from unum_constructs.hosting.host import Host
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Task
 
 Targets: TypeAlias = Mapping[str, tuple[str, ...]]
 """Other functions by key, for every function of a workflow."""

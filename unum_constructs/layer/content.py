@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start.bundle import SUFFIX, bundled
-from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, FanOut, Language, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
+from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, FanOut, Language
 
 PACKAGE = "unum_runtime"
 

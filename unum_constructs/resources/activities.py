@@ -13,7 +13,8 @@ from constructs import Construct
 from unum_compiler.parsing.task_resources import activities
 from unum_constructs.cdk.nag import ACTIVITIES, acknowledge
 from unum_constructs.cdk.queues import new_queue
-from unum_runtime.model.ir import Pattern, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Pattern
 
 
 def answered_functions(workflow: Workflow) -> tuple[str, ...]:

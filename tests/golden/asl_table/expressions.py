@@ -1,6 +1,6 @@
 """An example with its value for every path step, operator, intrinsic function, JSONata function and context field."""
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 DATA: dict[str, Json] = {
     "n": 4,

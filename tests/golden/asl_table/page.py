@@ -22,7 +22,7 @@ from unum_runtime.aws.items import config
 from unum_runtime.aws.items.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS
 from unum_runtime.aws.services.integrations import OPTIMIZED
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 PAGE = Path(__file__).parents[3] / "docs" / "asl.md"
 _COMMAND = "written by `make asl-table`; do not edit"

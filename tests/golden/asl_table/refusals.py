@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.golden.asl_table.samples import PROCESSOR, SERVICE, definition
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 TASK: dict[str, Any] = {"Type": "Task", "Resource": "f", "End": True}
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}

@@ -5,7 +5,7 @@ from typing import Any
 
 from unum_compiler.parsing import batchers, datasets, recovery
 from unum_compiler.parsing.fields import CATCHERS, KINDS, RULES, SCOPES, STATES
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 SERVICE = "arn:aws:states:::"
 FUNCTION = "arn:aws:lambda:eu-west-1:111111111111:function:other"

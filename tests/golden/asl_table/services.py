@@ -6,7 +6,7 @@ from tests.golden.asl_table.samples import SERVICE, definition
 from unum_compiler.services.service_tasks import _fields
 from unum_runtime.aws.services.integrations import OPTIMIZED
 from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 SYNC, CALLBACK = ".sync", ".waitForTaskToken"
 DIRECT = ("aws-sdk:s3:getObject", "aws-sdk:sfn:startExecution.waitForTaskToken")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 UNDEFINED: Any = object()
 """JSONata's value of what does not exist."""

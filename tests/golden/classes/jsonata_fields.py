@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tests.golden.classes import jsonpath_fields as jsonpath
 from tests.golden.classes.jsonpath_fields import Failed
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 QUERY_ERROR = "States.QueryEvaluationError"
 RECORDED_UNDEFINED = "recorded: MAP_CATCH_ERROR_OUTPUT_WITH_RETRY, returned nothing (undefined)"

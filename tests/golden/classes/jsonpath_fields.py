@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 RECORDED = "recorded: invalid_jsonpath"
 ALIKE = "not recorded for this field, but alike for others: invalid_jsonpath"

@@ -7,7 +7,7 @@ Recorded error texts of Step Functions are those of the Java library JsonPath: v
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 NAMES = frozenset({"name", "index"})
 """Steps that lead to one value at most."""

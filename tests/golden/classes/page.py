@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.golden.classes.jsonata_fields import EXPRESSION_FIELDS, QUERY_ERROR, RECORDED_UNDEFINED
 from tests.golden.classes.jsonpath_fields import PATH_FIELDS, RUNTIME, Failed, PathField
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 PAGE = Path(__file__).parents[3] / "docs" / "asl-rules.md"
 

@@ -5,7 +5,7 @@ from typing import Any
 from tests.golden import adapter
 from tests.golden.classes.jsonpath_fields import Failed
 from unum_runtime.clock import SkippingClock
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.local import LocalWorkflow
 
 

@@ -7,7 +7,7 @@ from tests.golden.classes.jsonata_fields import EXPRESSION_FIELDS, QUERY_ERROR, 
 from tests.golden.classes.jsonpath_fields import Failed
 from tests.golden.classes.running import ended
 from tests.golden.classes.values import INPUTS
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def expected(field: ExpressionField, expression: ExpressionKind, document: dict[str, Json]) -> Json | Failed:

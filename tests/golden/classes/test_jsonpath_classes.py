@@ -7,7 +7,7 @@ from tests.golden.classes.jsonpath_fields import PATH_FIELDS, RUNTIME, Failed, P
 from tests.golden.classes.jsonpaths import PATHS, LeadsNowhere, PathKind, value_at
 from tests.golden.classes.running import ended
 from tests.golden.classes.values import INPUTS
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def may_take(field: PathField, path: PathKind) -> bool:

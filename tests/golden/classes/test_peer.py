@@ -22,7 +22,7 @@ from tests.golden.classes.jsonpath_fields import PATH_FIELDS, RUNTIME, Failed, P
 from tests.golden.classes.jsonpaths import PATHS, PathKind
 from tests.golden.classes.running import ended
 from tests.golden.classes.values import INPUTS
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 pytestmark = pytest.mark.long
 

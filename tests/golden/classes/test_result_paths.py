@@ -10,7 +10,7 @@ from tests.golden.classes.jsonpath_fields import Failed
 from tests.golden.classes.jsonpaths import PATHS, PathKind
 from tests.golden.classes.running import ended
 from tests.golden.classes.values import INPUTS
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 MISMATCH = Failed("States.ResultPathMatchFailure")
 """Source: Amazon States Language specification, Appendix A: Predefined Error Codes."""

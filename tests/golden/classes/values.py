@@ -1,6 +1,6 @@
 """Kinds of values below the input's field ``x``, and the input around them."""
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 OTHERS: dict[str, Json] = {"list": [1, 2], "seven": 7, "word": "t", "yes": True, "past": "2019-01-01T00:00:00Z"}
 """Fields of every input, beside ``x``."""

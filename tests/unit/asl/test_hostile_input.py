@@ -12,7 +12,7 @@ import pytest
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata.program import JsonataProgram
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 CPU_S, MEMORY_MB = 10, 600
 """Limits of a process that starts, evaluates one expression and reports; the evaluation itself takes a second on an

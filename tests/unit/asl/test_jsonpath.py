@@ -9,7 +9,7 @@ from unum_runtime.asl.jsonpath.program import JsonPathProgram
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import NoChoiceMatched, ResultPathMatchFailure, RuntimeFailure
-from unum_runtime.model.ir import Catcher, Form, Json, Task
+from unum_runtime.model.states import Catcher, Form, Json, Task
 
 CONTEXT = ExpressionContext({"Execution": {"Name": "run"}}, {"old": 1, "n": 2}, now_ms=1_000, seed="e/1")
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.recovery import NextRetry, find_catcher, longest_wait_ms, matches, next_retry
-from unum_runtime.model.ir import Catcher, Retrier
+from unum_runtime.model.states import Catcher, Retrier
 
 CONTEXT = ExpressionContext({}, seed="e/1")
 

@@ -12,8 +12,8 @@ from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.functions.timer_function import Forwarder
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Name
+from unum_runtime.model.states import Json
 
 INTAKE = "arn:aws:lambda:us-east-1:123456789012:function:on-failure:3"
 MAX_RECEIVES = 10

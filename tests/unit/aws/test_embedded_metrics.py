@@ -13,9 +13,9 @@ from unum_runtime.aws.embedded_metrics import THROTTLED, EmbeddedMetrics
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Failure, Status, start_record
 from unum_runtime.model.envelope import EVENT_LIFE_S
-from unum_runtime.model.ir import Guard
 from unum_runtime.model.metrics import Metrics, dimension
 from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.start import resume
 

@@ -12,7 +12,7 @@ from moto import mock_aws
 from unum_runtime.aws.services import Clients
 from unum_runtime.errors import StatesError
 from unum_runtime.functions import service_function
-from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Pattern
+from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, Pattern
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 
 HERE: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}

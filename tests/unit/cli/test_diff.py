@@ -11,7 +11,8 @@ import pytest
 from unum_compiler import compile_workflow
 from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.options import FunctionOptions
-from unum_runtime.model.ir import Collection, Guard, Workflow
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.states import Guard
 
 
 def machine(**states: Any) -> dict[str, Any]:

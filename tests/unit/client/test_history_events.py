@@ -16,7 +16,8 @@ from unum_runtime.client.events.journal import HistoryEvent, without_data
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Phase
-from unum_runtime.model.ir import Collection, Guard, Workflow
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.states import Guard
 from unum_runtime.simulator.local import LocalWorkflow
 
 PASS: dict[str, Any] = {"Type": "Pass"}

@@ -15,7 +15,8 @@ from unum_compiler.services.task_permissions import task_statements
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.called_functions import CALLED, called_key
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.model.ir import Form, Json, Pattern, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form, Json, Pattern, Task
 from unum_runtime.simulator.local import LocalWorkflow
 
 INVOKE = "arn:aws:states:::lambda:invoke"

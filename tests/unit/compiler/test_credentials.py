@@ -9,7 +9,8 @@ from unum_compiler.services.started_workflows import arguments_of
 from unum_compiler.services.task_permissions import task_statements
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.model.ir import Form, Json, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form, Json, Task
 from unum_runtime.simulator.local import LocalWorkflow
 
 ROLE = "arn:aws:iam::222222222222:role/caller"

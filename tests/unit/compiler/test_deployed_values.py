@@ -6,7 +6,8 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_compiler.analysis.deployed_values import with_values_of
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 
 
 def workflow(parameters: Json) -> Workflow:

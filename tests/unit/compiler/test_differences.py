@@ -9,7 +9,8 @@ from unum_compiler.checks.differences import MOST_CHARACTERS, Difference
 from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT, Compatibility
 from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Json, Map, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json, Map
 
 SERVICE = "arn:aws:states:::"
 INVOKE = f"{SERVICE}lambda:invoke"

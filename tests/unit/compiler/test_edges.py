@@ -36,8 +36,9 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import MOST_BEGUN, Collection, Guard, Workflow
+from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.naming import Key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime

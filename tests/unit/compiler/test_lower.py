@@ -6,7 +6,8 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_runtime.model.ir import Catcher, Form, Language, Map, Parallel, Pattern, Retrier, Task, Wait, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Catcher, Form, Language, Map, Parallel, Pattern, Retrier, Task, Wait
 
 INVOKE = "arn:aws:states:::lambda:invoke"
 ARN = "arn:aws:lambda:eu-west-1:111111111111:function"

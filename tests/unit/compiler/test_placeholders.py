@@ -8,7 +8,8 @@ import pytest
 from unum_compiler import compile_workflow
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Ending, Failure, Success
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.local import LocalWorkflow
 
 JSONATA = {"QueryLanguage": "JSONata"}

@@ -15,7 +15,8 @@ import pytest
 from unum_compiler import compile_workflow
 from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import State, Task, Work, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import State, Task, Work
 
 CASES = Path(os.environ.get("UNUM_ASL_CASES", Path(__file__).parents[4] / "shared" / "asl-cases"))
 

@@ -9,7 +9,7 @@ from unum_compiler.analysis.edges import recursive_functions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import arguments_of, starts_itself
 from unum_compiler.services.task_permissions import task_statements
-from unum_runtime.model.ir import Task
+from unum_runtime.model.states import Task
 
 ALIAS = "arn:aws:lambda:eu-west-1:123456789012:function:f:start-Child"
 RUN = "arn:aws:lambda:eu-west-1:123456789012:function:f:run-Child"

@@ -8,7 +8,7 @@ from unum_compiler import compile_workflow
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.service_permissions import iam_statements
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Form, Pattern
+from unum_runtime.model.states import Form, Pattern
 
 INVOKE = "arn:aws:states:::lambda:invoke"
 

@@ -16,7 +16,8 @@ from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.definition import Definition
 from unum_runtime.aws.schedules import LONG_S
 from unum_runtime.aws.timer import MAX_DELAY_S
-from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.states import Json
 
 COST_PAGE = Path(__file__).parents[3] / "docs" / "cost.md"
 

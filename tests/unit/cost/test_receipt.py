@@ -12,7 +12,8 @@ from unum_compiler.cost.receipt import stored_receipt
 from unum_compiler.definition import Definition
 from unum_runtime.errors import ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.ir import Collection, Guard, Json, Task
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Guard, Json, Task
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.metering import MeteredStore, Usage, meter

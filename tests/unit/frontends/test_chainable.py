@@ -16,8 +16,9 @@ from constructs import Construct
 
 from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Form, Language, Pattern, Wait, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.placeholders import fill
+from unum_runtime.model.states import Form, Language, Pattern, Wait
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from unum_compiler import graph as g
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import compile_condition
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 Tested = tuple[g.Condition, Callable[[dict[str, Any]], bool]]
 """A condition, and what it means."""

@@ -14,7 +14,8 @@ from unum_compiler.frontends.ir_schema import KINDS, TOP_LEVEL, ir_schema
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model import ir
-from unum_runtime.model.ir import Guard, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Guard
 
 GUIDE = Path(__file__).parents[3] / "docs" / "ir.md"
 

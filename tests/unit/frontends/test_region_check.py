@@ -8,7 +8,7 @@ import pytest
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 FLOW = g.dag({"A": g.task("a"), "B": g.task("b").after("A"), "C": g.task("c").after("A", "B")})
 NEEDS: list[Json] = [["A", []], ["B", ["A"]], ["C", ["A", "B"]]]

@@ -11,7 +11,7 @@ from unum_cli.main import main
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.ir import Language
+from unum_runtime.model.states import Language
 from unum_runtime.simulator import Faults, simulate
 from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices

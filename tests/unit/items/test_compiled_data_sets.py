@@ -10,7 +10,8 @@ from unum_compiler.definition import Definition
 from unum_runtime.aws import items
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.local import LocalWorkflow
 
 INNER: dict[str, Any] = {

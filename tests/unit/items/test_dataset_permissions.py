@@ -2,7 +2,7 @@ import pytest
 
 from unum_compiler.services.dataset_permissions import dataset_statements
 from unum_compiler.services.service_tasks import Statement
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 GET = "arn:aws:states:::s3:getObject"
 LIST = "arn:aws:states:::s3:listObjectsV2"

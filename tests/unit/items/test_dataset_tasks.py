@@ -11,7 +11,8 @@ from tests.unit.items.conftest import BUCKET, Put
 from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, task_names, with_tasks
 from unum_runtime.aws import items
 from unum_runtime.model.checkpoint import Ending, Failure, Success
-from unum_runtime.model.ir import (
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import (
     READ_ITEMS,
     WRITE_RESULTS,
     Catcher,
@@ -25,7 +26,6 @@ from unum_runtime.model.ir import (
     Retrier,
     State,
     Task,
-    Workflow,
 )
 from unum_runtime.simulator.local import Function, LocalWorkflow
 

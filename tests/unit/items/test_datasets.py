@@ -6,7 +6,7 @@ from unum_compiler.parsing.datasets import check_datasets
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.problems import Report
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json, Language
+from unum_runtime.model.states import Json, Language
 
 GET = "arn:aws:states:::s3:getObject"
 LIST = "arn:${AWS::Partition}:states:::s3:listObjectsV2"

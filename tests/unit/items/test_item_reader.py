@@ -9,7 +9,7 @@ import pytest
 from tests.unit.items.conftest import BUCKET, Put
 from unum_runtime.aws import items
 from unum_runtime.aws.items.reader_errors import ItemReaderFailed
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 GET = "arn:aws:states:::s3:getObject"
 LIST = "arn:aws:states:::s3:listObjectsV2"

@@ -12,7 +12,7 @@ from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.languages import program
 from unum_runtime.aws import items
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json, Map
+from unum_runtime.model.states import Json, Map
 
 CASES_AT_LEAST = 10
 UNKNOWN = ("Etag", "LastModified")

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.items.conftest import BUCKET
 from unum_runtime.aws import items
 from unum_runtime.aws.items.reader_errors import ResultWriterFailed
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 RESULTS = [[{"n": 1}, {"n": 2}], [], "three"]
 PUT = "arn:aws:states:::s3:putObject"

@@ -17,8 +17,9 @@ from unum_runtime.model.envelope import (
     named_start,
     start_request,
 )
-from unum_runtime.model.ir import Catcher, Form, Language, Map, Retrier, Task, Wait, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
+from unum_runtime.model.states import Catcher, Form, Language, Map, Retrier, Task, Wait
 
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),

@@ -9,7 +9,7 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Guard
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import CallbackPending
 

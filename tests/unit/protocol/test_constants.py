@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.model.ir import Collection, Pattern
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.list_index import FIRST
+from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.history.pending import WaitsFor
 
 QUOTAS = [

@@ -15,7 +15,7 @@ from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
 from unum_runtime.functions import service_function
 from unum_runtime.model.called_functions import CALLED
-from unum_runtime.model.ir import Json, Pattern
+from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.runtime import Call, CallbackPending
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:resize"

@@ -8,7 +8,7 @@ from botocore.stub import Stubber
 
 from unum_runtime.aws.services import Clients, Running, begin, call, poll, stop
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 CLUSTER = {
     "Name": "c",

@@ -12,7 +12,7 @@ import pytest
 from unum_compiler.services.service_tasks import check_parameters, check_spelling, iam_statements, refusal_reason
 from unum_runtime.aws.services.integrations import OPTIMIZED
 from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.model.ir import Pattern
+from unum_runtime.model.states import Pattern
 
 RESPONSE, SYNC, CALLBACK = Pattern.RESPONSE, Pattern.SYNC, Pattern.CALLBACK
 

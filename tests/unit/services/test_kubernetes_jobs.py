@@ -15,7 +15,7 @@ from tests.unit.services.https_server import Asked, Server, https_server
 from unum_compiler.services.service_permissions import iam_statements
 from unum_runtime.aws.services import Clients, Running, begin, call, delay_ms, kubernetes_jobs, poll, stop
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json, Pattern
+from unum_runtime.model.states import Json, Pattern
 
 JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "pi"}, "spec": {"backoffLimit": 0}}
 LOGS = {"one": '{"pi": 3.14}', "two": "plain", "three": "NaN"}

@@ -16,7 +16,7 @@ from unum_runtime.cold_start.records import replace as replace_record
 from unum_runtime.errors import StatesError
 from unum_runtime.functions import service_function
 from unum_runtime.model.envelope import named_start
-from unum_runtime.model.ir import Json, Pattern
+from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.requests import describe, doors
 from unum_runtime.protocol.runtime import Call, JobPending

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from unum_compiler.services.service_tasks import iam_statements
-from unum_runtime.model.ir import Pattern
+from unum_runtime.model.states import Pattern
 
 HERE = "${AWS::Region}:${AWS::AccountId}"
 

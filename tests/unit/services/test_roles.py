@@ -14,7 +14,7 @@ from unum_runtime.aws.services.roles import MARGIN_MS, MOST_KEPT
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
 from unum_runtime.functions import service_function
-from unum_runtime.model.ir import Pattern
+from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.runtime import Call, JobPending
 
 ROLE = "arn:aws:iam::222222222222:role/caller"

@@ -15,7 +15,7 @@ from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.aws.services.operation import parse
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def model(service: str) -> ServiceModel:

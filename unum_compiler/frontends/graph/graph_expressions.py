@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeAlias
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTE = re.compile(r"(['\\])")

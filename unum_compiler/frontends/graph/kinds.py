@@ -3,7 +3,7 @@
 from typing import Any
 
 from unum_compiler.frontends.graph.graph_expressions import Expression, Reference
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def check_whole(node: str, argument: str, value: Any, least: int, *, may_be_place: bool = False) -> None:

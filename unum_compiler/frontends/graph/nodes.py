@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from unum_compiler.frontends.graph.graph_expressions import Condition, Expression, Reference, payload
 from unum_compiler.frontends.graph.kinds import check_number, check_truth, check_whole
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 class Piece:

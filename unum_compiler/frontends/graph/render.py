@@ -9,7 +9,7 @@ from unum_compiler.frontends.graph.graph_expressions import call, out, payload, 
 from unum_compiler.frontends.graph.nodes import Choose, Fold, Goto, Map, Parallel, Piece, Step, Task, Work
 from unum_compiler.frontends.graph.service_nodes import Ask, Call
 from unum_compiler.frontends.keys import unique_keys
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 class Rendered(NamedTuple):

@@ -8,7 +8,7 @@ from unum_compiler.frontends.graph.graph_expressions import Expression, Referenc
 from unum_compiler.frontends.graph.kinds import check_text, number_field, shown
 from unum_compiler.frontends.graph.nodes import Task, Work, input_fields
 from unum_compiler.services.service_tasks import refusal_reason
-from unum_runtime.model.ir import Json, Pattern
+from unum_runtime.model.states import Json, Pattern
 
 _SUFFIXES = {"response": "", "job": ".sync", "token": ".waitForTaskToken"}
 _PATTERNS = {"response": Pattern.RESPONSE, "job": Pattern.SYNC, "token": Pattern.CALLBACK}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 MOST_BYTES = 256 * 1024
 """Maximum JSON text of a batch. Source: Step Functions Developer Guide, "ItemBatcher"."""

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 if TYPE_CHECKING:
     from random import Random

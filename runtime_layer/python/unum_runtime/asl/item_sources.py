@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 STATE_DATA = "STATE_DATA"
 """Source of items from the state's input."""

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from unum_runtime.asl.program import Program
-from unum_runtime.model.ir import Catcher, Choice, Language, Map, State, Work
+from unum_runtime.model.states import Catcher, Choice, Language, Map, State, Work
 
 if TYPE_CHECKING:
     from unum_runtime.asl.jsonata.program import JsonataProgram

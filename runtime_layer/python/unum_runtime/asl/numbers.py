@@ -11,7 +11,7 @@ from unum_runtime.asl.batches import MOST_BYTES
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _LONGEST_S = 99_999_999
 _NUMERAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)

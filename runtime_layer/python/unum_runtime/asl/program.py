@@ -5,7 +5,7 @@ from typing import Protocol
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import NamedTuple
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 class StateOutput(NamedTuple):

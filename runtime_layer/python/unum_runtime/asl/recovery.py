@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import NamedTuple
-from unum_runtime.model.ir import Catcher, Retrier
+from unum_runtime.model.states import Catcher, Retrier
 
 ALL = "States.ALL"
 TASK_FAILED = "States.TaskFailed"

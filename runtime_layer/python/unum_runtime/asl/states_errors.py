@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _SHOWN_CHARACTERS = 1000
 

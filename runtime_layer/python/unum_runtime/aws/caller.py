@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unum_runtime.errors import InvokeError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors, invoke_error
 
 LONGEST_CALL_S = 310

@@ -11,8 +11,9 @@ from functools import lru_cache
 
 from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.model.ir import Json, Task, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.metrics import NAMESPACE, NODE, TIMES, WORKFLOW, Metrics, NodeMetric, WorkflowMetric, dimension
+from unum_runtime.model.states import Json, Task
 
 THROTTLED = "Lambda.TooManyRequestsException"
 """Error name of an event that Lambda dropped because the function had no concurrency left.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 LINK_S = 300
 """Lifetime of a link, in seconds."""

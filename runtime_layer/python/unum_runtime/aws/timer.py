@@ -13,7 +13,7 @@ from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import NamedTuple, dataclass
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import to_text
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors, invoke_error
 
 MAX_DELAY_S = 900

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import to_text
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 class Caller(Protocol):

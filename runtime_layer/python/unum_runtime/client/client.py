@@ -25,8 +25,9 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import ClientError, DefinitionNotStored, NoIndex
 from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.envelope import with_alias
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Name, run_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import On
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import as_json, checked_name

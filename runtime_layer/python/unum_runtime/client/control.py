@@ -21,8 +21,8 @@ from unum_runtime.errors import (
     ExecutionNotRedrivable,
     NodeNotForkable,
 )
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import door_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import definition_request, operator_requests
 from unum_runtime.protocol.control.doors import door_for
 from unum_runtime.protocol.control.operator_requests import Control as Operation

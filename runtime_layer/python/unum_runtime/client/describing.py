@@ -11,8 +11,8 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.starting import transfer
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, RouteGone
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.ir import Json
 from unum_runtime.model.requests import describe_request
+from unum_runtime.model.states import Json
 from unum_runtime.store.base import Store
 
 ATTEMPTS = 3

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Self
 
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success, to_text
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

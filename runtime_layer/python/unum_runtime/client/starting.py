@@ -12,8 +12,8 @@ from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import ExecutionAlreadyExists, InvalidExecutionInput, InvalidName, InvokeError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import start_event
-from unum_runtime.model.ir import Json
 from unum_runtime.model.requests import INPUT, UPLOADED, run_request, upload_request, uploaded_event
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests.answers import MAX_BYTES
 from unum_runtime.protocol.runtime import Invoker
 

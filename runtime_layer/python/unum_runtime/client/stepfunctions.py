@@ -43,7 +43,8 @@ from unum_runtime.client.reading.page_tokens import Page
 from unum_runtime.client.task_responses import ActivityTask
 from unum_runtime.errors import ClientError, InvalidExecutionInput, NoIndex
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.ir import Home, Json, Workflow
+from unum_runtime.model.ir import Home, Workflow
+from unum_runtime.model.states import Json
 
 if TYPE_CHECKING:
     from typing import Unpack

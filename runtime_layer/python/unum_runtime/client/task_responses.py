@@ -22,8 +22,8 @@ from unum_runtime.errors import (
     TaskTimedOut,
 )
 from unum_runtime.model.envelope import with_alias
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import response_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests import respond
 
 if TYPE_CHECKING:

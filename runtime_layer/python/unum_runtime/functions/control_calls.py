@@ -5,8 +5,8 @@ import os
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.functions.function_versions import lambda_client
 from unum_runtime.model.checkpoint import to_text
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import door_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.doors import FORMER, Door, door_for
 from unum_runtime.protocol.control.operator_requests import is_request
 

@@ -11,8 +11,8 @@ from typing import Any
 from unum_runtime.functions import control_requests, describe_function
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.function_versions import function_of
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import door_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.doors import TAKEN, door_for, door_of
 from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
 from unum_runtime.protocol.requests.answers import refusal

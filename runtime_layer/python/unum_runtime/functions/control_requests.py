@@ -24,8 +24,9 @@ from unum_runtime.functions.execution_versions import ask_version, deployed_runt
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.functions.runtime_factory import index_of
 from unum_runtime.model.checkpoint import to_text
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import definition_request, operator_requests, versions
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, On, Request

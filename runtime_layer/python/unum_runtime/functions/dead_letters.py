@@ -20,8 +20,8 @@ from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent,
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Key, letters_partition, start_intake_alias
+from unum_runtime.model.states import Json
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
 from unum_runtime.protocol.history.start_records import end_of, start_record

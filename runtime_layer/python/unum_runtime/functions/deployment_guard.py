@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.request import Request, urlopen
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 LONGEST_REASON = 2_000
 """Most characters of a reason. An answer has at most 4,096 bytes, with names and ARNs."""

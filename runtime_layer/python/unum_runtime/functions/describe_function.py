@@ -4,8 +4,8 @@ from typing import Any
 
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.runtime_factory import links, runtime_here
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import describe_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests import describe
 
 

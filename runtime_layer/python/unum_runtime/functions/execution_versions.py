@@ -23,7 +23,8 @@ from unum_runtime.functions.function_versions import (
 )
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Began, to_text
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.senders import senders
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.runtime import Runtime

@@ -31,8 +31,8 @@ from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import control_alias, run_alias, start_intake_alias
+from unum_runtime.model.states import Json, Task
 from unum_runtime.model.take_over import TakeOver, is_take_over
 from unum_runtime.protocol.control.take_over import planned_event
 from unum_runtime.protocol.delivery.perform import payload_of

@@ -15,7 +15,7 @@ from unum_runtime.functions.configuration import services
 from unum_runtime.functions.function_versions import addresses, configured, function_of
 from unum_runtime.functions.runtime_factory import index_of, runtime_of
 from unum_runtime.model.checkpoint import Began
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.removal import (
     FUNCTION,
     PARTS,

@@ -17,8 +17,8 @@ from unum_runtime.functions.configuration import Service, handler_paths, service
 from unum_runtime.functions.definitions import load_workflow, load_workflow_at
 from unum_runtime.functions.time_limit import time_limit
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import ACTIVITY, Json, Pattern
 from unum_runtime.model.log_level import ROUTINE, LogLevel
+from unum_runtime.model.states import ACTIVITY, Json, Pattern
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.lease import maintain_by_default
 from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer

@@ -14,9 +14,9 @@ from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws import services
 from unum_runtime.clock import Clock
 from unum_runtime.errors import StatesError
-from unum_runtime.model import ir
+from unum_runtime.model import states
 from unum_runtime.model.called_functions import INVOKE, with_arn
-from unum_runtime.model.ir import Json, Pattern
+from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 
 _NO_FUNCTIONS: Mapping[str, str] = {}
@@ -43,7 +43,7 @@ def handle(
     """
     own = own or _clients()
     match call.resource:
-        case ir.READ_ITEMS | ir.WRITE_RESULTS:
+        case states.READ_ITEMS | states.WRITE_RESULTS:
             return _read_or_write(call, parameters, own.client("s3"))
     given, clients = _parameters_and_clients(call, parameters, clock, own)
     if str(call.resource).startswith("arn:"):
@@ -62,7 +62,7 @@ def _read_or_write(call: Call, parameters: Json, client: Any) -> Json:
     """Read the items of a Map, or write its results."""
     from unum_runtime.aws import items  # noqa: PLC0415 - layers of workflows without data sets leave it out
 
-    if call.resource == ir.READ_ITEMS:
+    if call.resource == states.READ_ITEMS:
         return items.read(parameters, client=client)
     return items.write(parameters, client=client, key=call.idempotency_key)
 

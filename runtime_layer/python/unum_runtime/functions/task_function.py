@@ -22,8 +22,8 @@ from unum_runtime.functions.configuration import handler_paths, queues, services
 from unum_runtime.functions.definitions import keep_definition, load_workflow
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.ir import ACTIVITY, Json
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
+from unum_runtime.model.states import ACTIVITY, Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
 from unum_runtime.protocol.runtime import Runtime

@@ -32,8 +32,8 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import InvokeError, NotOurEvent
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.ir import Json
 from unum_runtime.model.metrics import Metrics
+from unum_runtime.model.states import Json
 
 if TYPE_CHECKING:
     from unum_runtime.aws.schedules import Schedules

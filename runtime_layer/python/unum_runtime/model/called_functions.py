@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from unum_runtime.model.ir import Form, Json, Language, Task
+from unum_runtime.model.states import Form, Json, Language, Task
 
 INVOKE = "lambda:invoke"
 

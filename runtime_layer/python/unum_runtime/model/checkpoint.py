@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass, field
 from unum_runtime.errors import InconsistentHistory, StoreError
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
+from unum_runtime.model.states import Json
 
 Item: TypeAlias = dict[str, str | int]
 """Stored item without its key: flat, so that every backend can hold it."""

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from unum_runtime.model.ir import Guard, Pattern, Retrier, State, Task, Wait, Work, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Guard, Pattern, Retrier, State, Task, Wait, Work
 
 
 def delays_events(workflow: Workflow, state: State) -> bool:

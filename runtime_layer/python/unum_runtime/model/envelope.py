@@ -11,8 +11,8 @@ from typing import TypeAlias
 from unum_runtime.cold_start.records import NamedTuple, dataclass, field
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import REFERENCE, Success, to_text
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
+from unum_runtime.model.states import Json
 
 WIRE_VERSION = 1
 MARK = "$unum"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.model.envelope import is_start_event
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import is_name
+from unum_runtime.model.states import Json
 
 _EVENTBRIDGE_FIELDS = frozenset({"version", "id", "detail-type", "source", "account", "time", "region", "detail"})
 

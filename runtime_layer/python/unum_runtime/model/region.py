@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from unum_runtime.cold_start.records import NamedTuple
-from unum_runtime.model.ir import Choice, State, Work, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Choice, State, Work
 
 
 class Region(NamedTuple):

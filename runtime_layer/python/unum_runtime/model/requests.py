@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from unum_runtime.model.checkpoint import REFERENCE
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 INPUT, UPLOADED = "input", f"input{REFERENCE}"
 """Fields of an input by value, and by reference to an upload."""

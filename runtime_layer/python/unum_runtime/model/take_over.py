@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, Envelope, other_version
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Frame, Name
+from unum_runtime.model.states import Json
 
 _FIELD = "take_over"
 

@@ -9,8 +9,9 @@ from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.errors import NoRoute, RouteGone
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import START, Envelope
-from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Pattern, Task, Workflow
+from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Json, Pattern, Task
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems
 

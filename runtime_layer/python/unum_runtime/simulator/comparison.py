@@ -4,7 +4,7 @@ import json
 
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Continuation, Failure, Outcome, Phase, Success, to_text
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 
 LIMIT = "States.DataLimitExceeded"

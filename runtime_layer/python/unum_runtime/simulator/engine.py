@@ -20,9 +20,9 @@ from unum_runtime.functions import failure_function
 from unum_runtime.functions.failure_function import GivenUp, no_code
 from unum_runtime.model.checkpoint import Ending, Item
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key, aside_key, start_key
 from unum_runtime.model.pack import ENDS, entry
+from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.control.fork import fork
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.operator_requests import Control, Request, parse

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Outcome, Phase, Success
-from unum_runtime.model.ir import Json, Retrier, Work, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Json, Retrier, Work
 from unum_runtime.protocol.planning.advance import failure_of
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 

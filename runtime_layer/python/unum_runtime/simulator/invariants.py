@@ -10,7 +10,7 @@ from unum_runtime.functions.failure_function import TRANSIENT
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, read_start_record, to_text
 from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.envelope import Envelope, Stored
-from unum_runtime.model.ir import Collection, Guard, Json
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import (
     START_STEP,
     Execution,
@@ -22,6 +22,7 @@ from unum_runtime.model.naming import (
     memo_key,
     start_key,
 )
+from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.planning.plan import is_start
 from unum_runtime.protocol.runtime import Call, JobPending

@@ -12,7 +12,8 @@ from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, Json, Task, Workflow
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.start import start

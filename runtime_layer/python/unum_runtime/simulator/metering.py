@@ -13,8 +13,9 @@ from unum_runtime.aws.schedules import EARLY_S, LONGEST_IN_QUEUE_S
 from unum_runtime.aws.timer import MAX_DELAY_S
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.checkpoint import Ending, Item
-from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Key
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.simulator.capacity import PAGE_BYTES, item_size, read_units, set_size, write_units

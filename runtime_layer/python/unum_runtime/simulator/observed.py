@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.model.checkpoint import Ending
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Name
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.fork import ForkRequest
 
 Place: TypeAlias = tuple[int, tuple[tuple[str, int, int], ...], int]

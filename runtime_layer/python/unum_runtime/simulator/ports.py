@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key
+from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.runtime import Call
 from unum_runtime.simulator.recorded_calls import Answer, Operation, Primitive, Progress
 

@@ -12,7 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from unum_runtime.model.ir import Json, Workflow
+    from unum_runtime.model.ir import Workflow
+    from unum_runtime.model.states import Json
     from unum_runtime.simulator import Faults, Function, Simulation
 
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from unum_runtime.model.checkpoint import Ending
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.store.base import Store
 
 

@@ -19,8 +19,9 @@ from unum_runtime.model.checkpoint import (
     Status,
     Success,
 )
-from unum_runtime.model.ir import FanOut, Json, Map, Task, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Name
+from unum_runtime.model.states import FanOut, Json, Map, Task
 from unum_runtime.protocol.planning.advance import (
     Arrival,
     AtFanOut,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unum_runtime.model.checkpoint import Continuation, Failure, Outcome, Success
-from unum_runtime.model.ir import FanOut, Json, Task
 from unum_runtime.model.naming import Frame, Name
+from unum_runtime.model.states import FanOut, Json, Task
 from unum_runtime.protocol.delivery.run_task import event_of
 from unum_runtime.protocol.planning.advance import (
     Arrival,

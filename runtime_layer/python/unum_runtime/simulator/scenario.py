@@ -11,9 +11,10 @@ from unum_runtime.clock import Clock
 from unum_runtime.model.checkpoint import Item, to_text
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.identity import event_name
-from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Task, Workflow
+from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.naming import Key, start_key
 from unum_runtime.model.requests import INPUT, run_request
+from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, MAX_DELIVERY_MS, Call, Runtime

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from unum_runtime.model.checkpoint import Ending
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.exploration import Run, random_run
 from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.local import Function

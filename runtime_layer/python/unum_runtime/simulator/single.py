@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from unum_runtime.clock import SystemClock
-from unum_runtime.model.ir import FanOut, Json, Map, Pattern, State, Task, Work, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import FanOut, Json, Map, Pattern, State, Task, Work
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
 from unum_runtime.simulator.stand_ins.called_handlers import handler_names
 from unum_runtime.simulator.state_test.mock_checks import check_result

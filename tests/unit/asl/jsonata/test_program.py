@@ -7,7 +7,7 @@ from unum_runtime.asl.jsonata import limits
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
-from unum_runtime.model.ir import Catcher
+from unum_runtime.model.states import Catcher
 
 NOON_MS = 1_704_110_400_250
 CONTEXT = ExpressionContext({"Execution": {"Name": "e1"}}, {"total": 5, "nothing": None}, NOON_MS, "seed")

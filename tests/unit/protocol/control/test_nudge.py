@@ -13,8 +13,8 @@ from unum_compiler.options import FunctionOptions
 from unum_constructs import Definition
 from unum_runtime.errors import ExecutionDoesNotExist, NotOurEvent
 from unum_runtime.model.checkpoint import Failure, Success, start_record
-from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.history.pending import WaitsFor
 

@@ -9,9 +9,9 @@ import pytest
 from tests.unit.protocol.map_platform import Later, mapped
 from tests.unit.protocol.platform import MovableClock, Platform, chain
 from unum_runtime.model.checkpoint import start_record
-from unum_runtime.model.ir import Map, Task, Wait
 from unum_runtime.model.list_index import FIRST, stored_item
 from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.states import Map, Task, Wait
 from unum_runtime.protocol.control import needs, removal
 from unum_runtime.protocol.control.removal import RESERVE_MS, Removed, Stranded, Version, removed_parts
 from unum_runtime.protocol.control.sweep_memory import Memory, remember

@@ -6,7 +6,8 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_compiler.analysis.flow import entering, leaving
-from unum_runtime.model.ir import FanOut, Wait, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import FanOut, Wait
 from unum_runtime.protocol.control.senders import senders
 
 

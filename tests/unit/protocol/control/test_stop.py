@@ -15,8 +15,8 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import RefusedDelivery, TaskTimedOut
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH, MAX_ERROR_LENGTH
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation

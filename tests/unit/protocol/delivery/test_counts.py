@@ -8,7 +8,8 @@ import pytest
 from tests.unit.protocol.counting_store import CountingStore
 from unum_compiler import compile_workflow
 from unum_runtime.model.checkpoint import Ending, Status, Success
-from unum_runtime.model.ir import Guard, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Guard, Task
 from unum_runtime.simulator.local import LocalWorkflow
 
 RESULT_READS = 2

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import Envelope, Results, Value
-from unum_runtime.model.ir import Task
 from unum_runtime.model.naming import Scope
+from unum_runtime.model.states import Task
 from unum_runtime.protocol.delivery.fusion import Fusion, fits
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime

@@ -12,7 +12,8 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading.progress import Reach, progress
 from unum_runtime.errors import DefinitionError, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Ending, Failure, Status, Success
-from unum_runtime.model.ir import Collection, Guard, Workflow
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.lease import Lease
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 from unum_runtime.store.memory import MemoryStore

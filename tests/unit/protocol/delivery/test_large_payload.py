@@ -17,8 +17,9 @@ from unum_runtime.clock import SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.envelope import Envelope, Stored, Value
-from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Execution, Name
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.large_payload import read_stored, store_large_input
 from unum_runtime.protocol.delivery.start import start

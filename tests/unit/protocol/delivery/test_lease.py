@@ -15,8 +15,8 @@ from unum_runtime.clock import SystemClock
 from unum_runtime.errors import LeaseHeldError, LeaseStolenError, StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success, start_record
 from unum_runtime.model.envelope import START, Envelope, Writer, start_request, start_writer
-from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, lease_key, start_key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.lease import LEASE_MS, Lease, maintain_by_default
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.store.memory import MemoryStore

@@ -17,8 +17,9 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import InvokeError, LeaseHeldError, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Ending, Item, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope, Writer
-from unum_runtime.model.ir import Collection, Guard, Json
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Key, lease_key, start_key
+from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.runtime import Call, Runtime

@@ -10,8 +10,8 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure, Status, start_record, to_text
-from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Execution, Key, start_key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.start import resume

@@ -9,8 +9,8 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
-from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Key, lease_key, memo_key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.lease import PATIENCE_MS
 from unum_runtime.protocol.delivery.waiter import MOST_MS
 from unum_runtime.store.memory import MemoryStore

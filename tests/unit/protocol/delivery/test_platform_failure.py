@@ -12,7 +12,7 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Guard
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 
 KILLED = Failure("Sandbox.Timedout", '{"errorMessage": "Task timed out after 3.00 seconds"}')

@@ -9,7 +9,7 @@ from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Pattern
+from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.runtime import Call, Runtime
 

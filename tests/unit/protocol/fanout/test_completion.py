@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform
-from unum_runtime.model.ir import FanOut
 from unum_runtime.model.naming import PACK_SIZE, SHARD_SIZE, Execution, Scope
+from unum_runtime.model.states import FanOut
 from unum_runtime.protocol.fanout.completion import add_completed, add_completed_again, add_failed
 from unum_runtime.protocol.runtime import Runtime
 

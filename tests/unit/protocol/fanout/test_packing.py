@@ -10,9 +10,10 @@ from unum_compiler import graph as g
 from unum_compiler.definition import Definition
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.model.ir import Collection, Guard, Json, Task, Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import PACK_SIZE
 from unum_runtime.model.pack import MAX_ENTRY_BYTES
+from unum_runtime.model.states import Guard, Json, Task
 from unum_runtime.protocol.fanout.packing import packed_tasks
 from unum_runtime.simulator.metering import Metered, meter
 from unum_runtime.store.memory import MemoryStore

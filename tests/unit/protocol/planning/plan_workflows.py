@@ -5,7 +5,8 @@ from unum_compiler import graph as g
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 
 
 def flow(options: dict[str, FunctionOptions] | None = None, /, **states: Json) -> Workflow:

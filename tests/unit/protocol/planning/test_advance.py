@@ -9,8 +9,8 @@ import pytest
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import compile_workflow
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.advance import (
     MAX_PURE_STEPS,
     Arrival,

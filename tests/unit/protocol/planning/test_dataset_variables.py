@@ -6,8 +6,8 @@ from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Json, Task
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, Json, Task
 from unum_runtime.protocol.planning.dataset_variables import keep_items, keep_results, results_kept, without
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 

@@ -7,8 +7,9 @@ import pytest
 
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
-from unum_runtime.model.ir import Home, Json, Workflow
+from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.evaluation import (
     CHILD,
     INPUT,

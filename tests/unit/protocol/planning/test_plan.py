@@ -49,8 +49,9 @@ from unum_runtime.model.checkpoint import (
     stop_record,
 )
 from unum_runtime.model.envelope import Siblings, Value
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.evaluation import INPUT
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,

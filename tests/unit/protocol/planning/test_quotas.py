@@ -10,8 +10,8 @@ import pytest
 from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT, Compatibility
 from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Ending, Failure, Success
-from unum_runtime.model.ir import Json, Map, Parallel
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Json, Map, Parallel
 from unum_runtime.protocol.planning.advance import AtFanOut, advance
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.quotas import DISTRIBUTED_BRANCHES, INLINE_BRANCHES, branches_at_once

@@ -4,8 +4,8 @@ from typing import Any
 
 from unum_compiler import compile_workflow
 from unum_runtime.model.checkpoint import Continuation, Failure, Success
-from unum_runtime.model.ir import Task
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Task
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.retry import NotRetried, Retry, recover
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.task_facts import TaskFacts, task_facts
 
 JSONATA = {"QueryLanguage": "JSONata"}

@@ -13,7 +13,8 @@ from tests.unit.protocol.platform import Platform, exactly
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import InconsistentHistory, InvalidToken, InvokeError, StoreError, TaskTimedOut
 from unum_runtime.model.checkpoint import Failure, Status, Success
-from unum_runtime.model.ir import Collection, Guard
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import Call, CallbackPending

@@ -7,7 +7,7 @@ from unum_runtime.asl.jsonata.syntax import Analysis
 from unum_runtime.asl.jsonata.templates import inside, is_half_open
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 ALWAYS = frozenset({"input", "context"})
 """Fields of ``$states`` in every expression."""

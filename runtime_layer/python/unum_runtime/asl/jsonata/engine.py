@@ -16,7 +16,7 @@ from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.string_form import to_string
 from unum_runtime.asl.jsonata.values import NotJson, from_library, to_library
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _RANGE_TOO_LONG = "D2014"
 _NO_FUNCTION = "T1006"

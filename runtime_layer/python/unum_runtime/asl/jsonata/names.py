@@ -5,7 +5,7 @@ from typing import Any
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import dataclass, field, replace
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 STATES = "states"
 """The reserved variable. Source: specification, 'Reserved "states" Variable'."""

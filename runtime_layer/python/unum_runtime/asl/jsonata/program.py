@@ -13,7 +13,7 @@ from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import NoChoiceMatched
 from unum_runtime.asl.timestamps import parse_timestamp, to_milliseconds
 from unum_runtime.cold_start.records import NamedTuple
-from unum_runtime.model.ir import Catcher, Json
+from unum_runtime.model.states import Catcher, Json
 
 
 class _Exit(NamedTuple):

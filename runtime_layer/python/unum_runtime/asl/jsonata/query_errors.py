@@ -1,7 +1,7 @@
 """Error of JSONata states, with AWS's recorded causes."""
 
 from unum_runtime.asl.states_errors import DataFlowError, excerpt
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 class QueryEvaluationError(DataFlowError):

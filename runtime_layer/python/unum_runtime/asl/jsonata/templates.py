@@ -7,7 +7,7 @@ from typing import TypeAlias
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _OPEN, _CLOSE = "{%", "%}"
 

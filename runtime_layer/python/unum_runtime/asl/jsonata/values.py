@@ -5,7 +5,7 @@ from typing import Any
 
 from unum_runtime.asl.jsonata.library import Utils
 from unum_runtime.asl.jsonata.limits import check_tree
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _EXACT = 2**53
 """Largest number up to which a double represents every integer exactly."""

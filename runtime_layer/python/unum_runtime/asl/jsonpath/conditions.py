@@ -12,7 +12,7 @@ from unum_runtime.asl.places import element, member
 from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import DefinitionError, Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _Test: TypeAlias = Callable[[Json, ExpressionContext], bool]
 """A compiled rule: function from (effective input, context) to True if the rule holds."""

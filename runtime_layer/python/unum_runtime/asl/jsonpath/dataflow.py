@@ -15,7 +15,7 @@ from unum_runtime.asl.jsonpath.templates import Template, template_field
 from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import Problem
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from unum_runtime.asl.numbers import is_number
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 Key: TypeAlias = str | int
 """Name of a field, or index of an item."""

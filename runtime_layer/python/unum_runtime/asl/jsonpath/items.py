@@ -13,7 +13,7 @@ from unum_runtime.asl.jsonpath.templates import Template
 from unum_runtime.asl.numbers import read_number
 from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def map_items(found: Json, path: str, *, takes_objects: bool) -> list[dict[str, Json]]:

@@ -13,7 +13,7 @@ from unum_runtime.asl.jsonpath.wildcards import matcher
 from unum_runtime.asl.numbers import is_number
 from unum_runtime.asl.timestamps import parse_timestamp
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 ValueTest: TypeAlias = Callable[[Json], bool]
 """Function from a value to True if the test holds."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from unum_runtime.asl.jsonpath.filters import Filter, Key, brackets
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 Select: TypeAlias = Callable[[Json, Json], Sequence[Json] | None]
 """Function from a value, and the value at the beginning of the path, to the selected values."""

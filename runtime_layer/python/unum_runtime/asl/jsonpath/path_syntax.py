@@ -25,7 +25,7 @@ from unum_runtime.asl.jsonpath.filters import (
 )
 from unum_runtime.asl.jsonpath.path_steps import Step, child
 from unum_runtime.asl.jsonpath.text_reader import PathSyntaxError, Reader
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 __all__ = ["RESERVED_VARIABLE", "PathParser", "PathSyntaxError"]
 

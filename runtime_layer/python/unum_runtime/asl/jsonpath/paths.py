@@ -15,7 +15,7 @@ from unum_runtime.asl.jsonpath.path_steps import Step
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
 from unum_runtime.asl.states_errors import ResultPathMatchFailure, RuntimeFailure, excerpt
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 MAX_VISITED = 1_000_000
 """Most values that one ``..`` of a path visits."""

@@ -21,7 +21,7 @@ from unum_runtime.asl.numbers import read_number
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
 from unum_runtime.asl.timestamps import parse_timestamp, to_milliseconds
-from unum_runtime.model.ir import Catcher, Json
+from unum_runtime.model.states import Catcher, Json
 
 _ASSIGN = "Assign"
 _ROOT = "$"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.reader_errors import ItemReaderFailed
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 DELIMITERS: Mapping[str, str] = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
 """Field separators by ``CSVDelimiter``."""

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from unum_runtime.aws.items.allowance import limited_stream
 from unum_runtime.aws.items.reader_errors import ItemReaderFailed
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _OWNER = "ExpectedBucketOwner"

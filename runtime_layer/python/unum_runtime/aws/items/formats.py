@@ -12,7 +12,7 @@ from typing import BinaryIO, NoReturn, TypeAlias
 
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.config import ReaderConfig
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 MAX_HEADER = 10 * 1024
 """Most characters of all column names (Developer Guide, "ItemReader (Map)", CSVHeaders); each row repeats them."""

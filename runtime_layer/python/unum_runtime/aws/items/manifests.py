@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from unum_runtime.aws.items.dataset_objects import Objects
 from unum_runtime.aws.items.formats import parse_json, rows
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _CSV = "CSV"
 _SCHEME = "s3://"

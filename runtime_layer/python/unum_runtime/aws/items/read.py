@@ -12,7 +12,7 @@ from unum_runtime.aws.items.dataset_objects import Objects
 from unum_runtime.aws.items.formats import items
 from unum_runtime.aws.items.manifests import athena_files, inventory
 from unum_runtime.aws.items.reader_errors import ItemReaderFailed
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _LIST = ":listObjectsV2"
 _Item: TypeAlias = tuple[str, Json]

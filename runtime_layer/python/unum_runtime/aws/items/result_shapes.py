@@ -2,7 +2,7 @@
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.items.reader_errors import ResultWriterFailed
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 TRANSFORMATIONS = ("NONE", "COMPACT", "FLATTEN")
 OUTPUT_TYPES = ("JSON", "JSONL")

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.items.reader_errors import ResultWriterFailed
 from unum_runtime.aws.items.result_shapes import serialize, transform
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _KNOWN = ("Bucket", "Prefix", "ExpectedBucketOwner")
 

@@ -13,7 +13,7 @@ from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def adjust_parameters(resource: Resource, parameters: Json, clients: Clients, token: str | None) -> Json:

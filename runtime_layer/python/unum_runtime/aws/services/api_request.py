@@ -12,7 +12,7 @@ from unum_runtime.aws.services.integrations import WITHOUT_ENVELOPE
 from unum_runtime.aws.services.operation import Resource
 from unum_runtime.aws.services.shapes import to_request, to_result
 from unum_runtime.aws.services.spelling import fold_name
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 TOKENS = frozenset(("clienttoken", "clientrequesttoken", "idempotencytoken"))
 """Normalized names of idempotency tokens in AWS APIs."""

@@ -11,7 +11,7 @@ from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.operation import Resource
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.aws.services.spelling import fold_name
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 PREFIX = "elasticmapreduce:"
 

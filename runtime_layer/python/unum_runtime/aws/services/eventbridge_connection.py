@@ -13,7 +13,7 @@ from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.operation import parse
 from unum_runtime.aws.services.shapes import BadParameter
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.eventbridge_connection import Authorization, authorize
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"

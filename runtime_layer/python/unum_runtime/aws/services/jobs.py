@@ -7,7 +7,7 @@ otherwise those of the services' descriptions.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from unum_runtime.aws.services.adjust import parse_if_json
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 TIMEOUT_S = 60
 """Longest time of one call, in seconds."""

@@ -13,7 +13,7 @@ from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.kubernetes import call_cluster, request_text
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 ANNOTATION = "unum/attempt"
 """Annotation of a job with the token of the Task's attempt, by which a repeated delivery finds its own job."""

@@ -16,10 +16,10 @@ from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
 from unum_runtime.model.envelope import with_alias
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import run_alias
 from unum_runtime.model.naming import start_alias as start_alias_name
 from unum_runtime.model.requests import INPUT, describe_request, run_request
+from unum_runtime.model.states import Json
 
 START = "states:startExecution"
 ALIAS = "DescribeAlias"

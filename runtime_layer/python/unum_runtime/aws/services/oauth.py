@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 MARGIN_S = 60
 """Time before its expiry from which a token is not used any more, in seconds."""

@@ -8,7 +8,7 @@ from unum_runtime.aws.services.http import invoke_api, invoke_endpoint
 from unum_runtime.aws.services.operation import parse
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def call(resource: str, parameters: Json, *, clients: Clients, token: str | None = None) -> Json:

@@ -12,7 +12,7 @@ from unum_runtime.asl.places import element, member
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.spelling import capitalize, field_name, fold_name
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _FRACTION = re.compile(r"\.?0*(?=Z$)")
 

@@ -12,7 +12,7 @@ from unum_runtime.aws.services.jobs import JOBS, Job
 from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.service_call import call
 from unum_runtime.errors import StatesError
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 GROWTH = 1.5
 """Factor between the delays of consecutive polls; Step Functions documents no rule."""

@@ -7,7 +7,7 @@ from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.map_runs import runs
 from unum_runtime.client.reading.stored_definitions import Past
 from unum_runtime.model.checkpoint import Failure, Status, Success
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.timeline import Timeline
 
 

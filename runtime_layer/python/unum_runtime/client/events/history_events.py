@@ -16,9 +16,10 @@ from unum_runtime.client.events.scope_events import Account
 from unum_runtime.client.events.task_events import TaskAttempt
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import Value
-from unum_runtime.model.ir import Choice, Fail, FanOut, State, Task, Wait, Work, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Frames, Name, Scope
 from unum_runtime.model.region import region_of
+from unum_runtime.model.states import Choice, Fail, FanOut, State, Task, Wait, Work
 from unum_runtime.protocol.history.timeline import (
     Following,
     Timeline,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Phase, Success
-from unum_runtime.model.ir import FanOut
+from unum_runtime.model.states import FanOut
 from unum_runtime.protocol.planning.advance import join, too_many_failed
 from unum_runtime.protocol.planning.plan import BranchFailed, CompleteBranch, OpenScope
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from unum_runtime.client.descriptions import to_datetime
 from unum_runtime.model.checkpoint import Failure, Success, to_text
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 HistoryEvent: TypeAlias = dict[str, Any]
 """An event as ``boto3.client("stepfunctions")`` returns it."""

@@ -6,7 +6,7 @@ from unum_runtime.client.events.journal import Event, assigned
 from unum_runtime.client.events.scope_events import Account
 from unum_runtime.client.events.task_events import EVALUATION
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.model.ir import FanOut
+from unum_runtime.model.states import FanOut
 from unum_runtime.protocol.planning.advance import Visit, Visits
 
 

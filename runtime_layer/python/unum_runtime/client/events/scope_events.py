@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from unum_runtime.client.events.journal import Event, Journal, Known, data, failure_data
 from unum_runtime.model.checkpoint import Failure
-from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Pass, State, Succeed
+from unum_runtime.model.states import Choice, Fail, FanOut, Json, Map, Pass, State, Succeed
 
 
 @dataclass

@@ -13,8 +13,9 @@ from unum_runtime.client.events.scope_events import Account
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
 from unum_runtime.model.envelope import Value
-from unum_runtime.model.ir import ACTIVITY, Form, Home, Json, Language, Pattern, Task, Workflow
+from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import Name
+from unum_runtime.model.states import ACTIVITY, Form, Json, Language, Pattern, Task
 from unum_runtime.protocol.history.timeline import failed_with
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled

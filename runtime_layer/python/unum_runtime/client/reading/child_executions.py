@@ -11,8 +11,9 @@ from datetime import datetime
 from unum_runtime.client.descriptions import Step, to_datetime
 from unum_runtime.client.reading.map_runs import Run, runs
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Frames
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.timeline import Timeline
 from unum_runtime.protocol.planning.advance import branch_evaluation
 from unum_runtime.protocol.planning.evaluation import child_execution

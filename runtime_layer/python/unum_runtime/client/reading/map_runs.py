@@ -13,8 +13,9 @@ from datetime import datetime
 from unum_runtime.client.descriptions import to_datetime
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status
-from unum_runtime.model.ir import Map, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Scope
+from unum_runtime.model.states import Map
 from unum_runtime.protocol.history.timeline import Timeline, begun, failed_with
 from unum_runtime.protocol.planning.evaluation import compiled
 from unum_runtime.protocol.planning.plan import (

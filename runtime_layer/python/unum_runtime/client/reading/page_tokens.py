@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import to_text
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _Item = TypeVar("_Item")
 

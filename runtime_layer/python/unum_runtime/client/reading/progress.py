@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
-from unum_runtime.model.ir import Fail, FanOut, Task, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Name, Scope
+from unum_runtime.model.states import Fail, FanOut, Task
 from unum_runtime.protocol.history.timeline import (
     Following,
     Timeline,

@@ -7,7 +7,8 @@ from typing import NoReturn
 from unum_runtime.aws.schedules import LONGEST_IN_QUEUE_S
 from unum_runtime.client.client import Client
 from unum_runtime.errors import NoIndex
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.removal import RESERVE_MS, Stranded, Version, find_stranded, removed_parts
 from unum_runtime.protocol.runtime import Call, Runtime
 

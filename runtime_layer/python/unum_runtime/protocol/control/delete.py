@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import DefinitionNotStored, ExecutionDoesNotExist, ExecutionNotDeletable
@@ -29,7 +29,6 @@ from unum_runtime.model.checkpoint import (
     stop_record,
     to_text,
 )
-from unum_runtime.model.ir import Guard, Pattern, Task, Workflow
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Execution,
@@ -51,6 +50,7 @@ from unum_runtime.model.naming import (
     shard_partition,
     start_key,
 )
+from unum_runtime.model.states import Guard, Pattern, Task
 from unum_runtime.protocol.control.walk import leave_rest_if_short
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import DELETED
@@ -59,6 +59,9 @@ from unum_runtime.protocol.waiting.callback import try_partition
 from unum_runtime.protocol.waiting.service_job import jobs_partition
 from unum_runtime.store.erasable import ErasableObjects, ErasableStore
 from unum_runtime.store.large_items import DAY_S, object_lifetime_days
+
+if TYPE_CHECKING:
+    from unum_runtime.model.ir import Workflow
 
 QUIET_MS = MAX_DELIVERY_MS + 60_000
 """Time after which no delivery runs that began before a deletion; clocks differ by less than a minute."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.delays import delays_events, longest_delay_s
-from unum_runtime.model.ir import ACTIVITY, Choice, Map, Parallel, State, Task, Work, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import ACTIVITY, Choice, Map, Parallel, State, Task, Work
 
 
 class Needs(NamedTuple):

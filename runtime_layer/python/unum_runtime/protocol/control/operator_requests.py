@@ -10,8 +10,9 @@ from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import ClientError, TimeIsShort
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import NAME_RULE, is_name
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.fork import ForkRequest, fork, found
 from unum_runtime.protocol.control.nudge import Pending, missing, nudge
 from unum_runtime.protocol.control.redrive import redrive

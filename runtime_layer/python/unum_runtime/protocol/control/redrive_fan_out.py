@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
-from unum_runtime.model.ir import Json, Work, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import SHARD_SIZE, Frames, Scope, checkpoint_key
+from unum_runtime.model.states import Json, Work
 from unum_runtime.protocol.control.compatibility import check_steps, planned_anew
 from unum_runtime.protocol.control.copying import copy_branches
 from unum_runtime.protocol.control.entry import planned

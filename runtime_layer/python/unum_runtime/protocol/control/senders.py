@@ -7,7 +7,8 @@ nobody can forge one.
 
 from collections.abc import Iterator, Mapping
 
-from unum_runtime.model.ir import Choice, Map, Parallel, State, Task, Work, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Choice, Map, Parallel, State, Task, Work
 
 
 def senders(workflow: Workflow) -> Mapping[str, str | None]:

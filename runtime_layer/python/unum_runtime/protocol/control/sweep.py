@@ -17,9 +17,9 @@ from unum_runtime.cold_start.records import NamedTuple, dataclass, replace
 from unum_runtime.errors import ExecutionDoesNotExist, InconsistentHistory, UnumError
 from unum_runtime.model.checkpoint import Failure, Item
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
-from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import FIRST, LAST, PLACE, Kind, execution_at, is_place, place
 from unum_runtime.model.naming import MAX_NAME, Execution, Key
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.nudge import HELD
 from unum_runtime.protocol.control.operator_requests import (
     SILENT,

@@ -14,9 +14,9 @@ from unum_runtime.model.checkpoint import (
     Outcome,
     read_start_record,
 )
-from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
 from unum_runtime.protocol.planning.plan import (

@@ -17,7 +17,8 @@ from contextlib import nullcontext
 
 from unum_runtime.errors import LeaseHeldError, OutcomeCollected, RefusedDelivery, RouteGone, StoreDenied
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Collection, Guard, State, Task
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Guard, State, Task
 from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState

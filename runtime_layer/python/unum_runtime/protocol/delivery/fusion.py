@@ -14,8 +14,9 @@ from collections.abc import Callable
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Collection, Guard, Pattern, Task
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Name, Scope
+from unum_runtime.model.states import Guard, Pattern, Task
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime

@@ -3,8 +3,8 @@
 from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
 from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Stored, Value
-from unum_runtime.model.ir import Guard, Pattern, State, Task
 from unum_runtime.model.naming import Execution, Name, checkpoint_key
+from unum_runtime.model.states import Guard, Pattern, State, Task
 from unum_runtime.protocol.delivery.commit import draft, parse_committed
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.delivery.large_payload import read_stored

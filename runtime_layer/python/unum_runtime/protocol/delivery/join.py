@@ -9,9 +9,9 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Phase, Success
 from unum_runtime.model.envelope import Results
-from unum_runtime.model.ir import FanOut, Map
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope, place_in_shard, shard_partition
 from unum_runtime.model.pack import unpacked
+from unum_runtime.model.states import FanOut, Map
 from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout.completion import add_completed, add_failed

@@ -13,8 +13,8 @@ from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key, memo_key
+from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.delivery.lease import claim_result
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 

@@ -6,8 +6,9 @@ from itertools import chain
 from unum_runtime.errors import NoRoute, RefusedDelivery, RouteGone
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, Task
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Scope
+from unum_runtime.model.states import Task
 from unum_runtime.protocol.delivery.collect import collect_commit, collect_scope, settled_around, take_back
 from unum_runtime.protocol.delivery.commit import commit, parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState

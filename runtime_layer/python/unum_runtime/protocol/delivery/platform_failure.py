@@ -7,7 +7,8 @@ success of the same invocation: the first commit counts.
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Collection, Guard, Task
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Guard, Task
 from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.deliver import step

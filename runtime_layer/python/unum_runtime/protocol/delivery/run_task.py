@@ -17,7 +17,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success, to_text
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Form, Json, Pattern, State, Task, Wait
+from unum_runtime.model.states import Form, Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import limit_outcome
 from unum_runtime.protocol.delivery.memo import compute_once
 from unum_runtime.protocol.delivery.try_limits import check_before, exceeded_limit, user_code_limit_s

@@ -6,8 +6,8 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import LeaseStolenError, RefusedDelivery, RouteGone, StoreDenied
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
 from unum_runtime.model.envelope import Writer
-from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Execution, is_name, start_key
+from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.delivery.commit import create, limit_outcome
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState

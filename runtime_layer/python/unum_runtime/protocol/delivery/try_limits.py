@@ -2,7 +2,7 @@
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure
-from unum_runtime.model.ir import Pattern, Task
+from unum_runtime.model.states import Pattern, Task
 from unum_runtime.protocol.runtime import CallbackPending, JobPending
 from unum_runtime.protocol.waiting.callback import Limits
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key, completion_key, meeting_key
 from unum_runtime.model.region import Region, region_of
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.fanout.completion import add_completed
 from unum_runtime.protocol.fanout.lanes import read_origin
 from unum_runtime.protocol.planning.plan import Commit, CompleteBranch, Invoke, plan

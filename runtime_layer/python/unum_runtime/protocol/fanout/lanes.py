@@ -7,8 +7,8 @@ branches begin from the fan-out's origin, the checkpoint that opened it, read ag
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Item, is_stop_record
-from unum_runtime.model.ir import Guard, Task
 from unum_runtime.model.naming import Name, Scope, checkpoint_key
+from unum_runtime.model.states import Guard, Task
 from unum_runtime.protocol.fanout.read_outcome import Found, read_in_scopes, read_outcome
 from unum_runtime.protocol.planning.plan import Commit, Invoke, OpenScope, branch, plan, started_after
 from unum_runtime.protocol.runtime import Runtime

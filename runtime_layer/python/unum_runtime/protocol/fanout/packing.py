@@ -13,9 +13,7 @@ from functools import lru_cache
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import PACKED_VALUES, TOMBSTONE, Checkpoint, Item
-from unum_runtime.model.ir import Choice, Collection, FanOut, Map, Pass, Pattern, State, Task, Work, Workflow
-from unum_runtime.model.ir import Fail as FailState
-from unum_runtime.model.ir import Succeed as SucceedState
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import (
     Key,
     Name,
@@ -29,6 +27,9 @@ from unum_runtime.model.naming import (
     pack_of,
 )
 from unum_runtime.model.pack import ENDS, STATE, entry, marked, packed
+from unum_runtime.model.states import Choice, FanOut, Map, Pass, Pattern, State, Task, Work
+from unum_runtime.model.states import Fail as FailState
+from unum_runtime.model.states import Succeed as SucceedState
 from unum_runtime.protocol.planning.plan import BranchFailed, CompleteBranch, Effect, plan
 from unum_runtime.protocol.runtime import Runtime
 

@@ -5,7 +5,8 @@ be read. An overdue commit may therefore still come, so that every recovery must
 """
 
 from unum_runtime.asl.recovery import longest_wait_ms
-from unum_runtime.model.ir import Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Task
 from unum_runtime.protocol.history.pending import Missing, WaitsFor
 from unum_runtime.protocol.planning.evaluation import deadline
 from unum_runtime.protocol.runtime import Runtime

@@ -10,8 +10,8 @@ from enum import StrEnum
 from unum_runtime.cold_start.records import dataclass, field, replace
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
-from unum_runtime.model.ir import FanOut, Json, Map, Pattern, Task
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope
+from unum_runtime.model.states import FanOut, Json, Map, Pattern, Task
 from unum_runtime.protocol.history.timeline import begin_effect, branches_of_shard, frees_lane
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,

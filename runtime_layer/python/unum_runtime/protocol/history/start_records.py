@@ -5,9 +5,9 @@ import json
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
 from unum_runtime.model.checkpoint import Checkpoint, Item, Status, Success, read_start_record, to_text
-from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import NAME_RULE, Execution, Name, execution_partition, is_name, start_key
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.store.base import Index, Store

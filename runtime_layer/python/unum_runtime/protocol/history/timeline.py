@@ -25,7 +25,7 @@ from itertools import pairwise
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import ClientError, OutcomeCollected
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Item, Phase
-from unum_runtime.model.ir import FanOut, Map, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Execution,
@@ -38,6 +38,7 @@ from unum_runtime.model.naming import (
     shard_partition,
 )
 from unum_runtime.model.pack import unpacked
+from unum_runtime.model.states import FanOut, Map
 from unum_runtime.protocol.history.past import as_it_was, past_digest
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.planning.advance import Visits

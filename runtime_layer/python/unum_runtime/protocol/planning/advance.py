@@ -11,8 +11,9 @@ from unum_runtime.asl.program import StateOutput
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import SHARD_SIZE
+from unum_runtime.model.states import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.evaluation import (
     CHILD,

@@ -6,7 +6,7 @@ They travel as variables with names that no user's variable can have, and only b
 from collections.abc import Mapping
 
 from unum_runtime.asl.program import StateOutput
-from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, FanOut, Json, Map, Task
+from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, FanOut, Json, Map, Task
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 
 _ITEMS, _RESULTS = "$items", "$results"

@@ -12,8 +12,9 @@ from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import Program
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.model.ir import Json, Map, State, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Json, Map, State
 
 INPUT = "$input"
 """Variable with the execution's input, if the workflow keeps it; no user's variable has this name."""

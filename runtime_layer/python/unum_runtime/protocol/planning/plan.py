@@ -22,8 +22,9 @@ from unum_runtime.model.checkpoint import (
     to_text,
 )
 from unum_runtime.model.envelope import Siblings, Source, Value
-from unum_runtime.model.ir import FanOut, Json, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import START_STEP, Execution, Frames, Name, Scope
+from unum_runtime.model.states import FanOut, Json
 from unum_runtime.protocol.planning.advance import (
     Arrival,
     AtFanOut,

@@ -6,7 +6,8 @@ Source: Step Functions Developer Guide, "Service quotas", and "Map state process
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.ir import FanOut, Json, Map, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import FanOut, Json, Map
 
 INLINE_BRANCHES = 40
 """Most iterations of an inline Map at once."""

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Scope
 from unum_runtime.model.region import region_of
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.advance import Visits
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.plan import Commit, CompleteBranch, Invoke, OpenScope, begin_branch, branch, plan

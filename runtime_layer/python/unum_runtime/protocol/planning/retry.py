@@ -5,7 +5,7 @@ from typing import TypeAlias
 from unum_runtime.asl import recovery
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.checkpoint import Continuation, Failure, Outcome, Success
-from unum_runtime.model.ir import Json, Work
+from unum_runtime.model.states import Json, Work
 from unum_runtime.protocol.planning.advance import Failed, fall_back
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, deadline
 

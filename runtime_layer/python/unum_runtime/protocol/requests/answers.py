@@ -5,7 +5,7 @@ from typing import Protocol
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.envelope import other_version
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 INVALID_REQUEST = "ValidationException"
 

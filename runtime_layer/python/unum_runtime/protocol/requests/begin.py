@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from unum_runtime.model.envelope import named_start, start_writer
 from unum_runtime.model.identity import started_by
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.runtime import Runtime
 

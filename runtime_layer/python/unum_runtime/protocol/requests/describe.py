@@ -19,8 +19,8 @@ from unum_runtime.model.checkpoint import (
     to_text,
 )
 from unum_runtime.model.envelope import MARK
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, execution_partition
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST, MAX_BYTES, Links, answered, refusal
 from unum_runtime.protocol.runtime import Runtime

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from unum_runtime.model.envelope import MARK, is_start_event, named_start
 from unum_runtime.model.identity import event_name
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.requests.begin import begin, started
 from unum_runtime.protocol.runtime import Runtime

@@ -10,7 +10,7 @@ from functools import partial
 
 from unum_runtime.errors import InvalidExecutionInput, NotOurEvent
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.start import new_record
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.requests import describe, respond

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from unum_runtime.model.checkpoint import to_text
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests import respond as responses
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST
 from unum_runtime.protocol.runtime import Runtime

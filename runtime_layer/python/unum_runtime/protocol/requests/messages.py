@@ -18,8 +18,8 @@ from unum_runtime.errors import InvokeError, StoreError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import start_event, with_alias
 from unum_runtime.model.identity import event_name, started_by
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import run_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import MAX_EVENT_BYTES

@@ -11,7 +11,7 @@ from typing import Any
 
 from unum_runtime.model.checkpoint import Failure, Success, is_utf8
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.commit import shorten
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.requests import task_token

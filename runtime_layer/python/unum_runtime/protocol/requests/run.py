@@ -13,9 +13,9 @@ from functools import partial
 from unum_runtime.errors import InvalidExecutionInput, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, to_text
 from unum_runtime.model.envelope import MARK, Writer, start_event, start_request, with_alias
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import escape, lease_key, run_alias, start_key
 from unum_runtime.model.requests import INPUT, UPLOADED
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.lease import Lease
 from unum_runtime.protocol.delivery.start import new_record
 from unum_runtime.protocol.history import start_records

@@ -23,8 +23,8 @@ from unum_runtime.cold_start.records import NamedTuple, replace
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StatesError
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import ACTIVITY, Json, Pattern, State, Task
 from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key, proof_key
+from unum_runtime.model.states import ACTIVITY, Json, Pattern, State, Task
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 

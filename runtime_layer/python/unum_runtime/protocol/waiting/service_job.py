@@ -18,8 +18,8 @@ from unum_runtime.cold_start.records import NamedTuple, replace
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import TOMBSTONE, Item, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json, Pattern, State, Task
 from unum_runtime.model.naming import Key, Name, job_key, job_partition, term_of_job
+from unum_runtime.model.states import Json, Pattern, State, Task
 from unum_runtime.protocol.runtime import Runtime
 
 TERM_MS = 900_000

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from unum_runtime.model.called_functions import INVOKE, called_key
-from unum_runtime.model.ir import Json, Pattern, Task
+from unum_runtime.model.states import Json, Pattern, Task
 
 
 def handler_names(task: Task) -> tuple[str, ...]:

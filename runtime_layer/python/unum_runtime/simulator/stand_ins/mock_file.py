@@ -13,7 +13,8 @@ from unum_runtime.asl.places import member
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.errors import StatesError
 from unum_runtime.model.called_functions import INVOKE, calls_function
-from unum_runtime.model.ir import Form, Json, Pattern, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Form, Json, Pattern, Task
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _ENTRY = 'expected an object with either "Return" or "Throw"'

@@ -12,7 +12,8 @@ from typing import Any
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.model.called_functions import INVOKE, calls_function
-from unum_runtime.model.ir import ACTIVITY, READ_ITEMS, Form, Json, Language, Pattern, Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import ACTIVITY, READ_ITEMS, Form, Json, Language, Pattern, Task
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.simulator.stand_ins.samples import sample
 from unum_runtime.simulator.stand_ins.uses import INPUT, ITEM, RESULT, Use, relate, split, uses

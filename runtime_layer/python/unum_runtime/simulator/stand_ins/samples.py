@@ -7,7 +7,7 @@ from typing import Any
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.spelling import fold_name
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.stand_ins.uses import Use
 
 MOMENT = datetime(2030, 1, 1, tzinfo=UTC)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from unum_runtime.model.ir import Task, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Task
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.stand_ins.called_handlers import handler_names
 from unum_runtime.simulator.stand_ins.mock_file import MockedCase

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from unum_runtime.model.ir import Choice, Json, Map, Parallel, State, Work, Workflow
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Choice, Json, Map, Parallel, State, Work
 
 _STEP = r"(?:\.[A-Za-z_][\w-]*|\[(?:'[^']*'|\"[^\"]*\"|\*|-?\d+|-?\d*:-?\d*)\])"
 _PATH = re.compile(rf"(?<![\w$])(?P<root>\$\$|\$states\.(?:input|result|context)|\$[A-Za-z_]\w*|\$)(?P<steps>{_STEP}*)")

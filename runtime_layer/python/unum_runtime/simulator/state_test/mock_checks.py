@@ -8,7 +8,7 @@ from typing import Any
 
 from unum_runtime.asl.places import element, member
 from unum_runtime.asl.states_errors import excerpt
-from unum_runtime.model.ir import DATA_SET_TASKS, Form, Json, Pattern, Task
+from unum_runtime.model.states import DATA_SET_TASKS, Form, Json, Pattern, Task
 from unum_runtime.simulator.state_test.test_input import Validation
 
 _KINDS: Mapping[str, tuple[type, ...]] = {

@@ -17,7 +17,8 @@ from unum_runtime.clock import SkippingClock
 from unum_runtime.cold_start import records
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.ir import (
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import (
     READ_ITEMS,
     Choice,
     Fail,
@@ -31,7 +32,6 @@ from unum_runtime.model.ir import (
     Task,
     Wait,
     Work,
-    Workflow,
 )
 from unum_runtime.protocol.delivery.run_task import call_user_code, event_of, shape_result
 from unum_runtime.protocol.planning.advance import exceeded, too_many_failed

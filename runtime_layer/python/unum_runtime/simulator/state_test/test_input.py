@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.simulator.local import Function
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import named_start
-from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import run_alias, start_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests.doors import is_answered
 from unum_runtime.simulator.faults import EVENT_AGE_S, REDELIVERIES_S
 from unum_runtime.simulator.world import Delivery, Event, World

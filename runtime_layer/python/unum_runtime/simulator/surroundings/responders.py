@@ -2,8 +2,8 @@
 
 from unum_runtime.errors import TaskTimedOut
 from unum_runtime.model.checkpoint import Item, Phase, to_text
-from unum_runtime.model.ir import Json, Pattern, Task
 from unum_runtime.model.naming import Key, answer_key, checkpoint_key
+from unum_runtime.model.states import Json, Pattern, Task
 from unum_runtime.protocol.requests.respond import request
 from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH, By
 from unum_runtime.simulator.invariants import Broken, Invariant

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from unum_runtime.asl.numbers import is_number
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 @dataclass(frozen=True, slots=True)

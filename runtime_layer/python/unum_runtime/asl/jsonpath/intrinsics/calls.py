@@ -7,7 +7,7 @@ from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS
 from unum_runtime.asl.jsonpath.intrinsics.syntax import Argument, Call, Literal, parse_call
 from unum_runtime.asl.jsonpath.paths import Path, path_reader
 from unum_runtime.asl.states_errors import IntrinsicFailure
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 
 def compile_call(text: str) -> Expression:

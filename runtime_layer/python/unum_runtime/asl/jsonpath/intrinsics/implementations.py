@@ -28,7 +28,7 @@ from unum_runtime.asl.jsonpath.intrinsics.arguments import (
 )
 from unum_runtime.asl.jsonpath.intrinsics.text import fill, to_text
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _LONGEST_RANGE = 1_000
 _INT32 = range(-(2**31), 2**31)

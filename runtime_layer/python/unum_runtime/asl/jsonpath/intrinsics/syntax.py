@@ -11,7 +11,7 @@ from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS, Func
 from unum_runtime.asl.jsonpath.intrinsics.text import count_placeholders, unescape
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
 from unum_runtime.asl.jsonpath.paths import Path, parse
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _DEEPEST = 10
 """Maximum nesting of functions. Source: Step Functions Developer Guide, "Intrinsic functions"."""

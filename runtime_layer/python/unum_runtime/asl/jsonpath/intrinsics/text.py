@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 MAX_CHARACTERS = 10_000_000
 """Longest text of ``States.Format``; Step Functions allows 256 KiB."""

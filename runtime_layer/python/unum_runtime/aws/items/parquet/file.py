@@ -17,7 +17,7 @@ from unum_runtime.aws.items.parquet.encodings import (
 )
 from unum_runtime.aws.items.parquet.schema import Column, Node, parse_schema
 from unum_runtime.aws.items.parquet.thrift import Fields, read_struct
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
 _TAIL = 8

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from unum_runtime.aws.items.parquet.encodings import BYTE_ARRAY, DOUBLE, FIXED, FLOAT, INT96
 from unum_runtime.aws.items.parquet.thrift import Fields
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 Convert: TypeAlias = Callable[[Any], Json]
 

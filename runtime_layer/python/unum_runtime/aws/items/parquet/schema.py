@@ -11,7 +11,7 @@ from typing import Any
 from unum_runtime.aws.items.parquet.encodings import Physical
 from unum_runtime.aws.items.parquet.logical_types import Convert, as_key, conversion
 from unum_runtime.aws.items.parquet.thrift import Fields
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
 _MAPS, _LIST = (1, 2), 3
