@@ -256,6 +256,8 @@ class Assembly:
             own = f"{arn_of(self.hosts[key].function)}:{run_alias(self.workflow.name)}"
             yield iam.PolicyStatement(actions=[permissions.INVOKE], resources=[own])
             yield from self._definition_statements(Operation.CREATE, Operation.READ)
+        # Events of executions on other definitions are run by these.
+        yield from self._shared("definitions", lambda: self._definition_statements(Operation.LIST))
         yield from self._table_statements(operations(self.workflow, self.wiring, key), starts=starts)
         yield from self._object_statements()
         if not self.hosts[key].takes_layers:

@@ -232,9 +232,16 @@ def client_of(functions: Lambda) -> Client:
 
 def forget() -> None:
     definitions._due_ms.clear()
-    execution_versions._definitions.clear()
+    definitions._stored.clear()
     for cache in CACHES:
         cache.cache_clear()
+
+
+def forget_stored_definitions() -> None:
+    table = boto3.resource("dynamodb").Table("state")
+    for item in table.scan()["Items"]:
+        if str(item["pk"]).startswith("definition:"):
+            table.delete_item(Key={name: item[name] for name in ("pk", "sk")})
 
 
 def definition(*states: str) -> str:

@@ -18,6 +18,7 @@ from tests.unit.aws.control_platform import (
     at,
     definition,
     forget,
+    forget_stored_definitions,
     swept,
 )
 from unum_compiler import compile_workflow
@@ -244,13 +245,6 @@ def test_the_deployed_definition_is_that_of_the_newest_version(deployed: Deploye
     deployed.functions.deploy(2, "new")
     assert deployed.client.definition("e").to_json() == deployed.functions.definitions["old"]
     assert deployed.client.deployed_definition().to_json() == deployed.functions.definitions["new"]
-
-
-def forget_stored_definitions() -> None:
-    table = boto3.resource("dynamodb").Table("state")
-    for item in table.scan()["Items"]:
-        if str(item["pk"]).startswith("definition:"):
-            table.delete_item(Key={name: item[name] for name in ("pk", "sk")})
 
 
 def is_stored(deployed: Deployed, name: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.aws.control_platform import Context, Deployed, at, deployed, forget
+from tests.unit.aws.control_platform import Context, Deployed, at, deployed, forget, forget_stored_definitions
 from unum_runtime.errors import InconsistentHistory, NotOurEvent
 from unum_runtime.functions import failure_function, foreign_events
 from unum_runtime.model.checkpoint import Status
@@ -59,12 +59,38 @@ def test_an_execution_that_runs_on_its_own_version_is_nudged_by_its_name(
     assert deployed.client.describe("e").status is Status.SUCCEEDED
 
 
-def test_an_event_of_the_execution_s_version_at_a_function_of_another_stays_a_letter(deployed: Deployed) -> None:
+def test_an_event_of_the_execution_s_version_that_another_refused_stays_a_letter(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
+    use(deployed, 2)
+    with pytest.raises(InconsistentHistory, match="NotOurEvent"):
+        fail(event)
+    assert deployed.functions.sent() == []
+
+
+def test_without_its_definition_it_stays_a_letter_too(deployed: Deployed) -> None:
+    event = waiting_for_b(deployed)
+    forget_stored_definitions()
     use(deployed, 2)
     with pytest.raises(NotOurEvent, match=f"expected a function of IR {event['ir']}"):
         fail(event)
     assert deployed.functions.sent() == []
+
+
+def test_what_died_on_an_execution_of_another_version_fails_by_its_own_definition(deployed: Deployed) -> None:
+    event = waiting_for_b(deployed)
+    use(deployed, 2)
+    fail(event, error={"errorType": "Runtime.ExitError", "errorMessage": "died"})
+    assert deployed.client.describe("e").status is Status.FAILED
+    (*_, step) = deployed.client.steps("e")
+    assert step.checkpoint.digest == event["ir"]
+
+
+def test_a_handler_that_takes_its_own_definition_would_be_noticed(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failure_function, "_on_definition_of", lambda _, runtime: runtime(None))
+    with pytest.raises(NotOurEvent):
+        test_what_died_on_an_execution_of_another_version_fails_by_its_own_definition(deployed)
 
 
 def test_an_event_that_a_function_of_its_own_version_called_foreign_stays_a_letter(deployed: Deployed) -> None:

@@ -107,7 +107,7 @@ def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
             module.handle = code  # type: ignore[attr-defined]
             monkeypatch.setitem(sys.modules, "code_of_user", module)
         task_function._initialize()
-        _make_table()
+        make_table()
         return Deployed(Client.connect(table=TABLE, workflow="Flow"))
 
     _forget()
@@ -117,11 +117,12 @@ def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 def _forget() -> None:
     definitions._due_ms.clear()
+    definitions._stored.clear()
     for cache in (*CACHES, service_function._clients):
         cache.cache_clear()
 
 
-def _make_table() -> None:
+def make_table() -> None:
     boto3.client("dynamodb").create_table(
         TableName=TABLE,
         BillingMode="PAY_PER_REQUEST",

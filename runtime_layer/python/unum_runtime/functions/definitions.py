@@ -1,4 +1,4 @@
-"""Load a workflow's IR from the layer, or from an object in S3; keep it in the workflow's store."""
+"""Load a workflow's IR from the layer, from an object in S3, or from the workflow's store; keep it in the store."""
 
 import sys
 from contextlib import suppress
@@ -11,6 +11,7 @@ from unum_runtime.functions.configuration import services
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.store.base import Store
 
 MAX_WRITE_WAIT_S = 0.5
 """Longest time that a start waits until its definition is stored, in seconds."""
@@ -50,6 +51,31 @@ def load_workflow_at(name: str, function_arn: str) -> Workflow:
     """Load workflow `name` with partition, region and account of `function_arn`, for the context object."""
     _, partition, _, region, account, *_ = function_arn.split(":")
     return replace(load_workflow(name), home=Home(partition=partition, region=region, account=account))
+
+
+def definition_at(store: Store, name: str, digest: str | None, function_arn: str) -> Workflow:
+    """Return workflow `name`'s definition with `digest`, or this function's own, for functions beside `function_arn`.
+
+    A definition of another version is read from `store` once for each sandbox, and verified against its digest.
+
+    Raises:
+        DefinitionNotStored: the store has no such definition.
+        InconsistentHistory: what the store has under this digest is another text.
+        ClientError: a later release has compiled it.
+        StoreError: the store did not answer.
+    """
+    own = load_workflow_at(name, function_arn)
+    if digest in (None, own.digest):
+        return own
+    if (name, digest) not in _stored:
+        from unum_runtime.protocol.history.definition_records import read_definition  # noqa: PLC0415 - few events need it
+
+        _stored[name, str(digest)] = read_definition(store, name, str(digest))
+    return replace(_stored[name, str(digest)], home=own.home)
+
+
+_stored: dict[tuple[str, str], Workflow] = {}
+"""Definitions that this sandbox has read from stores, by workflow and digest; they are verified and never change."""
 
 
 def keep_definition(rt: Runtime) -> None:

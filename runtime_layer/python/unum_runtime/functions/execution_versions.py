@@ -23,12 +23,9 @@ from unum_runtime.functions.function_versions import (
 )
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Began, to_text
-from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.senders import senders
-from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.store.base import Store
 
 
 def newest_versions(context: Any) -> Began:
@@ -59,10 +56,7 @@ def runtime_on(digest: str | None, began: Began, context: Any) -> Runtime:
     (workflow,) = services()
     routes = {**began.routes, **addresses(workflow, began)}
     service = replace(_service_at(workflow, began), routes=routes, carried=tuple(began.routes))
-    rt = _runtime(workflow, service, context)
-    if digest not in (None, rt.workflow.digest):
-        definition = _stored(rt.store, workflow, str(digest), rt.workflow)
-        rt = replace(rt, workflow=definition, collection=definition.collection)
+    rt = _runtime(workflow, service, context, digest)
     # What has no function of its own begins at the function of the start alias, which knows what may follow.
     places = {state: routes.get(sender or "", began.address) for state, sender in senders(rt.workflow).items()}
     return replace(rt, own_address=began.address, continued_at=places)
@@ -85,9 +79,9 @@ def ask_version(found: Began, event: Json) -> Json:
     raise RouteGone(found.address, LookupError("its failure handler is unknown"), is_deleted=True)
 
 
-def _runtime(workflow: str, service: Service, context: Any) -> Runtime:
+def _runtime(workflow: str, service: Service, context: Any, digest: str | None = None) -> Runtime:
     own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
-    return replace(runtime_of(workflow, service, own, context), hosts=frozenset(), fuses=None)
+    return replace(runtime_of(workflow, service, own, context, digest), hosts=frozenset(), fuses=None)
 
 
 def _service_at(workflow: str, began: Began) -> Service:
@@ -98,13 +92,3 @@ def _service_at(workflow: str, began: Began) -> Service:
     except RouteGone:  # the function that they began in has left the workflow
         return own
     return replace(found, hosts=(), timer=own.timer, start_alias=None, definition=None)
-
-
-_definitions: dict[str, Workflow] = {}
-"""Definitions that this sandbox has read, by digest; they are verified and never change."""
-
-
-def _stored(store: Store, workflow: str, digest: str, deployed: Workflow) -> Workflow:
-    if digest not in _definitions:
-        _definitions[digest] = replace(read_definition(store, workflow, digest), home=deployed.home)
-    return _definitions[digest]

@@ -15,13 +15,14 @@ Source of the records: AWS Lambda Developer Guide, "Capturing records of Lambda 
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 from unum_runtime.aws.embedded_metrics import THROTTLED
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.cold_start.records import dataclass, replace
-from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
+from unum_runtime.errors import DefinitionNotStored, InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import function_versions, intake
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.control_calls import ask_control
@@ -275,7 +276,18 @@ def _runtime_in_place(workflow: str, given_up: GivenUp, context: Any) -> Runtime
         raise NotOurEvent(f"{address}: expected that it serves workflow {workflow!r}, but only {sorted(table)}")
     if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias, run_alias(workflow)):
         raise NotOurEvent(f"{given_up.address}: expected a version, or an alias of workflow {workflow!r} for starts")
-    return replace(runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=no_code, fuses=None)
+    rt = _on_definition_of(given_up, partial(runtime_of, workflow, table[workflow], address, context))
+    return replace(rt, hosts=frozenset(), call=no_code, fuses=None)
+
+
+def _on_definition_of(given_up: GivenUp, runtime: Callable[[str | None], Runtime]) -> Runtime:
+    """Return the runtime of the event's definition; of the handler's own for starts, and where none is stored."""
+    if given_up.is_start:
+        return runtime(None)
+    try:
+        return runtime(given_up.event["ir"])
+    except DefinitionNotStored:  # a foreign event, or one of release 0.1.0
+        return runtime(None)
 
 
 def no_code(call: Call, _value: Json) -> NoReturn:

@@ -14,7 +14,7 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.functions.configuration import Service, handler_paths, services
-from unum_runtime.functions.definitions import load_workflow, load_workflow_at
+from unum_runtime.functions.definitions import definition_at
 from unum_runtime.functions.time_limit import time_limit
 from unum_runtime.model.envelope import START
 from unum_runtime.model.log_level import ROUTINE, LogLevel
@@ -36,19 +36,28 @@ UserHandler: TypeAlias = Callable[[Json, Any], Any]
 _CLOCK = SystemClock()
 
 
-def runtime_here(workflow: str, context: Any) -> Runtime:
-    """Return the runtime of `workflow` for a delivery to this function version."""
+def runtime_here(workflow: str, context: Any, digest: str | None = None) -> Runtime:
+    """Return the runtime of `workflow` for a delivery to this function version.
+
+    Args:
+        workflow: name of the workflow.
+        context: Lambda's context object.
+        digest: digest of the definition; None for the function's own. See `definition_at` for errors.
+    """
     # The qualifier may be an alias. Events must name the version, because an alias moves with the next deployment.
     own_arn = ":".join([*context.invoked_function_arn.split(":")[:7], context.function_version])
-    return _in_delivery(_of_version(workflow, own_arn), services()[workflow], context)
+    return _in_delivery(_of_version(workflow, own_arn, digest), services()[workflow], context)
 
 
-def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
-    """Return the runtime of `workflow` in the failure handler, in place of the version `own_arn` with `service`."""
+def runtime_of(workflow: str, service: Service, own_arn: str, context: Any, digest: str | None = None) -> Runtime:
+    """Return the runtime of `workflow` in the failure handler, in place of the version `own_arn` with `service`.
+
+    `digest` is that of the definition; None means the handler's own. See `definition_at` for errors.
+    """
     from unum_runtime.functions.refused_places import gone_failure  # noqa: PLC0415 - the failure handler alone
 
     handler_arn = context.invoked_function_arn
-    in_place = _in_delivery(_fixed(workflow, service, own_arn), service, context)
+    in_place = _in_delivery(_fixed(workflow, service, own_arn, digest), service, context)
     return replace(in_place, hand_over=None, gone=lambda denied: gone_failure(workflow, handler_arn, denied))
 
 
@@ -130,16 +139,18 @@ def logger(context: Any, level: str = LogLevel.INFO, metrics: EmbeddedMetrics | 
 
 
 @cache
-def _of_version(workflow: str, own_arn: str) -> Runtime:
-    """Return the part of this version's runtime that all its deliveries share."""
-    return _fixed(workflow, services()[workflow], own_arn)
+def _of_version(workflow: str, own_arn: str, digest: str | None) -> Runtime:
+    """Return the part of this version's runtime that all its deliveries on one definition share."""
+    return _fixed(workflow, services()[workflow], own_arn, digest)
 
 
-def _fixed(workflow: str, service: Service, own_arn: str) -> Runtime:
+def _fixed(workflow: str, service: Service, own_arn: str, digest: str | None) -> Runtime:
     """Return a runtime without user code, log and remaining time, which belong to a delivery."""
+    store = _store(workflow, service)
+    definition = definition_at(store, workflow, digest, own_arn)
     return Runtime(
-        workflow=load_workflow_at(workflow, own_arn),
-        store=_store(workflow, service),
+        workflow=definition,
+        store=store,
         invoker=invoker(),
         clock=_CLOCK,
         call=_refuse_call,
@@ -148,7 +159,7 @@ def _fixed(workflow: str, service: Service, own_arn: str) -> Runtime:
         carried=service.carried,
         retention_s=service.retention_s,
         result_retention_s=service.result_retention_s,
-        collection=load_workflow(workflow).collection,
+        collection=definition.collection,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
         timer=timer(service.timer),

@@ -16,7 +16,15 @@ from typing import Any
 
 from unum_runtime.asl.languages import load
 from unum_runtime.aws.client_factory import start_connecting
-from unum_runtime.errors import InvokeError, LeaseHeldError, NoRoute, NotOurEvent, RefusedDelivery, StoreError
+from unum_runtime.errors import (
+    DefinitionNotStored,
+    InvokeError,
+    LeaseHeldError,
+    NoRoute,
+    NotOurEvent,
+    RefusedDelivery,
+    StoreError,
+)
 from unum_runtime.functions import runtime_factory
 from unum_runtime.functions.configuration import handler_paths, queues, services
 from unum_runtime.functions.definitions import keep_definition, load_workflow
@@ -108,7 +116,17 @@ def _deliver(event: Json, context: Any) -> None:
     envelope = Envelope.from_json(event)
     if envelope.workflow not in services():
         raise NotOurEvent(f"event.workflow: expected one of {sorted(services())}, got {envelope.workflow!r}")
-    _log_transient(step, runtime_here(envelope.workflow, context), envelope)
+    _log_transient(_step, runtime_here(envelope.workflow, context), envelope, context)
+
+
+def _step(own: Runtime, envelope: Envelope, context: Any) -> None:
+    """Run one protocol step on the definition that the envelope names: the execution stays on it."""
+    if envelope.digest != own.workflow.digest:
+        try:
+            own = runtime_here(envelope.workflow, context, envelope.digest)
+        except DefinitionNotStored as unknown:
+            raise NotOurEvent(f"{envelope.name}: {unknown}") from unknown
+    step(own, envelope)
 
 
 def _log_transient(work: Callable[..., Json], runtime: Runtime, *arguments: Any) -> Json:

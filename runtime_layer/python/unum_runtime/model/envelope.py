@@ -94,7 +94,7 @@ class Envelope:
 
     Attributes:
         workflow: name of the workflow.
-        digest: digest of the IR that planned the event; the receiver must have the same.
+        digest: digest of the IR that planned the event; the receiver runs it by that definition.
         name: invocation name.
         state: Task to run; or a Wait that is over, or a fan-out to open again or to start in parts.
         input: input by value or by reference.
