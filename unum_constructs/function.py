@@ -32,6 +32,9 @@ from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.states import Guard
 
+WRITING_LOGS = ("logs:CreateLogStream", "logs:PutLogEvents")
+"""Source: AWS CDK, `LogGroup.grantWrite`."""
+
 IN_VPC = (
     "ec2:AssignPrivateIpAddresses",
     "ec2:CreateNetworkInterface",
@@ -221,10 +224,12 @@ def _log_group(
 
 
 def _role(scope: Construct, construct_id: str, group: logs.ILogGroup, *, in_vpc: bool) -> iam.Role:
-    role = iam.Role(scope, construct_id, assumed_by=_lambda())
+    # Instead of the managed policy AWSLambdaBasicExecutionRole, which allows all log groups; and in the role itself,
+    # because a policy of its own would be one more resource for each function.
+    writes = {"Effect": "Allow", "Action": [*WRITING_LOGS], "Resource": group.log_group_arn}
+    document = iam.PolicyDocument.from_json({"Version": "2012-10-17", "Statement": [writes]})
+    role = iam.Role(scope, construct_id, assumed_by=_lambda(), inline_policies={"Logs": document})
     acknowledge(role, ROLE)
-    # Instead of the managed policy AWSLambdaBasicExecutionRole, which allows all log groups.
-    group.grant_write(role)
     if in_vpc:
         statement = iam.PolicyStatement(actions=[*IN_VPC], resources=["*"])
         acknowledge(iam.Policy(role, "Network", roles=[role], statements=[statement]), NETWORK)

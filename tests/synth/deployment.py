@@ -121,6 +121,13 @@ class Deployment:
             if each["Effect"] == effect
         ]
 
+    def logs(self, role_path: str) -> list[str]:
+        """Where a role may write logs; a role of ours has that in itself, and nothing else."""
+        (policy,) = self.properties(role_path)["Policies"]
+        (statement,) = policy["PolicyDocument"]["Statement"]
+        assert (statement["Effect"], statement["Action"]) == ("Allow", ["logs:CreateLogStream", "logs:PutLogEvents"])
+        return [flat(each) for each in as_list(statement["Resource"])]
+
     def warnings(self) -> list[Warned]:
         """The warnings of the synthesized stack."""
         return self._told("aws:cdk:warning")

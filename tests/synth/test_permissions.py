@@ -28,11 +28,13 @@ def test_chain() -> None:
         (FIND_INTAKE, [a]),
         (INVOKE, [a.replace("*", "run-Flow")]),  # a start that is answered
         (sorted(COMMIT + READ), table),  # the definition
+        (LIST, table),  # the definitions of other versions
         (sorted(COMMIT + READ + LIST), table),  # it tells how executions have ended
     ]
     assert deployment.statements("Flow/Permissions/B") == [
         (INVOKE, [handler]),
         (FIND_INTAKE, [b]),
+        (LIST, table),
         (COMMIT, table),
         (READ, table),
     ]
@@ -66,7 +68,8 @@ def test_functions_report_failures_and_control_nothing() -> None:
     for policy in ("Flow/Permissions/A", "Flow/Permissions/B"):
         ((actions, denied),) = deployment.denials(policy)
         assert actions == INVOKE
-        assert {f"{handler}:$LATEST", f"{handler}:control-*"} <= {*denied}
+        aliases = "control-*" if policy.endswith("A") else "*-*"
+        assert {f"{handler}:$LATEST", f"{handler}:{aliases}"} <= {*denied}
 
 
 def test_functions_reach_what_is_stored_for_their_own_workflow() -> None:
@@ -76,20 +79,26 @@ def test_functions_reach_what_is_stored_for_their_own_workflow() -> None:
         assert own in leading_keys(deployment, policy)
 
 
-def test_only_functions_that_start_executions_reach_definitions() -> None:
+def test_only_functions_that_start_executions_write_definitions() -> None:
     deployment = Deployment.of(chain("A", "B"), "A", "B")
     for policy in ("Flow/Permissions/A", "Flow/OnFailure/Permissions"):
-        assert ["definition:Flow/*"] in leading_keys(deployment, policy)
-    assert ["definition:Flow/*"] not in leading_keys(deployment, "Flow/Permissions/B")
+        assert {*COMMIT, *LIST} <= on_definitions(deployment, policy)
+    assert on_definitions(deployment, "Flow/Permissions/B") == {*LIST}
     in_entry = Deployment.of(machine(M=a_map(chain("A"))), "A")
-    assert ["definition:Flow/*"] in leading_keys(in_entry, "Flow/Permissions/$entry")
-    assert ["definition:Flow/*"] not in leading_keys(in_entry, "Flow/Permissions/A")
+    assert {*COMMIT, *LIST} <= on_definitions(in_entry, "Flow/Permissions/$entry")
+    assert on_definitions(in_entry, "Flow/Permissions/A") == {*LIST}
+
+
+def on_definitions(deployment: Deployment, policy: str) -> set[str]:
+    """What a policy allows on definition records."""
+    statements = zip(leading_keys(deployment, policy), table_actions(deployment, policy), strict=True)
+    return {action for keys, actions in statements if keys == ["definition:Flow/*"] for action in actions}
 
 
 def test_only_functions_that_start_executions_write_start_records() -> None:
     deployment = Deployment.of(chain("A", "B"), "A", "B")
     own = ["Flow/*", "memo:Flow/*", "token:Flow/*"]
-    assert leading_keys(deployment, "Flow/Permissions/B") == [own, ["start:Flow/*", *own]]
+    assert leading_keys(deployment, "Flow/Permissions/B") == [["definition:Flow/*"], own, ["start:Flow/*", *own]]
     assert [actions for actions, _ in deployment.statements("Flow/Permissions/B")[-2:]] == [COMMIT, READ]
 
 
@@ -146,6 +155,12 @@ def leading_keys(deployment: Deployment, policy: str) -> list[list[str]]:
     return [as_list(each["dynamodb:LeadingKeys"]) for each in conditions]
 
 
+def table_actions(deployment: Deployment, policy: str) -> list[list[str]]:
+    """The actions of the same statements."""
+    statements = deployment.properties(policy)["PolicyDocument"]["Statement"]
+    return [as_list(each["Action"]) for each in statements if "Condition" in each]
+
+
 def test_map_reads_and_completes() -> None:
     deployment = Deployment.of(machine(A=task("A", "M"), M=a_map(chain("B"), then="C"), C=task("C")), *"ABC")
     statements = {key: deployment.statements(f"Flow/Permissions/{key}")[-2:] for key in "ABC"}
@@ -174,7 +189,7 @@ def test_no_managed_policies_and_no_wildcards() -> None:
     deployment = Deployment.of(machine(A=task("A", "M"), M=a_map(chain("B"), then="C"), C=task("C")), *"ABC")
     for role in deployment.all("IAM::Role").values():
         assert "ManagedPolicyArns" not in role["Properties"]
-        assert "Policies" not in role["Properties"]
+        assert {each["PolicyName"] for each in role["Properties"].get("Policies", ())} <= {"Logs"}
     for policy in deployment.all("IAM::Policy").values():
         statements = policy["Properties"]["PolicyDocument"]["Statement"]
         for statement in (each for each in statements if each["Effect"] == "Allow"):
@@ -186,7 +201,8 @@ def test_no_managed_policies_and_no_wildcards() -> None:
 def test_functions_write_their_own_logs_only() -> None:
     deployment = Deployment.of(chain("A"), "A")
     logs = f"{deployment.logical_id('ALogs')}.Arn"
-    assert deployment.statements("ARole/DefaultPolicy") == [(["logs:CreateLogStream", "logs:PutLogEvents"], [logs])]
+    assert deployment.logs("ARole") == [logs]
+    assert not [name for name in deployment.all("IAM::Policy") if "DefaultPolicy" in name and name.startswith("ARole")]
 
 
 def test_functions_do_not_depend_on_edges() -> None:

@@ -118,8 +118,7 @@ def test_the_forwarder_may_do_this_and_nothing_else(waiting: Deployment) -> None
     handler = [f"{waiting.logical_id(HANDLER)}.Arn:*"]
     assert waiting.statements("Flow/Timer/Failures") == [(INVOKE, handler)]
     logs = f"{waiting.logical_id('Flow/Timer/ForwarderLogs')}.Arn"
-    own = waiting.statements("Flow/Timer/ForwarderRole/DefaultPolicy")
-    assert own == [(["logs:CreateLogStream", "logs:PutLogEvents"], [logs])]
+    assert waiting.logs("Flow/Timer/ForwarderRole") == [logs]
 
 
 def test_only_who_waits_may_send(waiting: Deployment) -> None:
@@ -192,7 +191,6 @@ LOGICAL_IDS = {
     "FlowControlFunctionForkA95A4D12",
     "FlowControlFunctionFunctionLogs398BB54E",
     "FlowControlFunctionFunctionRole32AB83CC",
-    "FlowControlFunctionFunctionRoleDefaultPolicyAF0CD5D4",
     "FlowControlFunctionNudge6F2B21ED",
     "FlowControlFunctionPermissionsE66D3B7A",
     "FlowControlFunctionRedrive046CABBB",
@@ -202,7 +200,6 @@ LOGICAL_IDS = {
     "FlowEntry6F44A694",
     "FlowEntryLogsB6F6074C",
     "FlowEntryRole78432AF3",
-    "FlowEntryRoleDefaultPolicy88118E0D",
     "FlowFailures70A1C59A",
     "FlowFailuresPolicyD3807436",
     "FlowGuard90159761",
@@ -213,7 +210,6 @@ LOGICAL_IDS = {
     "FlowOnFailureAlarmF3425B14",
     "FlowOnFailureHandlerAA58EE16",
     "FlowOnFailureHandlerLogsA2D53CC4",
-    "FlowOnFailureHandlerRoleDefaultPolicy2825FAE0",
     "FlowOnFailureHandlerRoleE01F911A",
     "FlowOnFailurePermissionsE2A3F1D6",
     "FlowPermissionsAD074D2F6",
@@ -222,7 +218,6 @@ LOGICAL_IDS = {
     "FlowServices3533FDC8",
     "FlowServicesLogsDD4858A1",
     "FlowServicesRoleD18A2168",
-    "FlowServicesRoleDefaultPolicy0311E296",
     "FlowStartB5E08C23",
     "FlowStartEventInvokeConfig7842CF2B",
     "FlowSweepEventInvokeConfigFC3BA434",
@@ -235,7 +230,6 @@ LOGICAL_IDS = {
     "FlowTimerForwarderE15EB7CC",
     "FlowTimerForwarderLogsF43CBDE1",
     "FlowTimerForwarderRole931CDEFB",
-    "FlowTimerForwarderRoleDefaultPolicy7276DB63",
     "FlowTimerMessages81BC939A",
     "FlowTimerPermissions5A6FB696",
     "FlowTimerQueue8DB246E7",

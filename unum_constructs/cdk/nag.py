@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import jsii
 from aws_cdk import Acknowledgment, Stack, Validations
@@ -114,13 +115,19 @@ def in_all_packs(reasons: Reasons) -> Reasons:
 def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
     """Record that resources below `construct` break rules, and the reasons."""
     notes = [Acknowledgment(id=rule, reason=why) for rule, why in in_all_packs(reasons).items()]
+    validations = _validations.get(construct) or Validations.of(construct)
+    _validations[construct] = validations
     try:
-        Validations.of(construct).acknowledge(*notes)
+        validations.acknowledge(*notes)
     except RuntimeError:
         for note in notes:
             # Older versions of the CDK reject rule names with AWS::Region; with them, cdk-nag keeps the finding.
             with suppress(RuntimeError):
-                Validations.of(construct).acknowledge(note)
+                validations.acknowledge(note)
+
+
+_validations: WeakKeyDictionary[IConstruct, Validations] = WeakKeyDictionary()
+"""Validations by construct: asking for them is a call to the CDK's process."""
 
 
 def acknowledge_policies(workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]) -> None:

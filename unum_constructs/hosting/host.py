@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from aws_cdk import Stack
@@ -148,7 +149,7 @@ class Host(Construct):
         """True unless the function is a container image, which contains the runtime itself."""
         return package_type_of(self.function) != IMAGE
 
-    @property
+    @cached_property
     def environment_key(self) -> str | None:
         """Customer managed key ARN of the environment, if any."""
         return self.resource.kms_key_arn

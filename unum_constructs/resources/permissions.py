@@ -20,12 +20,13 @@ from unum_runtime.model.naming import (
     control_alias,
     definition_partition_prefix,
     partition_prefixes,
-    start_intake_alias,
     start_partition_prefix,
 )
 
 INVOKE = "lambda:InvokeFunction"
 UNPUBLISHED = "$LATEST"
+_ALIASES = "*-*"
+"""Pattern of all aliases of a failure handler; its versions are numbers."""
 FIND_HANDLER = "lambda:GetFunctionEventInvokeConfig"
 """Action that reads the destination of a version's failed events."""
 
@@ -85,7 +86,7 @@ def invoke_statements(
         reports_starts: True for the function in which executions start: its failed starts go to an alias.
     """
     versions = {arn_of(host.function): [UNPUBLISHED] for host in hosts}
-    denied = [UNPUBLISHED, control_alias("*"), *(() if reports_starts else (start_intake_alias("*"),))]
+    denied = [UNPUBLISHED, control_alias("*") if reports_starts else _ALIASES]
     yield from _invoke_statements(versions | {arn_of(each.function): denied for each in handlers})
 
 
