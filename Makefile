@@ -9,6 +9,8 @@ LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_LOCK = sed -n '/^uv==/,/[^\\]$$/p' requirements.txt
 RELEASE := .venv-release
+VENDOR := unum_cli/ui/static/vendor
+DAGRE := node_modules/@dagrejs/dagre/dist/dagre.esm.js
 OWN := unum-runtime unum-compiler unum-cli
 PROJECTS := pyproject.toml runtime_layer/pyproject.toml unum_compiler/pyproject.toml unum_cli/pyproject.toml emulator/pyproject.toml
 CORE := template_structure permissions cross_stack samples
@@ -148,8 +150,11 @@ $(FLOOR)/ready: requirements.txt pyproject.toml .venv/ready
 	@touch $@
 
 node_modules/.ready: package.json package-lock.json
-	@echo "Installing the CDK command line into node_modules ..."
+	@echo "Installing the CDK command line, and what the page needs, into node_modules ..."
 	npm ci --no-audit --no-fund
+	mkdir -p $(VENDOR)
+	cp $(DAGRE) $(VENDOR)/dagre.js
+	cp $(DAGRE).LEGAL.txt $(VENDOR)/dagre.LEGAL.txt
 	@touch $@
 
 lock: .venv/ready  ## resolve the dependencies anew
@@ -162,4 +167,4 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .pycache .venv .venv-newest $(RELEASE) $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENDOR) .pycache .venv .venv-newest $(RELEASE) $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

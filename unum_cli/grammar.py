@@ -52,6 +52,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_send_task_heartbeat(commands)
     _add_get_activity_task(commands)
     _add_watch(commands)
+    _add_ui(commands)
     _add_completion(commands)
     _add_control(commands)
     _add_list(commands)
@@ -60,9 +61,11 @@ def grammar() -> argparse.ArgumentParser:
     return parser
 
 
-def _add(commands: _Commands, name: str, module: str, summary: str) -> argparse.ArgumentParser:
+def _add(
+    commands: _Commands, name: str, module: str, summary: str, *, room: str = "commands"
+) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-    parser.set_defaults(command=name, module=module)
+    parser.set_defaults(command=name, module=f"{room}.{module}")
     return parser
 
 
@@ -379,6 +382,20 @@ def _add_watch(commands: _Commands) -> None:
     _add_version(parser)
     parser.add_argument("--graph", metavar="SVG", help="file to draw the execution into, repeatedly")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait (default: no limit)")
+
+
+def _add_ui(commands: _Commands) -> None:
+    summary = "serve a page on localhost that shows executions; by default those of all stacks"
+    parser = _add(commands, "ui", "command", summary, room="ui")
+    parser.add_argument(
+        "--allow-changes",
+        action="store_true",
+        help="also start, stop, redrive, fork, nudge and delete executions, and answer Tasks (default: only show)",
+    )
+    port = partial(_count, 0, most=65_535)
+    parser.add_argument("--port", metavar="N", type=port, default=0, help="port (default: a free one)")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    _add_deployed(parser)
 
 
 def _add_completion(commands: _Commands) -> None:

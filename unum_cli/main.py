@@ -2,7 +2,7 @@
 
 Exit codes: 0 success; 1 failure of the definition, the execution or AWS; 2 invalid command line; 130 after Ctrl-C.
 Results go to standard output, everything else to standard error. Only the module of the requested command is loaded
-(`unum_cli.commands`), so a compilation starts no AWS client.
+(`unum_cli.commands`, `unum_cli.ui`), so a compilation starts no AWS client.
 """
 
 import importlib
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Namespace) -> int:
-    command = importlib.import_module(f"unum_cli.commands.{options.module}")
+    command = importlib.import_module(f"unum_cli.{options.module}")
     try:
         command.run(options)
     except UsageError as error:

@@ -89,6 +89,20 @@ def test_the_command_needs_no_cdk(distributions: Path, tmp_path: Path) -> None:
     assert json.loads(run(python.parent / "unum", "compile", str(definition), cwd=tmp_path))["name"] == "flow"
 
 
+def test_the_command_has_the_page_with_all_its_files(distributions: Path, tmp_path: Path) -> None:
+    (runtime, compiler, cli) = (next(distributions.glob(f"{name}-*.whl")) for name in list(PROJECTS)[:3])
+    python = environment(tmp_path, sys.executable, f"{runtime}[client]", str(compiler), f"{cli}[ui]")
+    code = (
+        "from unum_cli.ui.assets import asset; from unum_cli.ui.site import _TEMPLATES; import unum_cli.ui.server; "
+        "names = ('page.css', 'live.js', 'graph.js', 'dagre.js', 'icon.svg'); "
+        "print(*[asset(each).stat().st_size > 0 for each in names]); "
+        "print(*[bool(_TEMPLATES.get_template(each)) for each in _TEMPLATES.list_templates()])"
+    )
+    shown = run(python, "-c", code, cwd=tmp_path).split()
+    assert len(shown) > 10
+    assert set(shown) == {"True"}
+
+
 def test_the_constructs_need_no_command(distributions: Path, tmp_path: Path) -> None:
     needed = [path for name in PROJECTS if name != "unum_cli" for path in distributions.glob(f"{name}-*.whl")]
     python = environment(tmp_path, sys.executable, *map(str, needed))

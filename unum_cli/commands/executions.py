@@ -139,17 +139,21 @@ def connected(options: argparse.Namespace) -> Client:
         raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
     with needing_boto3():
         session = session_of(options)
-        found = located(session, options)
-        return Client.connect(
-            table=found.table,
-            workflow=found.workflow,
-            start_alias=found.start_alias,
-            retention_s=found.retention_s,
-            session=session,
-            describe_alias=found.describe_alias,
-            control_alias=found.control_alias,
-            payload_bucket=found.payload_bucket,
-        )
+        return client_at(located(session, options), session)
+
+
+def client_at(found: Deployed, session: "Session") -> Client:
+    """Return a client for the workflow at the addresses `found`."""
+    return Client.connect(
+        table=found.table,
+        workflow=found.workflow,
+        start_alias=found.start_alias,
+        retention_s=found.retention_s,
+        session=session,
+        describe_alias=found.describe_alias,
+        control_alias=found.control_alias,
+        payload_bucket=found.payload_bucket,
+    )
 
 
 def given_definition(options: argparse.Namespace, client: Client) -> Workflow | None:
@@ -249,7 +253,12 @@ def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
     try:
         stacks = session.client("cloudformation").describe_stacks(StackName=options.stack)["Stacks"]
     except (BotoCoreError, ClientError) as error:
-        is_none = isinstance(error, ClientError) and error.response["Error"]["Code"] == _NO_STACK
-        raise (UsageError if is_none else CommandFailed)(f"--stack {options.stack}: {error}") from error
+        raise stack_failure(options.stack, error) from error
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", ())}
     return deployed(options.stack, outputs, options.workflow)
+
+
+def stack_failure(stack: str, error: Exception) -> CommandFailed | UsageError:
+    """Return the failure of a command whose question about `stack` AWS answered with `error`."""
+    code = getattr(error, "response", {}).get("Error", {}).get("Code")
+    return (UsageError if code == _NO_STACK else CommandFailed)(f"--stack {stack}: {error}")

@@ -57,7 +57,7 @@ def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> De
     Raises:
         UsageError: no such workflow in the stack, or several to choose from.
     """
-    found = {one.workflow: one for one in _all_deployed(outputs)}
+    found = {one.workflow: one for one in all_deployed(outputs)}
     if workflow is None and len(found) == 1:
         return next(iter(found.values()))
     if workflow in found:
@@ -68,7 +68,8 @@ def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> De
     raise UsageError(f"--workflow {workflow}: stack {stack} has no such workflow; it has {names}")
 
 
-def _all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
+def all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
+    """Return all workflows in the outputs of a stack."""
     groups: dict[str, dict[str, str]] = {}
     for key, value in outputs.items():
         match = _OUTPUT.fullmatch(key)

@@ -8,6 +8,8 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from unum_emulator import cdk
@@ -27,8 +29,28 @@ def main() -> int:
         _say(f"Emulator at {emulator.endpoint}; bootstrapping ...")
         cdk.bootstrap(emulator, cwd=_CHECKOUT)
         _say("Ready: cdk, unum and boto3 use the emulator instead of AWS. It ends with this command.")
-        command = options.command or [os.environ.get("SHELL", "/bin/sh")]
-        return subprocess.run(command, env=_environment(emulator), check=False).returncode  # noqa: S603 - the caller's
+        environment = _environment(emulator)
+        if options.command:
+            return _run(options.command, environment)
+        with _page(environment):
+            return _run([os.environ.get("SHELL", "/bin/sh")], environment)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - the caller's
+
+
+@contextmanager
+def _page(environment: dict[str, str]) -> Iterator[None]:
+    """Serve the page of all executions within the block; it prints its URL."""
+    command = [sys.executable, "-c", "from unum_cli.main import main; main()", "ui", "--allow-changes"]
+    _say("Page of all workflows that you deploy:")
+    # A session of its own: Ctrl-C is for the shell's commands.
+    with subprocess.Popen(command, env=environment, stdout=sys.stderr, start_new_session=True) as page:  # noqa: S603
+        try:
+            yield
+        finally:
+            page.terminate()
 
 
 def _environment(emulator: Emulator) -> dict[str, str]:

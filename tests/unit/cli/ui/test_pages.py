@@ -1,0 +1,215 @@
+"""What the pages show and do, without a browser; executions and client are real."""
+
+import json
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.ui.shop import HOSTILE, Shop, Visitor, key_of, open_shop, served
+from unum_runtime.client.client import Client
+from unum_runtime.errors import DefinitionNotStored
+from unum_runtime.model.checkpoint import Status
+
+P = "/Shop/orders"
+E = f"{P}/executions"
+
+
+def names(text: str) -> list[str]:
+    return re.findall(rf'href="{E}/([a-z0-9]+)"', text)
+
+
+def test_one_workflow_is_shown_at_once(visitor: Visitor) -> None:
+    answer = visitor.ask("/")
+    assert (answer.status, answer.headers["location"]) == (303, f"{P}/")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ["waiting", "failed", "retried", "caught", "done"]),
+        ("status=FAILED", ["failed"]),
+        ("status=RUNNING", ["waiting"]),
+        ("name=ai", ["waiting", "failed"]),
+        ("name=done", ["done"]),
+        ("since=2027-01-15T08:03", ["waiting", "failed", "retried"]),
+        ("until=2027-01-15T08:03", ["caught", "done"]),
+        ("name=absent", []),
+        ("status=NONSENSE&since=nonsense&name=%22", []),
+    ],
+)
+def test_filters(visitor: Visitor, query: str, expected: list[str]) -> None:
+    answer = visitor.ask(f"{P}/?{query}")
+    assert (answer.status, names(answer.text)) == (200, expected)
+
+
+def test_pages_of_executions_follow_each_other() -> None:
+    shop = Shop()
+    for number in range(120):
+        shop.platform.clock.ms += 1_000
+        shop.platform.start(f"e{number}", {})
+    with served(shop) as visitor:
+        visitor.enter()
+        found, path = [], f"{P}/"
+        while path:
+            answer = visitor.ask(path)
+            found += names(answer.text)
+            following = re.search(r'rel="next" href="([^"]+)"', answer.text)
+            path = f"{P}/{following[1].replace('&amp;', '&')}" if following else ""
+    assert found == [f"e{number}" for number in reversed(range(120))]
+
+
+def test_an_execution_without_its_definition_is_described(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise DefinitionNotStored("release 0.1.0 started it")
+
+    monkeypatch.setattr(Client, "definition", refuse)
+    with served(shop) as visitor:
+        answer = visitor.enter().ask(f"{E}/done")
+        assert answer.status == 200
+        assert "release 0.1.0 started it" in answer.words
+        assert visitor.ask(f"{E}/done/step?key={key_of(shop, 'done', 'Charge')}").status == 404
+
+
+def test_a_step_shows_input_output_error_and_tries(shop: Shop, visitor: Visitor) -> None:
+    caught = visitor.ask(f"{E}/caught/step?key={key_of(shop, 'caught', 'Charge')}").words
+    assert "Charge caught" in caught
+    assert "&lt;script&gt;" in caught
+    assert "&#34;prices&#34;: [" in caught
+    retried = visitor.ask(f"{E}/retried/step?key={key_of(shop, 'retried', 'Charge')}").words
+    assert "Earlier tries 2" in retried
+
+
+def test_a_value_is_a_file_that_no_browser_shows(shop: Shop, visitor: Visitor) -> None:
+    key = key_of(shop, "failed", "Receive")
+    for path in (f"{E}/failed/value?of=input", f"{E}/failed/value?of=output&key={key}"):
+        answer = visitor.ask(path)
+        assert json.loads(answer.text)["note"] == HOSTILE
+        assert answer.headers["content-disposition"].startswith("attachment")
+        assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{E}/nobody",
+        "/Shop/nothing/",
+        "/No/orders/",
+        f"{E}/done/step?key=wrong",
+        f"{E}/done/branches?key=",
+        f"{P}/nothing",
+    ],
+)
+def test_what_is_not_there(visitor: Visitor, path: str) -> None:
+    assert visitor.ask(path).status == 404
+
+
+def test_versions_are_compared(visitor: Visitor) -> None:
+    assert "No change." in visitor.ask(f"{P}/versions?old=done&new=deployed").words
+    assert visitor.ask(f"{P}/versions?old=nobody").status == 404
+
+
+def test_a_change_of_version_is_shown() -> None:
+    shop = open_shop()
+    before = shop.client.definition("done")
+    states = {name: state for name, state in before.states.items() if name != "Refund"}
+    charge: Any = states["Charge"]
+    shop.platform.workflow = replace(before, states=states | {"Charge": replace(charge, catch=())})
+    with served(shop) as visitor:
+        words = visitor.enter().ask(f"{P}/versions?old=done").words
+    assert "state Refund" in words
+    assert "state Charge" in words
+
+
+def test_a_map_of_2000_takes_less_than_2_s_of_processor_time() -> None:
+    shop = open_shop(wide=2_000)
+    key = key_of(shop, "wide", "Receive")
+    with served(shop) as visitor:
+        visitor.enter()
+        for path in (f"{E}/wide", f"{E}/wide/branches?key={key}&page=20", f"{E}/wide/branch?key={key}&index=1999"):
+            begun = time.process_time()
+            answer = visitor.ask(path)
+            assert answer.status == 200
+            assert time.process_time() - begun < 2
+        assert "Page 20 of 20, 2,000 branches" in visitor.ask(f"{E}/wide/branches?key={key}&page=20").words
+        assert len(visitor.ask(f"{E}/wide").text) < 100_000
+        assert visitor.ask(f"{E}/wide/branch?key={key}&index=2000").status == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "does", "costs"),
+    [
+        (f"{P}/start", "Starts an execution.", "what the latest execution, waiting, has cost so far"),
+        (f"{P}/answer", "A token is accepted once.", "2 requests to Lambda, 2 write units"),
+        (f"{E}/waiting/stop", "nothing new starts", "$0.000000825 at least: 1 request to Lambda, 1 write units"),
+        (f"{E}/waiting/nudge", "Sends again the events", "1 events, and the steps that follow"),
+        (f"{E}/failed/redrive", "successful steps are kept", "1 steps run again at least"),
+        (f"{E}/done/fork", "Starts another execution from one state", "results are copied"),
+        (f"{E}/done/delete", "That cannot be undone.", "the deleted items, by their size"),
+    ],
+)
+def test_an_operation_says_what_it_will_do_and_cost(
+    owner: tuple[Shop, Visitor], path: str, does: str, costs: str
+) -> None:
+    words = owner[1].ask(path).words
+    assert does in words
+    assert costs in words
+    assert re.search(r"\$0\.0000\d+ at least", words)
+
+
+def test_operations_are_carried_out(owner: tuple[Shop, Visitor]) -> None:
+    shop, visitor = owner
+
+    def status(name: str) -> Status:
+        shop.go_on()
+        return shop.client.describe(name).status
+
+    order = json.dumps({"lines": [{"count": 1}], "approve": True})
+    assert "new started at" in visitor.send(f"{P}/start", name="new", input=order).words
+    assert status("new") is Status.RUNNING
+    token = shop.tokens[-1]
+    assert "has its result" in visitor.send(f"{P}/answer", token=token, output='"me"', **{"with": "success"}).words
+    assert status("new") is Status.SUCCEEDED
+    assert "Stopped at" in visitor.send(f"{E}/waiting/stop", error="Late").words
+    assert status("waiting") is Status.ABORTED
+    shop.platform.functions["Charge"] = lambda event: event
+    assert "Redriven at" in visitor.send(f"{E}/failed/redrive", on="original").words
+    assert status("failed") is Status.SUCCEEDED
+    assert "Started again" in visitor.send(f"{E}/done/fork", node="Ship", name="again", visit="1").words
+    assert status("again") is Status.SUCCEEDED
+    assert "Fork of done" in visitor.ask(f"{E}/again").words
+    assert "nothing was deleted" in visitor.send(f"{E}/done/delete", confirm="other").words
+    assert status("done") is Status.SUCCEEDED
+    assert "What remains" in visitor.send(f"{E}/done/delete", confirm="done").words
+    assert visitor.ask(f"{E}/done/step?key={key_of(shop, 'again', 'Ship')}").status == 404
+
+
+def test_a_nudge_sends_a_lost_event_again(owner: tuple[Shop, Visitor]) -> None:
+    shop, visitor = owner
+    shop.platform.start("lost", {"lines": [], "approve": False})
+    shop.platform.sent.clear()
+    assert visitor.ask(f"{E}/lost").status == 200
+    assert "Found 1 missing commits" in visitor.send(f"{E}/lost/nudge").words
+    shop.go_on()
+    assert shop.client.describe("lost").status is Status.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        (f"{P}/start", {"input": "{"}),
+        (f"{P}/start", {"input": "1", "name": "not a name"}),
+        (f"{P}/answer", {"with": "success", "token": "wrong", "output": "1"}),
+        (f"{P}/answer", {"with": "nothing"}),
+        (f"{E}/done/redrive", {}),
+        (f"{E}/waiting/delete", {"confirm": "waiting"}),
+        (f"{E}/done/fork", {"node": "Nowhere", "name": "x"}),
+        (f"{E}/done/fork", {"node": "Ship", "name": "x", "visit": "one"}),
+    ],
+)
+def test_what_cannot_be_done_is_said(owner: tuple[Shop, Visitor], path: str, form: dict[str, str]) -> None:
+    answer = owner[1].send(path, **form)
+    assert answer.status == 400
+    assert "Not possible" in answer.words

@@ -1,0 +1,58 @@
+"""Workflows that the page shows: those of a stack, of all stacks, or one that is named by its table."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TypeAlias
+
+from unum_runtime.client.client import Client
+
+STALE_S = 15
+"""Time after which stacks are listed again, so that a new deployment appears."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A deployed workflow.
+
+    Attributes:
+        stack: name of its stack; ``-`` for a workflow that was named by its table.
+        client: client of the workflow.
+    """
+
+    stack: str
+    client: Client
+
+    @property
+    def path(self) -> str:
+        """Path of the workflow's pages."""
+        return f"/{self.stack}/{self.client.workflow}"
+
+
+Address: TypeAlias = tuple[str, str]
+"""Stack and workflow."""
+
+
+@dataclass
+class Directory:
+    """Deployed workflows, listed when they are asked for; safe to use from several threads.
+
+    Attributes:
+        listed: lists all workflows.
+        clock_s: monotonic time in seconds.
+    """
+
+    listed: Callable[[], Mapping[Address, Place]]
+    clock_s: Callable[[], float] = time.monotonic
+    _known: Mapping[Address, Place] = field(default_factory=dict)
+    _until_s: float = -1
+    _lock: Lock = field(default_factory=Lock)
+
+    def places(self) -> Mapping[Address, Place]:
+        """Return all workflows by stack and name."""
+        with self._lock:
+            if self.clock_s() >= self._until_s:
+                self._known = self.listed()
+                self._until_s = self.clock_s() + STALE_S
+            return self._known

@@ -1,0 +1,251 @@
+"""Pages that only read."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from unum_cli.ui.chart import chart
+from unum_cli.ui.directory import Place
+from unum_cli.ui.graph_data import graph_data
+from unum_cli.ui.levels import Levels, Row
+from unum_cli.ui.matching import Wanted, matching
+from unum_cli.ui.nested import links_to_executions
+from unum_cli.ui.operations import offered
+from unum_cli.ui.past_reading import Reading
+from unum_cli.ui.site import Site
+from unum_compiler.analysis.changes import Effect, changes
+from unum_compiler.cost.receipt import UNKNOWN
+from unum_runtime.client.client import Client
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Status, Success, to_text
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import Scope
+from unum_runtime.protocol.history.timeline import failed_with
+
+BRANCHES_ON_A_PAGE = 100
+ROWS_ON_A_PAGE = 500
+LONGEST_SHOWN = 20_000
+"""Characters of a value on a page; the whole value can be downloaded."""
+
+_DEPLOYED = "deployed"
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Handlers of the pages that only read; see `Site`."""
+
+    site: Site
+
+    def workflows(self, _request: Request) -> Response:
+        """Show the list of workflows, or the only one."""
+        places = [*self.site.directory.places().values()]
+        if len(places) == 1:
+            return RedirectResponse(f"{places[0].path}/", 303)
+        return self.site.render("workflows.html", places=places)
+
+    def executions(self, request: Request) -> Response:
+        """Show executions, filtered and in pages."""
+        place, query = self.site.place(request), request.query_params
+        wanted = Wanted(
+            status=Status(query["status"]) if query.get("status") in list(Status) else None,
+            name=query.get("name", "").strip(),
+            since=_time(query.get("since")),
+            until=_time(query.get("until")),
+        )
+        page = matching(place.client, wanted, query.get("after") or None)
+        return self.site.render(
+            "executions.html", place=place, wanted=wanted, page=page, statuses=list(Status), query=query
+        )
+
+    def execution(self, request: Request) -> Response:
+        """Show one execution as graph and as Gantt chart."""
+        place, reading = self._read(request)
+        rows = reading.rows()
+        last = _number(request, "page")
+        shown = rows[(last - 1) * ROWS_ON_A_PAGE : last * ROWS_ON_A_PAGE]
+        return self.site.render(
+            "execution.html",
+            **self._facts(place, reading),
+            lines=self._lines(reading, shown),
+            pages=_pages(len(rows), ROWS_ON_A_PAGE, last),
+            graph=None if reading.graph is None else to_text(reading.graph),
+            receipt=reading.receipt(),
+            unknown_costs=UNKNOWN,
+            offers=offered(reading.description.status) if self.site.allow_changes else (),
+        )
+
+    def branches(self, request: Request) -> Response:
+        """Show the branches of one fan-out, in pages."""
+        place, reading = self._read(request)
+        levels, scope = _levels(reading), _scope(reading, request)
+        statuses, only = levels.statuses(scope), request.query_params.get("status", "")
+        indexes = [index for index, status in enumerate(statuses) if not only or status == only]
+        last = _number(request, "page")
+        shown = indexes[(last - 1) * BRANCHES_ON_A_PAGE : last * BRANCHES_ON_A_PAGE]
+        rows = [levels.branch(scope, index, statuses[index]) for index in shown]
+        lines = [*zip(shown, self._lines(reading, rows), strict=True)]
+        return self.site.render(
+            "branches.html",
+            **self._facts(place, reading),
+            scope=scope,
+            row=levels.fan_out(scope),
+            lines=lines,
+            only=only,
+            pages=_pages(len(indexes), BRANCHES_ON_A_PAGE, last),
+            key=request.query_params["key"],
+        )
+
+    def branch(self, request: Request) -> Response:
+        """Show the steps of one branch."""
+        place, reading = self._read(request)
+        levels, scope = _levels(reading), _scope(reading, request)
+        index = _number(request, "index", least=0)
+        if index >= scope.size:
+            raise HTTPException(404, f"{scope.state} has {scope.size:,} branches, numbered from 0.")
+        status = levels.statuses(scope)[index]
+        rows = levels.rows(scope.branch(index))
+        return self.site.render(
+            "branch.html",
+            **self._facts(place, reading),
+            scope=scope,
+            index=index,
+            branch_status=status,
+            lines=self._lines(reading, rows),
+            key=request.query_params["key"],
+        )
+
+    def step(self, request: Request) -> Response:
+        """Show one step: input, output, error."""
+        place, reading = self._read(request)
+        checkpoint = _checkpoint(reading, request)
+        levels = _levels(reading)
+        row = next(row for row in levels.rows(checkpoint.name.frames) if row.checkpoint is checkpoint)
+        output = checkpoint.outcome if isinstance(checkpoint.outcome, Success) else None
+        values = {"input": _shown(levels.value_before(checkpoint.name)), "output": _shown(output)}
+        facts = self._facts(place, reading) | {"values": values}
+        return self.site.render(
+            "step.html",
+            **facts,
+            row=row,
+            line=self._lines(reading, [row])[0],
+            checkpoint=checkpoint,
+            failure=failed_with(checkpoint),
+            is_collected=isinstance(checkpoint.outcome, Collected),
+            children=[*links_to_executions(self.site.directory.places(), output)],
+            key=request.query_params["key"],
+        )
+
+    def value(self, request: Request) -> Response:
+        """Return a whole input or output as a file."""
+        _, reading = self._read(request)
+        of, key = request.query_params.get("of"), request.query_params.get("key")
+        if key is None:
+            found: Any = reading.description.input if of == "input" else reading.description.output
+            found = Success(found)
+        else:
+            checkpoint = _checkpoint(reading, request)
+            found = _levels(reading).value_before(checkpoint.name) if of == "input" else checkpoint.outcome
+        if not isinstance(found, Success):
+            raise HTTPException(404, "No such value is stored.")
+        disposition = {"Content-Disposition": f'attachment; filename="{of if of == "input" else "output"}.json"'}
+        return Response(found.text, media_type="application/json", headers=disposition)
+
+    def versions(self, request: Request) -> Response:
+        """Show what differs between two versions: of executions, or what is deployed."""
+        place, query = self.site.place(request), request.query_params
+        names = [query.get("old", "").strip(), query.get("new", "").strip() or _DEPLOYED]
+        context: dict[str, Any] = {"place": place, "old": names[0], "new": names[1], "found": None, "graphs": []}
+        if names[0]:
+            old, new = (_version(place.client, name) for name in names)
+            found = changes(old, new)
+            same = [each for each in found if each.effect is Effect.UNCHANGED]
+            context |= {"found": [each for each in found if each not in same], "unchanged": len(same)}
+            context |= {"graphs": _graphs(old, new), "breaks": Effect.BREAKS}
+        return self.site.render("versions.html", **context)
+
+    def _read(self, request: Request) -> tuple[Place, Reading]:
+        place = self.site.place(request)
+        return place, Reading.of(place.client, request.path_params["name"])
+
+    def _facts(self, place: Place, reading: Reading) -> dict[str, Any]:
+        one = reading.description
+        return {
+            "place": place,
+            "one": one,
+            "reading": reading,
+            "path": f"{place.path}/executions/{one.name}",
+            "values": {"input": _shown(Success(one.input)), "output": _shown(Success(one.output))},
+            "ended_at": one.stopped_at or datetime.fromtimestamp(reading.client.clock.now_ms() / 1000, UTC),
+        }
+
+    def _lines(self, reading: Reading, rows: Sequence[Row]) -> Any:
+        began_ms = int(reading.description.started_at.timestamp() * 1000)
+        ended = [each.to_ms for row in rows for each in row.stretches]
+        begun = [row.stretches[0].from_ms for row in rows if row.stretches]
+        is_part = bool(rows) and rows[0].checkpoint is not None and bool(rows[0].checkpoint.name.frames)
+        return chart(rows, min(begun, default=began_ms) if is_part else began_ms, max(ended, default=began_ms))
+
+
+def _levels(reading: Reading) -> Levels:
+    if reading.levels is None:
+        raise HTTPException(404, reading.problem)
+    return reading.levels
+
+
+def _checkpoint(reading: Reading, request: Request) -> Checkpoint:
+    found = reading.checkpoint(request.query_params.get("key", ""))
+    if found is None:
+        raise HTTPException(404, reading.problem or "No such step is stored.")
+    return found
+
+
+def _scope(reading: Reading, request: Request) -> Scope:
+    scope = _checkpoint(reading, request).opens
+    if scope is None:
+        raise HTTPException(404, "No Map or Parallel begins after this step.")
+    return scope
+
+
+def _number(request: Request, name: str, least: int = 1) -> int:
+    given = request.query_params.get(name, "")
+    return max(least, int(given)) if given.isdecimal() else least
+
+
+def _pages(count: int, size: int, page: int) -> dict[str, int]:
+    return {"page": page, "last": max(1, -(-count // size)), "count": count, "first": (page - 1) * size + 1}
+
+
+def _time(given: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(given).replace(tzinfo=UTC) if given else None
+    except ValueError:
+        return None
+
+
+def _shown(value: Success | None) -> dict[str, Any] | None:
+    """Return a value as text for people; None for none."""
+    if value is None:
+        return None
+    text = json.dumps(value.value, indent=2, ensure_ascii=False)
+    return {"text": text[:LONGEST_SHOWN], "rest": max(0, len(text) - LONGEST_SHOWN), "bytes": len(value.text.encode())}
+
+
+def _version(client: Client, name: str) -> Workflow:
+    return client.deployed_definition() if name == _DEPLOYED else client.definition(name)
+
+
+def _graphs(old: Workflow, new: Workflow) -> list[tuple[str, str]]:
+    """Return the graphs of both versions, with their own and changed states marked."""
+    shared = {name for name in old.states.keys() & new.states.keys() if old.states[name] == new.states[name]}
+    both = old.states.keys() & new.states.keys()
+    made = []
+    for title, version in (("Old", old), ("New", new)):
+        gone = "removed" if version is old else "added"
+        own = {name: "changed" if name in both else gone for name in version.states if name not in shared}
+        made.append((title, to_text(graph_data(version, None, own))))
+    return made
