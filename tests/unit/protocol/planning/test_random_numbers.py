@@ -1,5 +1,6 @@
 """Random numbers: equal on every delivery, and nothing that an execution's name and start tell."""
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -74,6 +75,55 @@ def test_executions_without_a_secret_keep_their_numbers(kind: str, monkeypatch: 
     record = starting.start_record
     monkeypatch.setattr(starting, "start_record", lambda execution, value, *_: record(execution, value))
     assert drawn(kind) == drawn(kind)
+
+
+def own_numbers(states: dict[str, Any], value: Any, function: Callable[[Any], Any]) -> list[str]:
+    """All numbers that an execution drew, as its result shows them."""
+    platform = Platform.of({"StartAt": next(iter(states)), "States": states, "QueryLanguage": "JSONata"}, A=function)
+    platform.run(value=value)
+    ending = platform.ending()
+    assert ending is not None
+    assert isinstance(ending.outcome, Success), ending.outcome
+    return re.findall(r"[0-9a-f]{8}-[0-9a-f-]{27}", str(ending.outcome.value))
+
+
+DRAW = "{% $uuid() %}"
+CALL = {"Type": "Task", "Resource": "A"}
+
+
+def fails(event: Any) -> Any:
+    raise ValueError(event)
+
+
+def test_arguments_and_output_of_a_task_draw_other_numbers_in_each_branch() -> None:
+    task = {**CALL, "Arguments": [DRAW], "Output": ["{% $states.result %}", DRAW], "End": True}
+    each = {"Type": "Map", "ItemProcessor": {"StartAt": "B", "States": {"B": task}}, "End": True}
+    numbers = own_numbers({"M": each}, [1, 2], lambda event: event)
+    assert len({*numbers}) == len(numbers) == 4
+
+
+def test_a_catcher_draws_other_numbers_than_the_arguments() -> None:
+    catch = {"ErrorEquals": ["States.ALL"], "Next": "E", "Output": ["{% $states.errorOutput.Cause %}", DRAW]}
+    task = {**CALL, "Arguments": [DRAW], "Catch": [catch], "End": True}
+    each = {"StartAt": "B", "States": {"B": task, "E": {"Type": "Pass", "End": True}}}
+    numbers = own_numbers({"M": {"Type": "Map", "ItemProcessor": each, "End": True}}, [1, 2], fails)
+    assert len({*numbers}) == len(numbers) == 4
+
+
+@pytest.mark.parametrize("function", [lambda event: event, fails], ids=["joined", "caught"])
+def test_each_fan_out_draws_other_numbers_at_its_end(function: Callable[[Any], Any]) -> None:
+    task = {**CALL, "Arguments": 1, "End": True}
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "E", "Output": DRAW}]
+    inner = {"Type": "Map", "Items": [1], "ItemProcessor": {"StartAt": "B", "States": {"B": task}}, "Output": DRAW}
+    each = {"StartAt": "I", "States": {"I": {**inner, "Catch": catch, "Next": "E"}, "E": {"Type": "Pass", "End": True}}}
+    numbers = own_numbers({"M": {"Type": "Map", "ItemProcessor": each, "End": True}}, [1, 2, 3], function)
+    assert len({*numbers}) == len(numbers) == 3
+
+
+def test_branches_computed_in_place_draw_other_numbers() -> None:
+    each = {"StartAt": "B", "States": {"B": {"Type": "Pass", "Output": DRAW, "End": True}}}
+    numbers = own_numbers({"M": {"Type": "Map", "ItemProcessor": each, "End": True}}, [1, 2, 3], fails)
+    assert len({*numbers}) == len(numbers) == 3
 
 
 def test_a_number_is_drawn_as_release_0_1_0_drew_it() -> None:

@@ -146,7 +146,7 @@ class _Try:
             return result
         outcome, variables = result, self.entered.variables
         if not self.facts.gives_result:
-            outcome, variables = self._leave(result, token)
+            outcome, variables = self._leave(result)
         elif variables:
             variables = dataset_variables.without(variables)
         continuation = Continuation(variables=variables) if variables else DEFAULT_CONTINUATION
@@ -168,11 +168,11 @@ class _Try:
             check_value(self.rt.workflow, arguments, "input after the arguments")
         return event_of(self.task, dataset_variables.results_kept(self.task, arguments, self.evaluation))
 
-    def _leave(self, result: Success, token: str) -> tuple[Success, Mapping[str, Json]]:
+    def _leave(self, result: Success) -> tuple[Success, Mapping[str, Json]]:
         """Return the state's output after `result`, and the variables."""
         raw, task = self.entered.value, self.task
         left = dataset_variables.keep_items(task, raw, result.value, self.evaluation) or self.facts.program.output(
-            raw, shape_result(task, result.value), self._context_of(self.rt.clock.now_ms(), token, part=" result")
+            raw, shape_result(task, result.value), self._context_of(self.rt.clock.now_ms(), part=" result")
         )
         return result.changed_to(left.value), left.variables
 
