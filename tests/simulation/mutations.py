@@ -4,15 +4,22 @@ They are put in from outside: a store that breaks its contract, a scenario, or a
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from tests.simulation.broken_stores import (
+    CountingStore,
+    DeletingStore,
+    HalfReadingStore,
+    OverwritingStore,
+    TransitionStore,
+)
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model import naming
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Frame, Key, Name, Scope
@@ -24,7 +31,6 @@ from unum_runtime.protocol.fanout import completion, lanes, read_outcome
 from unum_runtime.protocol.planning import evaluation, plan, retry
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant, engine
-from unum_runtime.simulator.simulated_store import SimulatedStore
 
 HOUR_S = 3600
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -55,49 +61,6 @@ DUPLICATE = Faults(crashes=0, duplicates=1)
 CRASH = Faults(crashes=1, duplicates=0)
 BOTH = Faults(crashes=1, duplicates=1)
 NONE = Faults(crashes=0, duplicates=0)
-
-
-class CountingStore(SimulatedStore):
-    """Counts how often something was added, instead of keeping what."""
-
-    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
-        present, _ = self._sets.get(key, (frozenset[int](), 0))
-        counted = range(len(present), len(present) + len(members))
-        return super().add(key, *counted, expires_at_s=expires_at_s)
-
-
-class TransitionStore(SimulatedStore):
-    """Tells of a full set only whoever fills it."""
-
-    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
-        present, _ = self._sets.get(key, (frozenset[int](), 0))
-        grown = super().add(key, *members, expires_at_s=expires_at_s)
-        return frozenset() if present.issuperset(members) else grown
-
-
-class OverwritingStore(SimulatedStore):
-    """Creates without a condition."""
-
-    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
-        self._items.pop(key, None)
-        return super().create(key, item, expires_at_s=expires_at_s)
-
-
-class HalfReadingStore(SimulatedStore):
-    """Takes keys that a batch did not process for absent ones."""
-
-    def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
-        wanted = list(keys)
-        return super().read(wanted[1:] if len(wanted) > 1 else wanted)
-
-
-class DeletingStore(SimulatedStore):
-    """Collects without leaving a tombstone."""
-
-    def collect(self, keys: Iterable[Key]) -> None:
-        for key in keys:
-            self._items.pop(key, None)
-            self._sets.pop(key, None)
 
 
 def join_whatever_is_there(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.mutations import CRASH, DUPLICATE, NONE, Mutation, TransitionStore
+from tests.simulation.broken_stores import TransitionStore
+from tests.simulation.mutations import CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.cold_start import records
 from unum_runtime.model import region
 from unum_runtime.model.envelope import Envelope

@@ -1,8 +1,11 @@
 """A platform with a Task that waits for somebody to hand in its result."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+import pytest
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.options import FunctionOptions
@@ -103,3 +106,16 @@ def asking(code: Callable[[Any], Any] | None = None, guard: Guard = Guard.READ, 
     platform.options["timer"] = found
     platform.options["own_address"] = "F:1"
     return found
+
+
+@contextmanager
+def broken(part: Any, method: str, error: Exception) -> Iterator[None]:
+    """While `method` of `part` fails, which fails what is inside."""
+
+    def fail(*_arguments: Any, **_named: Any) -> Any:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(part, method, fail)
+        with pytest.raises(type(error)):
+            yield

@@ -11,10 +11,8 @@ from tests.unit.protocol.job_platform import LOOK_S, watching
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.compatibility import PAYLOAD_LIMIT, Compatibility
 from unum_compiler.definition import Definition
-from unum_runtime.cold_start.records import replace as replace_event
-from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
-from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Json
+from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS
 from unum_runtime.protocol.runtime import Call
 
 INVOKE = "arn:aws:states:::lambda:invoke"
@@ -92,7 +90,7 @@ def test_the_service_of_lambda_wraps_the_result_and_sends_nothing_for_no_payload
 STRICT_TASK = {"Type": "Task", "Resource": "f"}
 
 
-def strict(states: dict[str, Any], value: Json, function: Any) -> Any:
+def strict(states: dict[str, Any], value: Any, function: Any) -> Any:
     definition = Definition.from_asl({"StartAt": next(iter(states)), "States": states})
     workflow = replace(definition, compatibility=Compatibility.STRICT).compile("w", None)
     platform = Platform(workflow, {"f": function})
@@ -136,23 +134,6 @@ def test_a_poll_is_not_later_than_the_deadline_of_its_execution() -> None:
     assert platform.ending() == Ending(
         Status.TIMED_OUT, Failure("States.Timeout", "the execution took longer than its TimeoutSeconds, 100 s")
     )
-
-
-def test_the_first_check_of_a_callback_counts_from_the_start_of_its_try() -> None:
-    found = asking(TimeoutSeconds=100)
-    ask = found.platform.functions["F"]
-
-    def slow(event: Any) -> Any:
-        if "token" in (event or ()):
-            found.platform.clock.pass_seconds(30)
-        return ask(event)
-
-    found.platform.functions["F"] = slow
-    event = found.event()
-    begun_ms = found.platform.clock.ms
-    found.deliver(event)
-    ((due_ms, _),) = found.later
-    assert due_ms == begun_ms + 100_000
 
 
 def test_checks_of_a_callback_store_nothing_of_jobs() -> None:
@@ -220,11 +201,3 @@ def test_a_selector_of_items_sees_the_input_of_the_map() -> None:
     platform = datasets(last=True, ItemSelector={"item.$": "$$.Map.Item.Value", "a.$": "$.a"})
     result_of(platform, {"a": 7})
     assert [*platform.written["Results"]] == [{"item": item, "a": 7} for item in (1, 2, 3)]
-
-
-def test_a_nudge_that_announces_a_result_which_is_not_there_is_an_error() -> None:
-    found = asking()
-    event = found.event()
-    found.deliver(event)
-    with pytest.raises(InconsistentHistory, match="expected the stored result that this event announces, got none"):
-        found.deliver(replace_event(event, job={"is_over": True}))

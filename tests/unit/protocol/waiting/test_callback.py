@@ -1,20 +1,18 @@
 """Tasks that wait for somebody: one result for each try, whoever is late, dies or comes twice."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.unit.protocol.callback_platform import AGAIN, ASKING, Asking, asking
+from tests.unit.protocol.callback_platform import AGAIN, ASKING, Asking, asking, broken
 from tests.unit.protocol.platform import Platform, exactly
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import InconsistentHistory, InvalidToken, InvokeError, StoreError, TaskTimedOut
 from unum_runtime.model.checkpoint import Failure, Status, Success
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import Call, CallbackPending
@@ -294,113 +292,6 @@ def test_an_answer_counts_though_user_code_was_killed(plain: Asking) -> None:
     assert plain.outcome == Success("yes")
 
 
-def test_the_time_is_over() -> None:
-    waiting = asking(TimeoutSeconds=60)
-    token = waiting.begun()
-    waiting.pass_time(59)
-    assert waiting.outcome is None
-    waiting.pass_time(2)
-    assert waiting.outcome == Failure("States.Timeout", None)
-    with pytest.raises(TaskTimedOut):
-        waiting.answer(token)
-    assert not waiting.platform.sent
-
-
-def test_the_first_counts_when_the_deadline_comes_late() -> None:
-    """The result was there before anybody saw that the time was over."""
-    waiting = asking(TimeoutSeconds=60)
-    token = waiting.begun()
-    waiting.platform.clock.pass_seconds(100)
-    waiting.answer(token, "just in time")
-    ((_, look),) = waiting.later
-    waiting.deliver(look)
-    waiting.platform.deliver_all()
-    assert waiting.outcome == Success("just in time")
-
-
-@pytest.mark.parametrize("guard", [Guard.READ, Guard.COMMIT])
-def test_a_look_at_a_task_that_is_done_repeats_nothing(guard: Guard) -> None:
-    waiting = asking(guard=guard, TimeoutSeconds=60)
-    waiting.answered(waiting.begun())
-    calls = dict(waiting.platform.calls)
-    waiting.pass_time(100)
-    assert waiting.platform.calls == calls
-
-
-def test_a_look_goes_on_where_the_nudge_was_lost() -> None:
-    waiting = asking(TimeoutSeconds=60)
-    token = waiting.begun()
-    with broken(waiting.platform, "invoke", InvokeError("throttled")):
-        waiting.answer(token)
-    waiting.pass_time(100)
-    assert waiting.outcome == Success("yes")
-
-
-def test_a_look_that_died_after_its_commit_goes_on() -> None:
-    waiting = asking(TimeoutSeconds=60, Catch=[{"ErrorEquals": ["States.Timeout"], "Next": "After"}])
-    waiting.begun()
-    ((_, look),) = waiting.later
-    waiting.platform.clock.pass_seconds(60)
-    with broken(waiting.platform, "invoke", InvokeError("throttled")):
-        waiting.platform.deliver(look)
-    waiting.platform.deliver(look)
-    waiting.platform.deliver_all()
-    assert isinstance(waiting.outcome, Success)
-
-
-def test_a_look_at_a_former_try_does_not_disturb_the_next() -> None:
-    waiting = asking(TimeoutSeconds=60, Retry=AGAIN)
-    first = waiting.begun()
-    waiting.answered(first, Failure("Again", None))
-    waiting.pass_time(59)
-    assert waiting.platform.calls["Ask"] == 2
-    waiting.pass_time(1.5)
-    assert waiting.platform.calls["Ask"] == 2
-    waiting.answered(waiting.tokens[1])
-    waiting.pass_time(100)
-    assert waiting.outcome == Success("yes")
-    assert waiting.platform.calls == {"Before": 1, "Ask": 2, "After": 1}
-
-
-def test_heartbeats_keep_it_alive() -> None:
-    waiting = asking(HeartbeatSeconds=10)
-    token = waiting.begun()
-    for _ in range(20):
-        waiting.pass_time(4)
-        waiting.beat(token)
-    assert waiting.outcome is None
-    waiting.pass_time(20)
-    assert waiting.outcome == Failure("States.HeartbeatTimeout", None)
-    with pytest.raises(TaskTimedOut):
-        waiting.beat(token)
-
-
-def test_no_heartbeat_at_all() -> None:
-    waiting = asking(HeartbeatSeconds=10, TimeoutSeconds=100)
-    waiting.begun()
-    waiting.pass_time(11)
-    assert waiting.outcome == Failure("States.HeartbeatTimeout", None)
-
-
-def test_time_limits_count_from_the_question() -> None:
-    def slow(_event: Any) -> CallbackPending:
-        waiting.platform.clock.pass_seconds(40)
-        return CallbackPending()
-
-    waiting = asking(slow, TimeoutSeconds=60)
-    waiting.begun()
-    ((due_ms, _),) = waiting.later
-    assert due_ms - waiting.platform.clock.ms == 20_000
-
-
-def test_heartbeats_without_a_limit_are_welcome(plain: Asking) -> None:
-    token = plain.begun()
-    plain.beat(token)
-    plain.answered(token)
-    with pytest.raises(TaskTimedOut):
-        plain.beat(token)
-
-
 def test_branches_have_tokens_of_their_own() -> None:
     definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": ASKING, "End": True}}}
     tokens: dict[Any, str] = {}
@@ -490,22 +381,6 @@ def test_an_event_too_large_to_be_kept_fails_the_task() -> None:
     )
 
 
-def test_the_time_of_user_code_counts() -> None:
-    waiting = asking(lambda _: waiting.platform.clock.pass_seconds(10) or CallbackPending(), TimeoutSeconds=60)
-    begun_ms = waiting.platform.clock.ms
-    waiting.begun()
-    ((due_ms, _),) = waiting.later
-    assert due_ms == begun_ms + 60_000
-
-
-def test_a_check_of_the_time_after_the_result_is_refused() -> None:
-    waiting = asking(TimeoutSeconds=60)
-    waiting.answered(waiting.begun())
-    ((_, check),) = waiting.later
-    said = f"{check.name}: has a result already, so a check of its time has no effect"
-    assert waiting.deliver(check) == said
-
-
 def test_a_nudge_whose_answer_is_gone_is_no_silence(plain: Asking) -> None:
     event = plain.event()
     with pytest.raises(
@@ -538,34 +413,6 @@ def test_a_task_of_an_activity_is_taken_once_and_beats_from_then_on(monkeypatch:
     assert waiting.outcome == Failure("States.HeartbeatTimeout", None)
     with pytest.raises(TaskTimedOut):
         task_token.take(platform.runtime(), token, "three", "3")
-
-
-@contextmanager
-def broken(part: Any, method: str, error: Exception) -> Iterator[None]:
-    """While `method` of `part` fails, which fails what is inside."""
-
-    def fail(*_arguments: Any, **_named: Any) -> Any:
-        raise error
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part, method, fail)
-        with pytest.raises(type(error)):
-            yield
-
-
-def test_an_execution_whose_time_is_over_waits_for_nobody() -> None:
-    found = asking()
-    found.platform.workflow = replace(found.platform.workflow, timeout_s=60)
-    token = found.begun()
-    found.pass_time(59)
-    assert found.outcome is None
-    found.pass_time(2)
-    ending = found.platform.ending()
-    assert ending is not None
-    assert (ending.status, ending.outcome.error) == (Status.TIMED_OUT, "States.Timeout")
-    with pytest.raises(TaskTimedOut):
-        found.answered(token)
-    assert found.platform.ending() == ending
 
 
 def test_the_secret_part_of_a_token_may_be_any_text() -> None:
