@@ -6,8 +6,8 @@ trial of all mutants can be stopped at any time, or by `--minutes`, and continue
 order of a hash: what was tried so far is a sample.
 
 Writes the score to `score.json` beside the results, and prints the survivors without an explanation. Ends with 1 if the
-whole interval of the score is below the goal, too many mutants are called equivalent, a survivor of a whole trial is
-not explained, or an explained mutant is killed or gone.
+whole interval of the score is below the goal, too many mutants are called equivalent, a survivor is not explained, or
+an explained mutant is killed or gone.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def main() -> int:
     verdicts = _try(chosen, reach, options)
     if options.keep_killers:
         write_killers(verdicts)
-    return report(verdicts, everything, is_whole=len(verdicts) == len(everything) == len(all_mutants()))
+    return report(verdicts, everything)
 
 
 def _measured(given: Path | None) -> Path:
@@ -59,7 +59,7 @@ def _try(chosen: Sequence[Mutant], reach: Reach, options: argparse.Namespace) ->
     verdicts: list[Verdict] = []
     left: list[Mutant] = []
     for mutant in chosen:
-        known = None if options.anew else results.known(mutant, reach.reaching(mutant))
+        known = None if options.anew else results.known(mutant, reach.reaching(mutant), of_same_code=options.same_code)
         if known is None or (options.survivors and known.fate == "survived"):
             left.append(mutant)
         else:
@@ -96,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--budget", type=float, default=BUDGET_S, help="seconds that one mutant's tests may take")
     parser.add_argument("--anew", action="store_true", help="use no kept result")
     parser.add_argument("--survivors", action="store_true", help="try kept survivors again, e.g. with another budget")
+    parser.add_argument(
+        "--same-code", action="store_true", help="use kept results of unchanged functions, tested or not"
+    )
     parser.add_argument("--keep-killers", action="store_true", help="let `make test` try these mutants")
     parser.add_argument("--reach", type=Path, help="a file of an earlier trial, instead of a new measurement")
     return parser

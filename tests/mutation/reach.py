@@ -30,6 +30,9 @@ TESTS = (
 )
 """All tests that execute the protocol or the stores without an emulator."""
 
+VALUES = "tests/unit/protocol/test_constants.py"
+"""Tests of values at module level: they import a module, and enter none of its blocks."""
+
 FIRST_KILLERS = 20
 """Tests that have killed other mutants of the module are tried first, at most so many."""
 
@@ -112,7 +115,7 @@ class Reach:
     def reaching(self, mutant: Mutant) -> set[str]:
         """Return all tests that execute the change."""
         if not mutant.scope:  # executed by the import
-            return self._of_modules.get(mutant.module, set())
+            return self._of_modules.get(mutant.module, set()) | self._of_values
         line = mutant.changed.start
         around = [block for block in self.blocks[mutant.module] if block.first <= line <= block.last]
         return set(min(around, key=lambda block: block.last - block.first).tests) if around else set()
@@ -120,6 +123,10 @@ class Reach:
     @cached_property
     def _of_modules(self) -> Mapping[str, set[str]]:
         return {module: {test for block in found for test in block.tests} for module, found in self.blocks.items()}
+
+    @cached_property
+    def _of_values(self) -> set[str]:
+        return {test for test in self.seconds if test.startswith(VALUES)}
 
 
 def _numbered(tests: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -138,7 +145,8 @@ def existing(tests: Sequence[str]) -> list[str]:
 
 def is_at_home(test: str, mutant: Mutant) -> bool:
     """Return True if the test is in the folder that mirrors the mutant's."""
-    return test.startswith((f"tests/unit/{mutant.room}/", *(("tests/contract/",) if mutant.room == "store" else ())))
+    homes = [f"tests/unit/{mutant.room}/", *(["tests/contract/"] if mutant.room == "store" else [])]
+    return test.startswith((*homes, *(() if mutant.scope else (VALUES,))))
 
 
 class Instrument(ast.NodeTransformer):

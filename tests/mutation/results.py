@@ -1,7 +1,8 @@
 """Results of trials, kept in a file, so that a trial of all mutants can be stopped and continued.
 
 A result holds as long as what it depends on is the same: the function around the change; and the file of the test that
-killed the mutant, or, if it survived, the files of all tests that were tried.
+killed the mutant, or, if it survived, the files of all tests that were tried. A trial may also take results of the same
+function whatever has become of the tests: then it tries new code alone.
 """
 
 import ast
@@ -25,24 +26,27 @@ class Results:
     """
 
     path: Path
-    _lines: dict[str, tuple[str, Verdict]] = field(default_factory=dict)
+    _lines: dict[str, tuple[str, str, Verdict]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 fields = json.loads(line)
-                self._lines[fields["mutant"]] = (fields.pop("key"), Verdict(**fields))
+                self._lines[fields["mutant"]] = (fields.pop("key"), fields.pop("code", ""), Verdict(**fields))
 
-    def known(self, mutant: Mutant, tests: Iterable[str]) -> Verdict | None:
+    def known(self, mutant: Mutant, tests: Iterable[str], *, of_same_code: bool = False) -> Verdict | None:
         """Return the result of `mutant`; None if it was never tried, or if code or tests have changed since.
 
         Args:
             mutant: the mutant.
             tests: ids of the tests that a trial would run.
+            of_same_code: take the result of the same function, whatever has become of the tests.
         """
         if mutant.name not in self._lines:
             return None
-        key, verdict = self._lines[mutant.name]
+        key, code, verdict = self._lines[mutant.name]
+        if of_same_code and code == _digest([_function(mutant)]):
+            return verdict
         return verdict if key == _key(mutant, verdict, tests) else None
 
     def is_tried(self, mutant: Mutant) -> bool:
@@ -51,15 +55,15 @@ class Results:
 
     def killer(self, mutant: Mutant) -> str:
         """Return the test that killed the mutant in the last trial; empty without one."""
-        return self._lines[mutant.name][1].by if mutant.name in self._lines else ""
+        return self._lines[mutant.name][2].by if mutant.name in self._lines else ""
 
     def add(self, mutant: Mutant, verdict: Verdict, tests: Iterable[str]) -> None:
         """Append a result to the file."""
-        key = _key(mutant, verdict, tests)
-        self._lines[mutant.name] = (key, verdict)
+        key, code = _key(mutant, verdict, tests), _digest([_function(mutant)])
+        self._lines[mutant.name] = (key, code, verdict)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**asdict(verdict), "key": key}, ensure_ascii=False) + "\n")
+            file.write(json.dumps({**asdict(verdict), "key": key, "code": code}, ensure_ascii=False) + "\n")
 
 
 def _key(mutant: Mutant, verdict: Verdict, tests: Iterable[str]) -> str:

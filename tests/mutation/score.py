@@ -12,7 +12,9 @@ from tests.mutation.trial import Verdict
 
 EXPLAINED = Path(__file__).with_name("explained.toml")
 EQUIVALENT = "equivalent"
-KINDS = (EQUIVALENT, "accepted")
+ACCEPTED = "accepted"
+OPEN = "open"
+KINDS = (EQUIVALENT, ACCEPTED, OPEN)
 Z = 1.96
 """Standard deviations of a confidence interval of 95 %."""
 
@@ -22,7 +24,8 @@ class Explanation:
     """Why no test kills a mutant.
 
     Attributes:
-        kind: "equivalent" if no test can, "accepted" if it changes nothing that this project promises.
+        kind: "equivalent" if no test can, "accepted" if it changes nothing that this project promises, "open" if a test
+            or one of both explanations is owed. The list of open ones shall only get shorter.
         why: the reason.
     """
 
@@ -53,12 +56,14 @@ class Score:
         killed: how many a test or a limit ended.
         equivalent: how many survivors are explained as equivalent.
         accepted: how many are explained otherwise.
+        open: how many are only known.
     """
 
     tried: int
     killed: int
     equivalent: int
     accepted: int
+    open: int = 0
 
     @property
     def share(self) -> float:
@@ -79,7 +84,7 @@ def score(verdicts: Iterable[Verdict], explained: Mapping[str, Explanation]) -> 
     valid = [verdict for verdict in verdicts if verdict.fate != "invalid"]
     alive = Counter(explained[verdict.mutant].kind for verdict in valid if is_explained(verdict, explained))
     killed = sum(verdict.is_dead for verdict in valid)
-    return Score(len(valid), killed, alive[EQUIVALENT], alive.total() - alive[EQUIVALENT])
+    return Score(len(valid), killed, *(alive[kind] for kind in KINDS))
 
 
 def is_explained(verdict: Verdict, explained: Mapping[str, Explanation]) -> bool:

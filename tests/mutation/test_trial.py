@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.mutation import score
+from tests.mutation import report, score
 from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant, all_mutants, mutants_of, sample
+from tests.mutation.reach import VALUES, Reach
 from tests.mutation.results import Results, _functions
 from tests.mutation.score import EQUIVALENT, KINDS, Explanation, Score, explanations, needless
 from tests.mutation.trial import Verdict, _processor
@@ -126,6 +127,24 @@ def test_the_score_leaves_out_what_is_equivalent_or_no_python() -> None:
     assert found.share == 2 / 3
 
 
+def test_an_open_survivor_is_known_and_counts_against_the_score() -> None:
+    found = score.score(verdicts(a="killed", log="survived"), {"log": Explanation(score.OPEN, "owed")})
+    assert found == Score(tried=2, killed=1, equivalent=0, accepted=0, open=1)
+    assert found.share == 1 / 2
+
+
+@pytest.mark.parametrize(("kind", "code"), [(None, 1), ("open", 0), ("accepted", 0)])
+def test_a_survivor_that_is_not_explained_fails_any_trial(
+    kind: str | None, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [each.name for each in all_mutants()[:20]]
+    explained = {} if kind is None else {names[0]: Explanation(kind, "why")}
+    monkeypatch.setattr(report, "OUT", tmp_path)
+    monkeypatch.setattr(report, "explanations", lambda _: explained)
+    found = [Verdict(names[0], "survived"), *(Verdict(name, "killed") for name in names[1:])]
+    assert report.report(found, all_mutants()) == code
+
+
 def test_an_interval_gets_narrow_with_the_sample_and_is_a_point_at_the_end() -> None:
     few, many = Score(60, 54, 0, 0), Score(6000, 5400, 0, 0)
     assert few.interval(9000)[0] < many.interval(9000)[0] < 0.9 < many.interval(9000)[1] < few.interval(9000)[1]
@@ -158,6 +177,14 @@ def test_a_rule_explains_all_that_it_matches_and_is_needless_without_them(
     assert len(needless([], explanations([]), [])) == 1
 
 
+def test_tests_of_values_reach_each_module_and_no_function() -> None:
+    measured = {"tests": ["tests/unit/protocol/test_constants.py::t"], "seconds": [0.0], "blocks": {}}
+    reach = Reach.of(measured, 1)
+    value = next(each for each in all_mutants() if not each.scope)
+    assert reach.choose(value, {"tests/unit/protocol/test_constants.py::t": None}) == measured["tests"]
+    assert VALUES in measured["tests"][0]
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
     return Results(tmp_path / "results.jsonl")
@@ -170,6 +197,7 @@ def test_a_result_is_kept_over_sessions(results: Results) -> None:
     results.add(tried, Verdict(tried.name, "survived", tests=2), tests)
     assert Results(results.path).known(tried, tests) == Verdict(tried.name, "survived", tests=2)
     assert Results(results.path).known(tried, tests[:1]) is None
+    assert Results(results.path).known(tried, tests[:1], of_same_code=True) == Verdict(tried.name, "survived", tests=2)
 
 
 def test_the_last_result_counts_and_its_killer_is_tried_first(results: Results) -> None:
@@ -191,6 +219,7 @@ def test_a_result_of_other_code_is_not_known(results: Results, monkeypatch: pyte
     assert (tried.scope, tried.line) in texts
     monkeypatch.setattr("tests.mutation.results._functions", lambda _module: texts)
     assert results.known(tried, []) is None
+    assert results.known(tried, [], of_same_code=True) is None
 
 
 def test_a_copy_that_gets_no_processor_does_not_wait() -> None:

@@ -12,7 +12,13 @@ import pytest
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.list_index import FIRST
 from unum_runtime.model.states import Pattern
+from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.delivery.lease import Claim, Lease
+from unum_runtime.protocol.fanout.lanes import Lanes
 from unum_runtime.protocol.history.pending import WaitsFor
+from unum_runtime.protocol.planning.plan import WITHOUT_BUCKET
+from unum_runtime.protocol.runtime import Call, NoTimer, Runtime, silent
 
 QUOTAS = [
     ("delivery.commit", "MAX_ERROR_LENGTH", 256),
@@ -41,6 +47,7 @@ TIMES = [
     ("control.sweep", "RESERVE_MS", 60_000),
     ("control.walk", "RESERVE_MS", 60_000),
     ("control.walk", "CURSOR_LIFE_S", 900),
+    ("control.delete", "QUIET_MS", 960_000),
     ("delivery.fusion", "SHARE", 0.75),
     ("delivery.fusion", "MARGIN_MS", 1_000),
     ("delivery.lease", "LEASE_MS", 45_000),
@@ -52,12 +59,19 @@ TIMES = [
     ("delivery.waiter", "MOST_MS", 60_000),
     ("fanout.lanes", "CHECK_LASTS_MS", 1_000),
     ("history.definition_records", "DAY_S", 86_400),
+    ("requests.run", "LEASE_MS", 60_000),
     ("waiting.service_job", "TERM_MS", 900_000),
     ("waiting.service_job", "MARGIN_MS", 300_000),
 ]
 NAMES = [
     ("control.sweep", "SWEEP", "sweep"),
     ("control.sweep", "ABANDONED", "Unum.Abandoned"),
+    ("control.delete", "_STARTS", "states:startExecution"),
+    ("control.doors", "FORMER", ("stop", "redrive", "fork", "nudge")),
+    ("fanout.neighbours", "_PREVIOUS", 0),
+    ("fanout.neighbours", "_OWN", 1),
+    ("requests.answers", "INVALID_REQUEST", "ValidationException"),
+    ("requests.messages", "QUEUE", "aws:sqs"),
     ("control.definition_request", "DEFINITION", "definition"),
     ("control.operator_requests", "HANDED_ON", "handed_on"),
     ("control.operator_requests", "SILENT", "silent_ms"),
@@ -88,6 +102,9 @@ STORES = [
     ("dynamodb", "FIRST_PAUSE_S", 0.05),
     ("dynamodb", "FAILED_CONDITION", "ConditionalCheckFailedException"),
     ("dynamodb", "_ENDLESS", {"N": "9223372036854775808"}),
+    ("erasure", "BATCH_SIZE", 25),
+    ("erasure", "ROUNDS", 8),
+    ("erasure", "PAUSE_S", 0.05),
     ("large_items", "LEAST_BYTES", 10_000),
     ("large_items", "MAX_EVENT_BYTES", 1_000_000),
     ("large_items", "DAY_S", 86_400),
@@ -101,6 +118,38 @@ STORES = [
 )
 def test_a_value_is_what_was_decided(module: str, name: str, value: Any) -> None:
     assert getattr(import_module(f"unum_runtime.{module}"), name) == value
+
+
+def test_doors_are_named_in_permissions_by_these_names() -> None:
+    assert [each.value for each in Door] == ["stop", "redrive", "fork", "nudge", "delete", "sweep"]
+
+
+def test_a_delivery_begins_with_an_event_and_knows_nothing() -> None:
+    delivery, lanes = DeliveryState({}), Lanes()
+    assert (delivery.is_fused, delivery.is_new, delivery.may_continue, delivery.lanes) == (False, False, False, None)
+    assert (lanes.checked_ms, type(lanes.checked_ms)) == (0, int)
+
+
+def test_advice_about_large_values_names_the_option() -> None:
+    assert WITHOUT_BUCKET == (
+        ': give the workflow a bucket for larger ones, payload="s3", or pass large data by reference'
+    )
+
+
+def test_who_claims_nothing_may_work_and_logs_nothing() -> None:
+    assert Claim().may_work() is True
+    assert {each.name: each.default for each in fields(Lease)}["log"] is silent
+    assert Lease.acquire.__kwdefaults__ == {"if_unknown": True}
+
+
+def test_a_deployment_has_no_timer_unless_it_is_given_one() -> None:
+    assert {each.name: each.default_factory for each in fields(Runtime)}["timer"] is NoTimer
+
+
+def test_the_text_of_a_call_shows_no_token_and_no_addresses() -> None:
+    call = Call("e", "e:1#1", "A", "F", "w/e:1#1", token="secret", start_aliases={"w": "address"})
+    assert "secret" not in repr(call)
+    assert "address" not in repr(call)
 
 
 def test_reasons_for_pending_commits_are_shown_by_these_names() -> None:
