@@ -45,7 +45,8 @@ def report(verdicts: Sequence[Verdict], everything: Sequence[Mutant], *, to: str
         print(f"explained, but killed or gone; remove it from explained.toml: {name}")
     print(
         f"{found.killed} of {found.tried} killed, {found.equivalent} equivalent, {found.accepted} accepted, "
-        f"{found.open} open, {len(left)} neither killed nor explained: {found.share:.1%}; of all {len(everything)} between {low:.1%} and {high:.1%}"
+        f"{found.open} open, {len(left)} neither killed nor explained: {found.share:.1%}; "
+        f"of all {len(everything)} between {low:.1%} and {high:.1%}"
     )
     is_good = high >= GOAL and found.equivalent <= MOST_EQUIVALENT * max(1, found.tried)
     return 0 if is_good and not useless and not left else 1

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Checkpoint, Phase
 from unum_runtime.model.ir import Workflow
@@ -28,7 +27,7 @@ def check_steps(old: Workflow, new: Workflow, steps: Iterable[Checkpoint]) -> No
 
 
 def planned_anew(new: Workflow, step: Checkpoint) -> Effect:
-    """Return the effect of `step` by the definition `new`, without the end that the execution had.
+    """Return the effect of `step` by the definition `new`.
 
     Raises:
         ExecutionNotRedrivable: `step` leads to a state that is gone, or its outcome was collected.
@@ -39,7 +38,7 @@ def planned_anew(new: Workflow, step: Checkpoint) -> Effect:
             f"state {goes_to!r}: a catcher of {step.state!r} has led to it, and it does not exist in the definition "
             "deployed now"
         )
-    return planned(new, replace(step, ending=None, digest=new.digest))
+    return planned(new, step)
 
 
 def _fault(old: Workflow, new: Workflow, step: Checkpoint) -> str | None:

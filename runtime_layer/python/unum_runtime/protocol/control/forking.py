@@ -17,12 +17,12 @@ from unum_runtime.errors import (
     NotOurEvent,
     RefusedDelivery,
 )
-from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, ForkOrigin
+from unum_runtime.model.checkpoint import Checkpoint, Continuation, ForkOrigin
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Name, Scope
 from unum_runtime.protocol.control.copying import copy_branches
 from unum_runtime.protocol.control.entry import Entry, commit_step, entered, entering
 from unum_runtime.protocol.control.walk import Tally, Trip, leave_rest_if_short, walk
-from unum_runtime.protocol.delivery.commit import draft, limit_outcome
+from unum_runtime.protocol.delivery.commit import draft
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.history.past import past_of
 from unum_runtime.protocol.history.timeline import branches_of_shard, from_start, top_level
@@ -89,7 +89,7 @@ def _entry(rt: Runtime, before: Checkpoint, origin: ForkOrigin) -> Entry:
     """Return the entry of the node after `before`.
 
     Raises:
-        NodeNotForkable: the input is unknown and not in the request, or too large.
+        NodeNotForkable: the input is unknown and not in the request.
     """
     found = _entry_before(rt, before, origin.node)
     if origin.value is not None:
@@ -103,11 +103,7 @@ def _entry(rt: Runtime, before: Checkpoint, origin: ForkOrigin) -> Entry:
             f"state {origin.node!r}: expected a known input, but it ran on another version, or its input was "
             "collected; give an input"
         )
-    found = replace(found, continuation=_not_redriven(found.continuation))
-    outcome = limit_outcome(rt, found.value, found.continuation, what="input")
-    if isinstance(outcome, Failure):
-        raise NodeNotForkable(f"state {origin.node!r}: {outcome.cause}")
-    return found
+    return replace(found, continuation=_not_redriven(found.continuation))
 
 
 def _entry_before(rt: Runtime, before: Checkpoint, node: str) -> Entry | None:

@@ -278,7 +278,7 @@ class Timeline:
         is_known = kept.state in version.states or is_start(kept.name)
         if not is_known or isinstance(kept.outcome, Collected) or self.version_of(kept) is version:
             return None
-        return following(version, kept.saying(digest=version.digest, ending=None))
+        return following(version, kept)
 
     @property
     def start(self) -> Checkpoint:
