@@ -9,7 +9,7 @@ import pytest
 from tests.formal import spin
 from tests.formal.check import MISTAKES, SCENARIOS
 from tests.formal.replay import Replay, lines
-from tests.simulation import control_scenarios, mutations, stop_mutations, test_forks
+from tests.simulation import broken_stores, control_scenarios, mutations, stop_mutations, test_forks
 from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.simulated_store import SimulatedStore
 
@@ -39,10 +39,10 @@ class Planted:
 PLANTED = {
     "loser stops": Planted(Invariant.NO_LOST_WORK, mutations.loser_stops),
     "own outcome": Planted(Invariant.SAME_VIEW, mutations.plan_from_own_outcome),
-    "counter": Planted(Invariant.NO_LOST_WORK, store=mutations.CountingStore),
+    "counter": Planted(Invariant.NO_LOST_WORK, store=broken_stores.CountingStore),
     "complete first": Planted(Invariant.NO_LOST_WORK, mutations.continue_before_commit),
-    "only at transition": Planted(Invariant.NO_LOST_WORK, store=mutations.TransitionStore),
-    "overwrite": Planted(Invariant.CONSISTENT, store=mutations.OverwritingStore),
+    "only at transition": Planted(Invariant.NO_LOST_WORK, store=broken_stores.TransitionStore),
+    "overwrite": Planted(Invariant.CONSISTENT, store=broken_stores.OverwritingStore),
     "stop beside": Planted(Invariant.ONE_RESULT, stop_mutations.stop_after_the_next_step),
     "opens first": Planted(Invariant.NO_RERUN, control_scenarios.carries_after_the_commit),
     "fork is a start": Planted(Invariant.SAME_VIEW, test_forks.records_a_start),
