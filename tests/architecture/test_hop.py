@@ -9,6 +9,7 @@ from typing import Any
 
 import unum_runtime
 from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.protocol.delivery.deliver import step
 
 MOST_IN_A_HOP = 18
@@ -58,6 +59,7 @@ def delivery_of(platform: Platform, state: str) -> set[str]:
 def test_a_hop_of_a_chain() -> None:
     platform = Platform.of(chain("A", "B", "C"), A=lambda _: 1, B=lambda _: 2, C=lambda _: 3)
     platform.start()
+    platform.options["arrival"] = Arrival(platform.clock.ms)
     found = delivery_of(platform, "B")
     assert "protocol/delivery/deliver.py" in found
     assert len(found) <= MOST_IN_A_HOP, sorted(found)

@@ -210,7 +210,9 @@ def idempotency_key_of_the_attempt(patch: pytest.MonkeyPatch) -> None:
 
 def retries_uncounted(patch: pytest.MonkeyPatch) -> None:
     again = run_task._Try._again
-    patch.setattr(run_task._Try, "_again", lambda own, due_ms, _, job: again(own, due_ms, own.envelope.retries, job))
+    patch.setattr(
+        run_task._Try, "_again", lambda own, due_ms, _, *more: again(own, due_ms, own.envelope.retries, *more)
+    )
 
 
 def caught_before_retried(patch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.simulation.attempt_mutations import ATTEMPT_MUTATIONS
 from tests.simulation.collect_mutations import COLLECT_MUTATIONS
 from tests.simulation.fusion_mutations import FUSION_MUTATIONS
 from tests.simulation.job_mutations import JOB_MUTATIONS
@@ -32,6 +33,7 @@ ALL = (
     | JOB_MUTATIONS
     | NEIGHBOUR_MUTATIONS
     | REGION_MUTATIONS
+    | ATTEMPT_MUTATIONS
 )
 
 

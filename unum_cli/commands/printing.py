@@ -1,7 +1,7 @@
 """Text and JSON output for executions."""
 
 import json
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
@@ -110,7 +110,9 @@ def print_child(child: ChildExecution, *, as_json: bool) -> None:
 def _plain(value: Any) -> Json:
     if isinstance(value, datetime):
         return value.isoformat()
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [*map(_plain, value)] if isinstance(value, tuple) else value
 
 
 def _line(value: Json) -> str:

@@ -88,7 +88,8 @@ def _committed(steps: Iterable[Step]) -> Mapping[str, Progress]:
         # An entered fan-out has no duration yet; its branches report theirs.
         if step.status is StepStatus.ENTERED:
             continue
-        now, failed = found.get(step.state, Progress()), step.status is StepStatus.FAILED
+        now = found.get(step.state, Progress())
+        failed = step.status in (StepStatus.FAILED, StepStatus.CAUGHT, StepStatus.RETRIED)
         found[step.state] = Progress(
             succeeded=now.succeeded + (not failed),
             failed=now.failed + failed,

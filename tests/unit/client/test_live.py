@@ -40,9 +40,9 @@ def test_rows_are_appended_where_there_is_no_terminal() -> None:
     table.add(BRANCH)
     table.close()
     assert [line.split() for line in stream.getvalue().splitlines()] == [
-        ["STATE", "INDEX", "ATTEMPT", "DURATION", "BYTES", "STATUS"],
-        ["Resize", "-", "1", "1.23", "s", "10", "B", "SUCCEEDED"],
-        ["Resize", "3.1", "1", "1.23", "s", "0", "B", "FAILED", "Bad"],
+        ["STATE", "INDEX", "ATTEMPT", "QUEUED", "DURATION", "BYTES", "STATUS"],
+        ["Resize", "-", "1", "-", "1.23", "s", "10", "B", "SUCCEEDED"],
+        ["Resize", "3.1", "1", "-", "1.23", "s", "0", "B", "FAILED", "Bad"],
     ]
     assert "\x1b" not in stream.getvalue()
 

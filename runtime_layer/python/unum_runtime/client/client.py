@@ -1,7 +1,7 @@
 """Start and read executions through the workflow's aliases; read their steps in its table."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,24 +12,21 @@ from unum_runtime.client.descriptions import Description, Started, Step, to_date
 from unum_runtime.client.no_table import NoTable
 from unum_runtime.client.polling import Pauses, Waiter
 from unum_runtime.client.reading import stored_steps
-from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
 from unum_runtime.client.reading.execution_list import ExecutionPage, Listing, checked_status
-from unum_runtime.client.reading.map_runs import MapRun, map_runs
 from unum_runtime.client.reading.page_tokens import checked_size
-from unum_runtime.client.reading.progress import Progress, progress
-from unum_runtime.client.reading.stored_definitions import Past, definition_of, past_of
+from unum_runtime.client.reading.progress import Progress
+from unum_runtime.client.reads import Reads
 from unum_runtime.client.redrive_many import RedriveResult, redrive_all
 from unum_runtime.client.starting import Starts
 from unum_runtime.client.task_responses import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import ClientError, DefinitionNotStored, NoIndex
+from unum_runtime.errors import ClientError, NoIndex
 from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.envelope import with_alias
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import Execution, Name, run_alias
+from unum_runtime.model.naming import Name, run_alias
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import On
-from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import as_json, checked_name
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.base import Index, Store
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Client:
+class Client(Reads):
     """Client of one deployed workflow; safe to use from several threads.
 
     Attributes:
@@ -252,82 +249,6 @@ class Client:
         listing = Listing(self.index, self.workflow)
         return listing.page(checked_status(status), limit=checked_size(limit), token=token)
 
-    def steps(self, name: str) -> Iterator[Step]:
-        """Return every committed step; steps of a fan-out follow the step that opened it.
-
-        Raises:
-            ExecutionDoesNotExist: no execution of that name.
-        """
-        execution = self._record(name).name.execution
-        return map(Step.of, self._steps(execution))
-
-    def definition(self, name: str) -> Workflow:
-        """Return the definition that an execution runs on, or will begin with, from the workflow's store.
-
-        Raises:
-            ExecutionDoesNotExist: no execution of that name.
-            DefinitionNotStored: release 0.1.0 started the execution; or it has committed nothing yet, and this client
-                knows no control function.
-        """
-        found = definition_of(self.store, self.workflow, self._record(name).name.execution)
-        if found is not None:
-            return found
-        if self.control is None:
-            raise DefinitionNotStored(
-                f"execution {name!r} has committed nothing yet, so its version is unknown; try again later, give this "
-                "client the control function, or give a definition"
-            )
-        return self.deployed_definition()
-
-    def deployed_definition(self) -> Workflow:
-        """Return the definition of the deployed version, which the workflow stores for this call if necessary.
-
-        Raises:
-            DefinitionNotStored: release 0.1.0 is deployed.
-            ClientError: this client knows no control function.
-            InvokeError: no answer; call again.
-        """
-        return read_definition(self.store, self.workflow, self._control.deployed_digest())
-
-    def progress(self, name: str, definition: Workflow | None = None) -> Mapping[str, Progress]:
-        """Return an execution's progress by state, for a diagram.
-
-        Args:
-            name: execution name.
-            definition: definition of the execution's version; default: `definition` from the store.
-
-        Raises:
-            ExecutionDoesNotExist: no execution of that name.
-            ClientError: the execution runs on another version than `definition`, or none is stored.
-        """
-        return progress(*self.past(name, definition))
-
-    def map_runs(self, name: str, definition: Workflow | None = None) -> Sequence[MapRun]:
-        """Return the progress of an execution's Maps; each loop round and each retry counts separately.
-
-        Args:
-            name: execution name.
-            definition: definition of the execution's version; default: `definition` from the store.
-
-        Raises:
-            ExecutionDoesNotExist: no execution of that name.
-            ClientError: the execution runs on another version than `definition`, or none is stored.
-        """
-        return map_runs(*self.past(name, definition))
-
-    def children(self, name: str, definition: Workflow | None = None) -> Sequence[ChildExecution]:
-        """Return the child executions of an execution: the begun branches of its distributed Maps.
-
-        Args:
-            name: execution name.
-            definition: definition of the execution's version; default: `definition` from the store.
-
-        Raises:
-            ExecutionDoesNotExist: no execution of that name.
-            ClientError: the execution runs on another version than `definition`, or none is stored.
-        """
-        return [*child_executions(*self.past(name, definition))]
-
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
         """Yield each step once, after its commit, until the execution has ended.
 
@@ -433,12 +354,6 @@ class Client:
         return self._control.fork(name, from_node=from_node, new_name=new_name, **more)
 
     @property
-    def _control(self) -> Control:
-        if self.control is None:
-            raise ClientError("control_alias: expected the ARN of the control function, got None")
-        return self.control
-
-    @property
     def _tasks(self) -> Tasks:
         if self.tasks is None:
             raise ClientError("start_alias: expected the ARN of the start alias, got None; this client is read-only")
@@ -467,17 +382,6 @@ class Client:
         while told.status(name) is Status.RUNNING:
             pauses.pause()
         return told.describe(name)
-
-    def _record(self, name: str) -> Checkpoint:
-        return stored_steps.start_record(self.store, self.workflow, name)
-
-    def _steps(self, execution: Execution) -> Iterator[Checkpoint]:
-        """Return all steps without stop records, which have no state."""
-        return (step for step in stored_steps.steps(self.store, self.workflow, execution) if not step.is_stop)
-
-    def past(self, name: str, definition: Workflow | None = None) -> Past:
-        """Return an execution's commits, and the definitions that it has run on; errors are those of `progress`."""
-        return past_of(self.store, definition or self.definition(name), self._record(name))
 
     def _polls(self, record: Checkpoint, timeout_s: float | None) -> Iterator[Pauses]:
         """Yield the pauses once per poll until the execution has ended, and pause after each poll."""

@@ -1,12 +1,14 @@
 """Records of executions and steps for users: immutable, with times in UTC."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
+from unum_runtime.client.deliveries import Delivery, to_datetime
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success, to_text
 from unum_runtime.model.states import Json
+from unum_runtime.protocol.history.timeline import failed_with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,12 @@ class StepStatus(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
 
+    CAUGHT = "CAUGHT"
+    """Failed step whose catcher continued the execution."""
+
+    RETRIED = "RETRIED"
+    """Failed fan-out that begins again; a Task's retries are in the step of its last attempt."""
+
     COLLECTED = "COLLECTED"
     """Committed step with a collected value: no later state could need it."""
 
@@ -107,13 +115,15 @@ class Step:
     Attributes:
         state: state name.
         index: branch index in each enclosing fan-out, outermost first, from 0; empty at the top level.
-        attempt: number of the delivery that committed the step, from 0, if known.
-        duration_ms: run time of user code.
+        attempt: number of retries before the attempt that committed the step.
+        duration_ms: run time of user code in the delivery that committed; see `lasted_ms`.
         bytes: size of the committed value as JSON text; 0 without a value.
         status: status of the step.
         committed_at: commit time.
-        error: error name; None without an error.
+        error: error name, also of a caught or retried failure; None without an error.
         checkpoint: complete stored commit.
+        delivery: delivery that committed the step, and its earlier attempts; None for a step of an earlier release, and
+            for fan-outs, which their branches commit.
     """
 
     state: str
@@ -125,11 +135,17 @@ class Step:
     committed_at: datetime
     error: str | None
     checkpoint: Checkpoint = field(repr=False)
+    delivery: Delivery | None = None
+
+    @property
+    def lasted_ms(self) -> int:
+        """Duration of the last attempt in milliseconds: of user code, or of waiting for an answer or a job."""
+        return max(self.duration_ms, 0 if self.delivery is None else self.delivery.waited_ms)
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Self:
         """Build the step from its `checkpoint`."""
-        outcome = checkpoint.outcome
+        outcome, failure = checkpoint.outcome, failed_with(checkpoint)
         return cls(
             state=checkpoint.state,
             index=tuple(frame.index for frame in checkpoint.name.frames),
@@ -138,14 +154,10 @@ class Step:
             bytes=len(to_text(outcome.value).encode()) if isinstance(outcome, Success) else 0,
             status=_status(checkpoint),
             committed_at=to_datetime(checkpoint.committed_ms),
-            error=outcome.error if isinstance(outcome, Failure) else None,
+            error=failure.error if failure else None,
             checkpoint=checkpoint,
+            delivery=Delivery.of(checkpoint),
         )
-
-
-def to_datetime(ms: int) -> datetime:
-    """Convert milliseconds since 1970 to a time in UTC."""
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def _forked_from(start: Checkpoint, last: Checkpoint | None) -> ForkedFrom | None:
@@ -169,4 +181,6 @@ def _status(checkpoint: Checkpoint) -> StepStatus:
             return StepStatus.FAILED
         case Collected():
             return StepStatus.COLLECTED
+    if checkpoint.continuation.caught is not None:
+        return StepStatus.RETRIED if checkpoint.phase is Phase.RETRIED else StepStatus.CAUGHT
     return StepStatus.ENTERED if checkpoint.phase is Phase.ENTERED else StepStatus.SUCCEEDED

@@ -31,6 +31,7 @@ from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Failure, to_text
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import control_alias, run_alias, start_intake_alias
 from unum_runtime.model.states import Json, Task
@@ -67,6 +68,7 @@ class GivenUp:
         request_id: Lambda's request id.
         event: the event.
         failure: failure of the last attempt, with Step Functions' names for Lambda functions.
+        reason: Lambda's condition and number of deliveries, as in ``RetriesExhausted 3``.
     """
 
     function: str
@@ -74,6 +76,7 @@ class GivenUp:
     request_id: str
     event: Json
     failure: Failure
+    reason: str = ""
 
     @property
     def address(self) -> str:
@@ -84,6 +87,10 @@ class GivenUp:
     def is_start(self) -> bool:
         """True if it went through a start alias; functions of the workflow invoke versions."""
         return not self.qualifier.isdecimal()
+
+    def arrival(self, now_ms: int) -> Arrival:
+        """Return what a commit in place of the function at `now_ms` says; Lambda names no log stream."""
+        return Arrival(now_ms, request_id=self.request_id, given_up=self.reason)
 
     @classmethod
     def from_record(cls, record: Json) -> "GivenUp":
@@ -101,6 +108,7 @@ class GivenUp:
                 request_id=context["requestId"],
                 event=record["requestPayload"],
                 failure=_failure(record),
+                reason=f"{context.get('condition', '')} {context.get('approximateInvokeCount', '')}".strip(),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise NotOurEvent(f"expected a record of a failed event: {error!r}") from error
@@ -277,7 +285,7 @@ def _runtime_in_place(workflow: str, given_up: GivenUp, context: Any) -> Runtime
     if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias, run_alias(workflow)):
         raise NotOurEvent(f"{given_up.address}: expected a version, or an alias of workflow {workflow!r} for starts")
     rt = _on_definition_of(given_up, partial(runtime_of, workflow, table[workflow], address, context))
-    return replace(rt, hosts=frozenset(), call=no_code, fuses=None)
+    return replace(rt, hosts=frozenset(), call=no_code, fuses=None, arrival=given_up.arrival(rt.clock.now_ms()))
 
 
 def _on_definition_of(given_up: GivenUp, runtime: Callable[[str | None], Runtime]) -> Runtime:

@@ -15,6 +15,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.functions.configuration import Service, handler_paths, services
 from unum_runtime.functions.definitions import definition_at
+from unum_runtime.functions.delivery_facts import arrival_of
 from unum_runtime.functions.time_limit import time_limit
 from unum_runtime.model.envelope import START
 from unum_runtime.model.log_level import ROUTINE, LogLevel
@@ -178,6 +179,7 @@ def _in_delivery(fixed: Runtime, service: Service, context: Any) -> Runtime:
     """Return `fixed` with user code, log and remaining time of the delivery with `context`."""
     remaining_ms = context.get_remaining_time_in_millis
     return fixed.in_delivery(
+        arrival=arrival_of(context, _CLOCK),
         call=lambda call, value: _call(service, call, value, context),
         log=logger(context, service.log_level, EmbeddedMetrics(fixed.workflow, service.metrics, _CLOCK)),
         remaining_ms=remaining_ms,

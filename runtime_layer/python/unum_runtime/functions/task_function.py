@@ -28,6 +28,7 @@ from unum_runtime.errors import (
 from unum_runtime.functions import runtime_factory
 from unum_runtime.functions.configuration import handler_paths, queues, services
 from unum_runtime.functions.definitions import keep_definition, load_workflow
+from unum_runtime.functions.delivery_facts import end_init
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
@@ -159,6 +160,7 @@ def _initialize() -> None:
         runtime_factory.timer(service.timer)
     runtime_factory.invoker()
     opened.join(MAX_INIT_WAIT_S)
+    end_init()
 
 
 def _services_called() -> Iterator[str]:

@@ -32,7 +32,6 @@ REFERENCE = "_ref"
 
 VALUES = ("value", "variables", "final_value", "fork_value")
 """Attributes with users' data as JSON text, of any size."""
-
 _REFERENCES = frozenset(f"{name}{REFERENCE}" for name in VALUES)
 
 OUTCOME = ("value", "cause", "variables", f"value{REFERENCE}", f"variables{REFERENCE}", *PACKED_VALUES)
@@ -256,6 +255,7 @@ class Checkpoint:
         fork: origin of the execution, in the start record of a fork.
         secret: seed of the execution's random numbers, in its start record; empty if none is needed or known.
         past: in copies of a fork, facts of the original as text; see `unum_runtime.protocol.history.past`.
+        delivery: record of its delivery as text; see `unum_runtime.model.delivery_record`.
     """
 
     name: Name
@@ -275,6 +275,7 @@ class Checkpoint:
     fork: ForkOrigin | None = None
     secret: str = ""
     past: str = ""
+    delivery: str = ""
 
     def saying(self, **fields: Any) -> "Checkpoint":
         """Return a copy with other `fields`."""
@@ -310,10 +311,9 @@ class Checkpoint:
             item |= began_to_item(self.began)
         if self.fork is not None:
             item |= self.fork.to_item()
-        if self.secret:
-            item["secret"] = self.secret
-        if self.past:
-            item["past"] = self.past
+        for attribute, text in (("secret", self.secret), ("past", self.past), ("dlv", self.delivery)):
+            if text:
+                item[attribute] = text
         return item | {"fused": 1} if self.fused else item
 
     @classmethod
@@ -347,6 +347,7 @@ class Checkpoint:
             fused="fused" in item,
             fork=ForkOrigin.from_item(item) if "forking" in item else None,
             past=str(item.get("past", "")),
+            delivery=str(item.get("dlv", "")),
         )
 
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from unum_runtime.cold_start.records import NamedTuple, dataclass, field
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import REFERENCE, Success, to_text
+from unum_runtime.model.delivery_record import FailedTry
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
 from unum_runtime.model.states import Json
 
@@ -105,6 +106,9 @@ class Envelope:
         job: handle of the Task's service job; None before the job begins.
         waiting_since_ms: time at which a delivery of the event first found a lease held, in milliseconds since 1970;
             None if none did.
+        due_ms: due time of a delayed event in milliseconds since 1970; None for an event that was sent at once.
+        begun_ms: begin of this try in milliseconds since 1970, in the stored event of a try that waits for a responder.
+        tries: earlier failed tries, for the record of the delivery; nothing is planned from them.
     """
 
     workflow: str
@@ -117,6 +121,9 @@ class Envelope:
     retries: tuple[int, ...] = ()
     job: Json = None
     waiting_since_ms: int | None = None
+    due_ms: int | None = None
+    begun_ms: int | None = None
+    tries: tuple[FailedTry, ...] = ()
 
     def with_input(self, source: Source) -> "Envelope":
         """Return a copy with another input."""
@@ -156,6 +163,12 @@ class Envelope:
             event["job"] = self.job
         if self.waiting_since_ms is not None:
             event["waits"] = self.waiting_since_ms
+        if self.due_ms is not None:
+            event["due"] = self.due_ms
+        if self.begun_ms is not None:
+            event["begun"] = self.begun_ms
+        if self.tries:
+            event["tries"] = [[*each] for each in self.tries]
         return event | {"routes": dict(self.routes)} if self.routes else event
 
     @classmethod
@@ -180,6 +193,9 @@ class Envelope:
             retries=tuple(event.get("retries", ())),
             job=event.get("job"),
             waiting_since_ms=event.get("waits"),
+            due_ms=event.get("due"),
+            begun_ms=event.get("begun"),
+            tries=tuple([FailedTry(*each) for each in event.get("tries", ())]),
         )
 
 

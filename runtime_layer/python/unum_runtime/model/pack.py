@@ -19,6 +19,9 @@ STATE = "state"
 
 COUNTS, FAILS = "+", "-"
 
+_DELIVERIES = tuple(f"d{slot}" for slot in range(PACK_SIZE))
+"""Attributes with the records of deliveries, by slot."""
+
 _FUSED = "f"
 """Suffix of the attempt's number for an outcome that was committed without an invocation of its own."""
 
@@ -42,8 +45,13 @@ def packed(checkpoint: Checkpoint, slot: int, state: str) -> Item | None:
     if checkpoint.state != state:
         facts += f" {checkpoint.state}"
     value = checkpoint.outcome.text
-    is_small = len(facts.encode()) + len(value.encode()) <= MAX_ENTRY_BYTES
-    return {ENDS[slot]: facts, PACKED_VALUES[slot]: value} if is_small else None
+    left = MAX_ENTRY_BYTES - len(facts.encode()) - len(value.encode())
+    if left < 0:
+        return None
+    item: Item = {ENDS[slot]: facts, PACKED_VALUES[slot]: value}
+    # The record of the delivery gives way to the result: a second write unit would cost more than it tells.
+    told = checkpoint.delivery
+    return item | {_DELIVERIES[slot]: told} if told and len(told.encode()) <= left else item
 
 
 def marked(slot: int, *, counts: bool, aside: Name | None = None) -> Item:
@@ -102,5 +110,6 @@ def entry(key: Key, pack: Item, slot: int, execution: Execution) -> tuple[Key, I
         "attempt": int(attempt.removesuffix(_FUSED)),
         "packed": 1,
         **({"fused": 1} if attempt.endswith(_FUSED) else {}),
+        **({"dlv": pack[_DELIVERIES[slot]]} if _DELIVERIES[slot] in pack else {}),
         **({"value": pack[value]} if value in pack else {TOMBSTONE: 1}),
     }

@@ -8,6 +8,7 @@ from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.errors import NoRoute, RouteGone
 from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import START, Envelope
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.naming import Execution
@@ -152,6 +153,7 @@ class Runtime:
         log: writer of structured log lines.
         remaining_ms: remaining time of this delivery, in milliseconds.
         delivery: unique name of this delivery; another delivery of the same event has another name.
+        arrival: what commits say of this delivery; None if they say nothing.
         new_secret: function that returns a text that nobody can guess.
         code: text that changes with user code and its configuration.
         maintain_leases: True if threads renew the leases of this delivery.
@@ -184,6 +186,7 @@ class Runtime:
     log: Log = field(default=silent)
     remaining_ms: Callable[[], int] = lambda: MAX_DELIVERY_MS
     delivery: str = field(default_factory=_new_delivery)
+    arrival: Arrival | None = None
     new_secret: Callable[[], str] = _new_delivery
     code: str = ""
     maintain_leases: bool = False

@@ -19,6 +19,7 @@ from unum_runtime.errors import (
 from unum_runtime.functions import failure_function
 from unum_runtime.functions.failure_function import GivenUp, no_code
 from unum_runtime.model.checkpoint import Ending, Item
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, aside_key, start_key
 from unum_runtime.model.pack import ENDS, entry
@@ -36,7 +37,8 @@ from unum_runtime.simulator import invariants
 from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.ports import Ports, Suspended
 from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
-from unum_runtime.simulator.scenario import Context
+from unum_runtime.simulator.scenario import BEGUN_MS, Context
+from unum_runtime.simulator.surroundings.attempts import check_record, check_tries
 from unum_runtime.simulator.surroundings.client_calls import read_first, read_rest
 from unum_runtime.simulator.surroundings.copied_steps import record_of_fork
 from unum_runtime.simulator.surroundings.redelivery import TIMED_OUT, finish, redeliver, send_back
@@ -174,6 +176,7 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
             invariants.check_failure(delivery, key, item)
             if not delivery.event.is_request:  # a redrive or fork copies what was checked before
                 check_answered(world, key, item)
+                check_record(world, delivery, key, item)
             invariants.record_creation(world, key, _record(world, delivery, key, item))
     # A pack's entry commits an outcome without a checkpoint of its own, so its record is derived from the entry.
     if operation.primitive is Primitive.EXTEND:
@@ -205,6 +208,8 @@ def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) ->
     found = entry(key, pack, slot, world.identity) if is_set else None
     if found is not None:
         own, item = found
+        if item is not None:
+            check_record(world, delivery, own, item)
         aside = world.records.get(aside_key(own))
         record = aside if item is None else Record(world.author(delivery.hop.event), item)
         if record is None:
@@ -223,6 +228,7 @@ def send(world: World, delivery: Delivery, chosen: Sequence[int]) -> Answer:
         is_accepted = position in chosen
         world.say(delivery, partial(_describe_sending, world, delivery, event, is_accepted=is_accepted))
         invariants.check_retry(world, delivery, event)
+        check_tries(world, delivery, event)
         invariants.check_requested(world, delivery, event)
         invariants.check_input(world, event)
         for _ in range(chosen.count(position)):
@@ -377,6 +383,7 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
         result_retention_s=scenario.result_retention_s,
         collection=scenario.collection,
         delivery=delivery.id,
+        arrival=Arrival(BEGUN_MS),  # the code must depend on nothing but its calls
         new_secret=lambda: f"{delivery.id}s",
         remaining_ms=lambda: LEASED_MS,
         fuses=ports.fuses,

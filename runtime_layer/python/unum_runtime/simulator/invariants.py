@@ -9,6 +9,7 @@ from unum_runtime.errors import StatesError
 from unum_runtime.functions.failure_function import TRANSIENT
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, read_start_record, to_text
 from unum_runtime.model.cursor_keys import is_cursor
+from unum_runtime.model.delivery_record import MOST_ERROR
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import (
@@ -332,8 +333,8 @@ def _expected_retry(world: World, delivery: Delivery, again: Envelope, answer: A
     due = due_retry(world.scenario.workflow.task(again.state), error, delivery.hop.event.retries)
     if answer.error is None:  # the failure came after user code and is unknown here
         return Due(again.retries, 0, LONGEST_MS)
-    if due is None:
-        raise Broken(Invariant.CONSISTENT, f"{delivery} sends a retry, but no retrier is left for {error}")
+    if due is None or (again.tries and again.tries[-1].error != error[:MOST_ERROR]):
+        raise Broken(Invariant.CONSISTENT, f"{delivery} sends a retry for {again.tries}, but {error} calls for {due}")
     return due
 
 

@@ -11,6 +11,7 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery
 from unum_runtime.model.checkpoint import Ending
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.states import Json, Task
@@ -141,4 +142,5 @@ class LocalWorkflow:
             call=self._call,
             hosts=functions,
             routes={function: function for function in functions},
+            arrival=Arrival(self.clock.now_ms()),
         )

@@ -13,6 +13,7 @@ from unum_runtime.aws.schedules import EARLY_S, LONGEST_IN_QUEUE_S
 from unum_runtime.aws.timer import MAX_DELAY_S
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.checkpoint import Ending, Item
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Json
@@ -263,6 +264,7 @@ class Pace:
 class _MeteredWorkflow(LocalWorkflow):
     usage: Usage = field(default_factory=Usage)
     pace: Pace | None = None
+    arrival: Arrival | None = None
 
     def _call(self, call: Call, value: Json) -> Any:
         self.usage.runs += 1
@@ -284,7 +286,7 @@ class _MeteredWorkflow(LocalWorkflow):
         metered, store = _MeteredQueue(queue, self.usage), self.store
         if isinstance(store, LargeItems):
             store = store.in_delivery()
-        return replace(super()._runtime(queue), invoker=metered, timer=metered, store=store)
+        return replace(super()._runtime(queue), invoker=metered, timer=metered, store=store, arrival=self.arrival)
 
 
 BEGUN_MS = 1_812_345_678_901
@@ -326,6 +328,7 @@ def meter(  # noqa: PLR0913 - one option per property of an execution
     fusion: bool = True,
     by_reference: bool = False,
     pace: Pace | None = None,
+    arrival: Arrival | None = None,
 ) -> Metered:
     """Execute `workflow` once in this process, without faults, and count its resources.
 
@@ -338,6 +341,7 @@ def meter(  # noqa: PLR0913 - one option per property of an execution
         fusion: deliveries may continue with the next invocation in the same function.
         by_reference: the workflow has a bucket for large values.
         pace: simulated durations; by default deliveries take no time.
+        arrival: what commits say of each delivery; None leaves these records out, which need no further write unit.
 
     Raises:
         KeyError: a Task has no handler.
@@ -348,7 +352,8 @@ def meter(  # noqa: PLR0913 - one option per property of an execution
     store = MeteredStore(clock, usage=usage)
     objects = MeteredObjects(usage=usage)
     seen: Store = LargeItems(store, objects, workflow.name) if by_reference else store
-    local = _MeteredWorkflow(workflow, functions, seen, clock, collection or workflow.collection, fusion, usage, pace)
+    collected = collection or workflow.collection
+    local = _MeteredWorkflow(workflow, functions, seen, clock, collected, fusion, usage, pace, arrival)
     local.deliver(name, value)
     store.count_left()
     objects.count_left()

@@ -10,14 +10,16 @@ from unum_runtime.client.descriptions import Step, StepStatus
 from unum_runtime.client.terminal.amounts import duration_text, size_text
 from unum_runtime.client.terminal.columns import padded_line, printable
 
-HEADINGS = ("STATE", "INDEX", "ATTEMPT", "DURATION", "BYTES", "STATUS")
-_FIRST_WIDTHS = (24, 9, 7, 10, 9, 9)
-_RIGHT = frozenset({"ATTEMPT", "DURATION", "BYTES"})
+HEADINGS = ("STATE", "INDEX", "ATTEMPT", "QUEUED", "DURATION", "BYTES", "STATUS")
+_FIRST_WIDTHS = (24, 9, 7, 10, 10, 9, 9)
+_RIGHT = frozenset({"ATTEMPT", "QUEUED", "DURATION", "BYTES"})
 
 _COLOURS: Mapping[StepStatus, str] = {
     StepStatus.ENTERED: "\x1b[34m",
     StepStatus.SUCCEEDED: "\x1b[32m",
     StepStatus.FAILED: "\x1b[31m",
+    StepStatus.CAUGHT: "\x1b[33m",
+    StepStatus.RETRIED: "\x1b[33m",
     StepStatus.COLLECTED: "\x1b[2m",
 }
 _PLAIN, _ERASE_LINE = "\x1b[0m", "\r\x1b[2K"
@@ -77,11 +79,33 @@ class LiveTable:
 def row(step: Step) -> tuple[str, ...]:
     """Return the cells of `step`, in the order of `HEADINGS`."""
     status = f"{step.status} {step.error}" if step.error else str(step.status)
+    delivery, notes = step.delivery, notes_of(step)
     return (
         printable(step.state),
         ".".join(map(str, step.index)) or "-",
         str(step.attempt),
-        duration_text(step.duration_ms),
+        "-" if delivery is None else duration_text(delivery.queued_ms),
+        duration_text(step.lasted_ms),
         size_text(step.bytes),
-        printable(status),
+        printable(f"{status} ({notes})" if notes else status),
     )
+
+
+def notes_of(step: Step) -> str:
+    """Return what else is known of the step: a cold sandbox, a wait, earlier attempts, and why Lambda gave it up."""
+    delivery = step.delivery
+    if delivery is None:
+        return ""
+    notes = [f"cold, init {duration_text(delivery.init_ms)}"] if delivery.init_ms is not None else []
+    if delivery.waited_ms:
+        notes.append("waited")
+    if step.attempt:
+        errors = ", ".join(failed.error or "an error without a name" for failed in delivery.failed)
+        notes.append(f"retried {_times(step.attempt)}{errors and f' after {errors}'}")
+    if delivery.given_up:
+        notes.append(f"Lambda gave up: {delivery.given_up}")
+    return "; ".join(notes)
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"

@@ -92,7 +92,7 @@ def planned_event(rt: Runtime, event: Envelope, routes: Mapping[str, str]) -> En
     # Who could say that it had failed before it was due could shorten every Wait.
     if invoke.due_ms is not None and invoke.due_ms > rt.clock.now_ms():
         raise NotOurEvent(f"{event.name}: expected an event that is due, got one of state {event.state!r}")
-    return replace(envelope(rt, invoke, routes), sent_s=event.sent_s)
+    return replace(envelope(rt, invoke, routes), sent_s=event.sent_s, tries=event.tries)
 
 
 def _is_without_checkpoint(rt: Runtime, effect: Effect, event: Envelope) -> bool:

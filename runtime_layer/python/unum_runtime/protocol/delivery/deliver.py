@@ -21,7 +21,7 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Guard, State, Task
 from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
-from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
 from unum_runtime.protocol.delivery.fusion import is_first
 from unum_runtime.protocol.delivery.ingress import admit, look_up
 from unum_runtime.protocol.delivery.lease import claim_invocation
@@ -82,6 +82,7 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
                 _continue(rt, DeliveryState(envelope.routes), envelope, done)
             if not isinstance(done, Commit):
                 return
+            delivery.event = DeliveredEvent(envelope, effect.entered_ms)
             effect = commit(rt, done, delivery)
         else:
             delivery.found.append(envelope.name)

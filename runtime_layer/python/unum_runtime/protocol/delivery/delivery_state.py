@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from unum_runtime.cold_start.records import NamedTuple
+from unum_runtime.model.delivery_record import Arrival, pack
 from unum_runtime.model.naming import Frames, Name, Scope, scopes_around
 from unum_runtime.protocol.fanout.lanes import Lanes
 
@@ -10,6 +12,38 @@ if TYPE_CHECKING:
     from unum_runtime.model.checkpoint import Checkpoint, Item
     from unum_runtime.model.envelope import Envelope
     from unum_runtime.protocol.planning.plan import BranchFailed, Commit, CompleteBranch
+
+
+class DeliveredEvent(NamedTuple):
+    """Event whose outcome a delivery commits.
+
+    Attributes:
+        envelope: the event.
+        entered_ms: entry into its state, in milliseconds since 1970.
+    """
+
+    envelope: "Envelope"
+    entered_ms: int
+
+    def record(self, arrival: Arrival, at_ms: int, *, is_fused: bool) -> str:
+        """Return the record of a delivery of this event that commits at `at_ms`."""
+        envelope, sent_ms = self.envelope, self._sent_ms()
+        job_since_ms = envelope.job.get("since") if envelope.job is not None else None
+        return pack(
+            arrival,
+            sent_ms=sent_ms,
+            began_ms=sent_ms if is_fused else arrival.began_ms,  # the delivery began with an earlier step
+            at_ms=at_ms,
+            since_ms=envelope.begun_ms if job_since_ms is None else job_since_ms,
+            tries=envelope.tries,
+        )
+
+    def _sent_ms(self) -> int:
+        """Return the time at which the event was sent or due; events have it in seconds alone, to save bytes."""
+        if self.envelope.due_ms is not None:
+            return self.envelope.due_ms
+        sent_ms = self.envelope.sent_s * 1000
+        return max(sent_ms, self.entered_ms) if self.entered_ms < sent_ms + 1000 else sent_ms
 
 
 class DeliveryState:
@@ -29,12 +63,14 @@ class DeliveryState:
         ahead: the event whose invocation this delivery runs itself; None if all events are sent.
         is_new: True if the store was just read and `ahead` has no outcome.
         lanes: the open fan-outs whose branches this delivery runs in sequence; None before the first.
+        event: the event whose outcome this step commits; None before the outcome.
     """
 
     is_fused: bool = False
     ahead: "Envelope | None" = None
     is_new: bool = False
     lanes: Lanes | None = None
+    event: DeliveredEvent | None = None
 
     def __init__(self, routes: Mapping[str, str], *, may_continue: bool = False) -> None:
         self.routes = routes

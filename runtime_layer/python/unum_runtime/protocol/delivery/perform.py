@@ -90,6 +90,8 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
         routes=routes,
         retries=effect.retries,
         job=effect.job,
+        due_ms=effect.due_ms,
+        tries=effect.tries,
     )
 
 

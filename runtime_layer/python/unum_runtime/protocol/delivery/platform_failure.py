@@ -12,7 +12,7 @@ from unum_runtime.model.states import Guard, Task
 from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.deliver import step
-from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
 from unum_runtime.protocol.delivery.ingress import admit, look_up
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.run_task import is_over, recover_failure
@@ -46,6 +46,7 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         if isinstance(done, Invoke):  # a retry: the invocation has no outcome yet
             perform(rt, delivery, done)
             return
+        delivery.event = DeliveredEvent(envelope, effect.entered_ms)
         effect = commit(rt, done, delivery)
     else:
         delivery.found.append(envelope.name)

@@ -16,6 +16,7 @@ from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success, to_text
+from unum_runtime.model.delivery_record import FailedTry, with_try
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.states import Form, Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import limit_outcome
@@ -136,7 +137,7 @@ class _Try:
         if is_over(self.envelope, self.task):
             result = callback.check_result(self.rt, self.envelope, limits)
         elif self.facts.gives_token and self.envelope.job is None:
-            given = callback.give_out_token(self.rt, self.envelope, limits.heartbeat_s)
+            given = callback.give_out_token(self.rt, replace(self.envelope, begun_ms=begun_ms), limits.heartbeat_s)
             # An earlier delivery may have given out a token, and a responder may have answered already.
             token, result = given.text, callback.read_result(self.rt, self.envelope, given)
         if result is None:
@@ -212,7 +213,8 @@ class _Try:
                 return CallbackPending()
             name, state = str(self.envelope.name), self.task.name
             self.rt.log("retried", invocation=name, state=state, error=failure.error, cause=failure.cause)
-            return self._again(found.due_ms, found.retries, None)
+            tries = with_try(self.envelope.tries, failure.error, self._since_ms(begun_ms), now_ms)
+            return self._again(found.due_ms, found.retries, None, tries)
         return self._commit(found.outcome, found.continuation, begun_ms)
 
     def _has_begun(self, retry: Retry) -> bool:
@@ -222,10 +224,12 @@ class _Try:
         """Return a polling event for `found`, due at `due_ms`; nothing if another event polls it."""
         is_job = self.task.pattern is Pattern.SYNC
         job = next_poll(self.rt, self.envelope, found, due_ms) if is_job else found
-        return CallbackPending() if job is None else self._again(due_ms, self.envelope.retries, job)
+        if job is None:
+            return CallbackPending()
+        return self._again(due_ms, self.envelope.retries, job, self.envelope.tries)
 
-    def _again(self, due_ms: int, retries: tuple[int, ...], job: Json) -> Invoke:
-        return Invoke(self.envelope.name, self.task.name, self.envelope.input, due_ms, retries, job)
+    def _again(self, due_ms: int, retries: tuple[int, ...], job: Json, tries: tuple[FailedTry, ...]) -> Invoke:
+        return Invoke(self.envelope.name, self.task.name, self.envelope.input, due_ms, retries, job, tries=tries)
 
     def _commit(self, outcome: Outcome, continuation: Continuation, begun_ms: int) -> Commit:
         duration_ms = self.rt.clock.now_ms() - begun_ms

@@ -39,7 +39,7 @@ def wait_for_result(rt: Runtime, envelope: Envelope, held: LeaseHeldError) -> No
     # The look at the deadline commits the execution's timeout, unless the result is there.
     if deadline_ms is not None and deadline_ms > rt.clock.now_ms():
         due_ms = min(due_ms, deadline_ms)
-    changed = {"waiting_since_ms": since_ms, "sent_s": rt.sent_s(due_ms)}
+    changed = {"waiting_since_ms": since_ms, "sent_s": rt.sent_s(due_ms), "due_ms": due_ms}
     send_later(rt, Envelope(**{**vars(envelope), **changed}), due_ms)
     _log(rt, held, since_ms)
 

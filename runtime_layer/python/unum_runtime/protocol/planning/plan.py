@@ -21,6 +21,7 @@ from unum_runtime.model.checkpoint import (
     Success,
     to_text,
 )
+from unum_runtime.model.delivery_record import FailedTry
 from unum_runtime.model.envelope import Siblings, Source, Value
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import START_STEP, Execution, Frames, Name, Scope
@@ -64,6 +65,7 @@ class Invoke:
         retries: uses of each retrier of the state.
         job: handle of the Task's service job.
         is_new: the store was read just now and has no outcome of the invocation.
+        tries: earlier failed tries, which only the record of the delivery gets.
     """
 
     name: Name
@@ -73,6 +75,7 @@ class Invoke:
     retries: tuple[int, ...] = ()
     job: Json = None
     is_new: bool = False
+    tries: tuple[FailedTry, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

@@ -248,7 +248,7 @@ def is_alive(rt: Runtime, envelope: Envelope) -> bool:
 
 def nudge(rt: Runtime, envelope: Envelope, address: str) -> None:
     """Send the invocation's event again, continuing from the stored result."""
-    rt.invoker.invoke([(address, replace(envelope, job=dict(NUDGE), sent_s=rt.sent_s()).to_bytes())])
+    rt.invoker.invoke([(address, replace(envelope, job=dict(NUDGE), sent_s=rt.sent_s(), due_ms=None).to_bytes())])
 
 
 def _overdue_failure(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:

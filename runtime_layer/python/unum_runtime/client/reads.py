@@ -1,0 +1,124 @@
+"""Reads of executions: steps, definitions, progress, Map Runs and child executions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from unum_runtime.client.control import Control
+from unum_runtime.client.descriptions import Step
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
+from unum_runtime.client.reading.map_runs import MapRun, map_runs
+from unum_runtime.client.reading.progress import Progress, progress
+from unum_runtime.client.reading.stored_definitions import Past, definition_of, past_of
+from unum_runtime.errors import ClientError, DefinitionNotStored
+from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.store.base import Store
+
+
+class Reads:
+    """Reads of one workflow's executions, by a client's store.
+
+    Attributes:
+        store: workflow's store.
+        workflow: workflow name.
+        control: requests of operators; None without these.
+    """
+
+    store: Store
+    workflow: str
+    control: Control | None
+
+    def steps(self, name: str) -> Iterator[Step]:
+        """Return every committed step; steps of a fan-out follow the step that opened it.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+        """
+        execution = self._record(name).name.execution
+        return map(Step.of, self._steps(execution))
+
+    def definition(self, name: str) -> Workflow:
+        """Return the definition that an execution runs on, or will begin with, from the workflow's store.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            DefinitionNotStored: release 0.1.0 started the execution; or it has committed nothing yet, and this client
+                knows no control function.
+        """
+        found = definition_of(self.store, self.workflow, self._record(name).name.execution)
+        if found is not None:
+            return found
+        if self.control is None:
+            raise DefinitionNotStored(
+                f"execution {name!r} has committed nothing yet, so its version is unknown; try again later, give this "
+                "client the control function, or give a definition"
+            )
+        return self.deployed_definition()
+
+    def deployed_definition(self) -> Workflow:
+        """Return the definition of the deployed version, which the workflow stores for this call if necessary.
+
+        Raises:
+            DefinitionNotStored: release 0.1.0 is deployed.
+            ClientError: this client knows no control function.
+            InvokeError: no answer; call again.
+        """
+        return read_definition(self.store, self.workflow, self._control.deployed_digest())
+
+    def progress(self, name: str, definition: Workflow | None = None) -> Mapping[str, Progress]:
+        """Return an execution's progress by state, for a diagram.
+
+        Args:
+            name: execution name.
+            definition: definition of the execution's version; default: `definition` from the store.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            ClientError: the execution runs on another version than `definition`, or none is stored.
+        """
+        return progress(*self.past(name, definition))
+
+    def map_runs(self, name: str, definition: Workflow | None = None) -> Sequence[MapRun]:
+        """Return the progress of an execution's Maps; each loop round and each retry counts separately.
+
+        Args:
+            name: execution name.
+            definition: definition of the execution's version; default: `definition` from the store.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            ClientError: the execution runs on another version than `definition`, or none is stored.
+        """
+        return map_runs(*self.past(name, definition))
+
+    def children(self, name: str, definition: Workflow | None = None) -> Sequence[ChildExecution]:
+        """Return the child executions of an execution: the begun branches of its distributed Maps.
+
+        Args:
+            name: execution name.
+            definition: definition of the execution's version; default: `definition` from the store.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            ClientError: the execution runs on another version than `definition`, or none is stored.
+        """
+        return [*child_executions(*self.past(name, definition))]
+
+    def past(self, name: str, definition: Workflow | None = None) -> Past:
+        """Return an execution's commits, and the definitions that it has run on; errors are those of `progress`."""
+        return past_of(self.store, definition or self.definition(name), self._record(name))
+
+    @property
+    def _control(self) -> Control:
+        if self.control is None:
+            raise ClientError("control_alias: expected the ARN of the control function, got None")
+        return self.control
+
+    def _record(self, name: str) -> Checkpoint:
+        return stored_steps.start_record(self.store, self.workflow, name)
+
+    def _steps(self, execution: Execution) -> Iterator[Checkpoint]:
+        """Return all steps without stop records, which have no state."""
+        return (step for step in stored_steps.steps(self.store, self.workflow, execution) if not step.is_stop)
