@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.model.delivery_record import MOST_ERROR, MOST_TRIES, Arrival, FailedTry, pack, parse, with_try
+from unum_runtime.client.reading.delivery_records import parse
+from unum_runtime.model.delivery_record import MOST_ERROR, MOST_TRIES, Arrival, FailedTry, pack, with_try
 
 REQUEST = "6a7e8feb-b491-4cf7-a9f1-bf3703467718"
 STREAM = "2026/11/23/[12]0123456789abcdef0123456789abcdef"

@@ -10,12 +10,12 @@ from unum_runtime.client.control import Control, Deletion, Redriven, Waits
 from unum_runtime.client.describing import AskedDescriptions, Descriptions, StoredDescriptions, descriptions_by
 from unum_runtime.client.descriptions import Description, Started, Step, to_datetime
 from unum_runtime.client.no_table import NoTable
+from unum_runtime.client.past_reader import PastReader
 from unum_runtime.client.polling import Pauses, Waiter
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.execution_list import ExecutionPage, Listing, checked_status
 from unum_runtime.client.reading.page_tokens import checked_size
 from unum_runtime.client.reading.progress import Progress
-from unum_runtime.client.reads import Reads
 from unum_runtime.client.redrive_many import RedriveResult, redrive_all
 from unum_runtime.client.starting import Starts
 from unum_runtime.client.task_responses import ActivityTask, Tasks
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Client(Reads):
+class Client(PastReader):
     """Client of one deployed workflow; safe to use from several threads.
 
     Attributes:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
+from unum_runtime.client.reading.delivery_records import parse
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.delivery_record import parse
 
 
 def to_datetime(ms: int) -> datetime:

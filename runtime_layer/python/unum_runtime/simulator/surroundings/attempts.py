@@ -2,8 +2,9 @@
 
 from typing import TypeGuard
 
+from unum_runtime.client.reading.delivery_records import parse
 from unum_runtime.model.checkpoint import Item
-from unum_runtime.model.delivery_record import MOST_TRIES, parse
+from unum_runtime.model.delivery_record import MOST_TRIES
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Task
 from unum_runtime.model.naming import Key, checkpoint_key

@@ -17,7 +17,7 @@ from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.store.base import Store
 
 
-class Reads:
+class PastReader:
     """Reads of one workflow's executions, by a client's store.
 
     Attributes:
