@@ -3,7 +3,7 @@
 import uuid
 
 from unum_runtime.client import Client, Started
-from unum_runtime.client.descriptions import to_datetime
+from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.naming import Execution

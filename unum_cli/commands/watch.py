@@ -11,7 +11,8 @@ from unum_cli.commands.printing import check_success, print_json, to_json
 from unum_cli.picture.draw import draw
 from unum_cli.safe_output import raw
 from unum_runtime.client.client import Client
-from unum_runtime.client.descriptions import Description, Step, StepStatus, to_datetime
+from unum_runtime.client.deliveries import to_datetime
+from unum_runtime.client.descriptions import Description, Step, StepStatus
 from unum_runtime.client.polling import Pauses
 from unum_runtime.client.reading.progress import Progress
 from unum_runtime.client.terminal.amounts import duration_text

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
 from unum_runtime.client.control import Control, Deletion, Redriven, Waits
+from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.describing import AskedDescriptions, Descriptions, StoredDescriptions, descriptions_by
-from unum_runtime.client.descriptions import Description, Started, Step, to_datetime
+from unum_runtime.client.descriptions import Description, Started, Step
 from unum_runtime.client.no_table import NoTable
 from unum_runtime.client.past_reader import PastReader
 from unum_runtime.client.polling import Pauses, Waiter

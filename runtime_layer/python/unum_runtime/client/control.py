@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Self
 from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.client.address import check_alias, is_function
 from unum_runtime.client.alias_requests import Caller, send_request
-from unum_runtime.client.descriptions import Started, to_datetime
+from unum_runtime.client.deliveries import to_datetime
+from unum_runtime.client.descriptions import Started
 from unum_runtime.errors import (
     ClientError,
     DefinitionNotStored,

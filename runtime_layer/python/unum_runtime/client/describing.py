@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from unum_runtime.client.alias_requests import Caller, send_request
-from unum_runtime.client.descriptions import Description, ForkedFrom, to_datetime
+from unum_runtime.client.deliveries import to_datetime
+from unum_runtime.client.descriptions import Description, ForkedFrom
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.starting import transfer
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, RouteGone

@@ -10,6 +10,7 @@ import binascii
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.checkpoint import to_text
@@ -26,7 +27,7 @@ PLAIN = "="
 _REQUEST_ID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12})")
 _LOG_STREAM = re.compile(r"20(\d\d)/(\d\d)/(\d\d)/\[([^\[\]]+)\]([0-9a-f]{32})")
 
-DEFAULTS = ("", "", 0, 0, None, None, [], "")
+DEFAULTS: tuple[Any, ...] = ("", "", 0, 0, None, None, [], "")
 """Values of a record's fields that are left out at its end."""
 
 ID_LENGTH = 22

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from unum_runtime.client.descriptions import to_datetime
+from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.model.checkpoint import Failure, Success, to_text
 from unum_runtime.model.states import Json
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from unum_runtime.client.descriptions import Step, to_datetime
+from unum_runtime.client.deliveries import to_datetime
+from unum_runtime.client.descriptions import Step
 from unum_runtime.client.reading.map_runs import Run, runs
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status
 from unum_runtime.model.ir import Workflow

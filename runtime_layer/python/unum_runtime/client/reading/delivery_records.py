@@ -41,8 +41,8 @@ class DeliveryRecord(NamedTuple):
 def parse(text: str, at_ms: int) -> DeliveryRecord | None:
     """Return the record in `text`, of a commit at `at_ms`; None without a record, or for a malformed one."""
     try:
-        found = [*json.loads(text)[: len(DEFAULTS)]]
-        request, stream, lasted, queued, init, since, tries, given_up = *found, *DEFAULTS[len(found) :]
+        found: list[Json] = [*json.loads(text)[: len(DEFAULTS)]]
+        request, stream, lasted, queued, init, since, tries, given_up = (*found, *DEFAULTS[len(found) :])
         began_ms = at_ms - _ms(lasted)
         return DeliveryRecord(
             request_id=_long_request(_text(request)),

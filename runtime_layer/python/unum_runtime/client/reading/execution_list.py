@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from unum_runtime.client.descriptions import to_datetime
+from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.reading.page_tokens import LARGEST_PAGE, new_token, token_content
 from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import Item, Status

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from unum_runtime.client.descriptions import to_datetime
+from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status
 from unum_runtime.model.ir import Workflow

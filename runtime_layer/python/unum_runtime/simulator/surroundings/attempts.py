@@ -15,7 +15,7 @@ from unum_runtime.simulator.world import Delivery, Event, World
 def check_record(world: World, delivery: Delivery, key: Key, item: Item) -> None:
     """Raise Broken unless the outcome of the delivered Task says which attempt it was, and how earlier ones failed."""
     envelope = delivery.hop.event.envelope
-    if not _is_tried(world, envelope) or key != checkpoint_key(world.scenario.workflow.name, envelope.name):
+    if not _is_tried(envelope, world) or key != checkpoint_key(world.scenario.workflow.name, envelope.name):
         return
     record = parse(str(item.get("dlv", "")), int(item["at"]))
     found = None if record is None else [each.error for each in record.tries]
@@ -34,7 +34,7 @@ def check_tries(world: World, delivery: Delivery, event: Event) -> None:
     """Raise Broken unless the sent `event` names each failed attempt, those that the delivered event names first."""
     sent, before = event.envelope, delivery.hop.event.envelope
     # An operator's request knows committed outcomes alone, which say nothing of attempts that were repeated.
-    if delivery.event.is_request or not _is_tried(world, sent):
+    if delivery.event.is_request or not _is_tried(sent, world):
         return
     earlier = before.tries if before and (before.name, before.state) == (sent.name, sent.state) else ()
     is_kept = sent.tries[: len(earlier)] == earlier or len(earlier) == MOST_TRIES
@@ -42,5 +42,5 @@ def check_tries(world: World, delivery: Delivery, event: Event) -> None:
         raise Broken(Invariant.CONSISTENT, f"{delivery} sends {event} with the earlier attempts {sent.tries}")
 
 
-def _is_tried(world: World, envelope: Envelope | None) -> TypeGuard[Envelope]:
+def _is_tried(envelope: Envelope | None, world: World) -> TypeGuard[Envelope]:
     return envelope is not None and isinstance(world.scenario.workflow.states[envelope.state], Task)
