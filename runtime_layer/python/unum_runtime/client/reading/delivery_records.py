@@ -8,7 +8,7 @@ import json
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.delivery_record import DEFAULTS, ID_LENGTH, PLAIN, FailedTry
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 
 _MOST_MS = 10**13
 """Longest time in a record, 300 years, so that every time has a date."""
@@ -42,7 +42,8 @@ def parse(text: str, at_ms: int) -> DeliveryRecord | None:
     """Return the record in `text`, of a commit at `at_ms`; None without a record, or for a malformed one."""
     try:
         found: list[Json] = [*json.loads(text)[: len(DEFAULTS)]]
-        request, stream, lasted, queued, init, since, tries, given_up = (*found, *DEFAULTS[len(found) :])
+        found += DEFAULTS[len(found) :]
+        request, stream, lasted, queued, init, since, tries, given_up = found
         began_ms = at_ms - _ms(lasted)
         return DeliveryRecord(
             request_id=_long_request(_text(request)),

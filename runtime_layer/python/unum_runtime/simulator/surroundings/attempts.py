@@ -6,8 +6,8 @@ from unum_runtime.client.reading.delivery_records import parse
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.delivery_record import MOST_TRIES
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Task
 from unum_runtime.model.naming import Key, checkpoint_key
+from unum_runtime.model.states import Task
 from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.world import Delivery, Event, World
 
