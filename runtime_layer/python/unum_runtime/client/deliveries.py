@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
-from unum_runtime.client.reading.delivery_records import parse
+from unum_runtime.client.reading.parsed_records import parse
 from unum_runtime.model.checkpoint import Checkpoint
 
 
