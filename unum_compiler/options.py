@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from unum_compiler.memoization import Memoization
 from unum_runtime.model.states import Guard
 
 
@@ -18,7 +19,8 @@ class FunctionOptions:
             makes the outcome unique.
         memoize: share results between executions: user code runs once for each input, as long as the function's
             version is the same and results are kept. An execution waits for a result that another one computes. Only
-            for functions whose result depends on nothing but their input.
+            for functions whose result depends on nothing but their input. A `Memoization` in place of True names
+            results by a key and a version of your own, and gives them a lifetime and a scope.
 
     Raises:
         ValueError: the guard is unknown; an option is neither True nor False; or an option needs the checkpoint that
@@ -27,18 +29,19 @@ class FunctionOptions:
 
     guard: Guard | None = None
     checkpoint: bool = True
-    memoize: bool = False
+    memoize: bool | Memoization = False
 
     def __post_init__(self) -> None:
         if self.guard is not None:
             object.__setattr__(self, "guard", _parse_guard(self.guard))  # text such as "read" is accepted, too
-        for option in ("checkpoint", "memoize"):
-            if type(given := getattr(self, option)) is not bool:
-                raise ValueError(f"{option}: expected True or False, got {given!r}")
+        if type(self.checkpoint) is not bool:
+            raise ValueError(f"checkpoint: expected True or False, got {self.checkpoint!r}")
+        if type(self.memoize) not in (bool, Memoization):
+            raise ValueError(f"memoize: expected True, False or a Memoization, got {self.memoize!r}")
         if self.checkpoint:
             return
         if self.guard is Guard.LEASE or self.memoize:
-            given = "guard=Guard.LEASE" if self.guard is Guard.LEASE else "memoize=True"
+            given = "guard=Guard.LEASE" if self.guard is Guard.LEASE else f"memoize={self.memoize!r}"
             raise ValueError(
                 f"expected checkpoint=False alone, got {given} as well: without a checkpoint, user code runs on every "
                 "delivery; remove one of both"

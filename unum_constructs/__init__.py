@@ -11,6 +11,7 @@ from unum_runtime.former_names import redirect
 
 if TYPE_CHECKING:
     from unum_compiler.compatibility import Compatibility
+    from unum_compiler.memoization import Memoization
     from unum_compiler.options import FunctionOptions
     from unum_constructs.definition import Definition
     from unum_constructs.errors import ConstructError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from unum_runtime.model.ir import Collection
     from unum_runtime.model.log_level import LogLevel
     from unum_runtime.model.metrics import Metrics, NodeMetric, WorkflowMetric
-    from unum_runtime.model.states import Guard
+    from unum_runtime.model.states import Guard, MemoScope
 
 __all__ = [
     "Collection",
@@ -38,6 +39,8 @@ __all__ = [
     "IUnumWorkflow",
     "Keep",
     "LogLevel",
+    "MemoScope",
+    "Memoization",
     "Metrics",
     "NodeMetric",
     "OnRemoved",
@@ -63,6 +66,8 @@ _MODULES = {
     "IUnumWorkflow": "unum_constructs.grants",
     "Keep": "unum_constructs.resources.upgrades",
     "LogLevel": "unum_runtime.model.log_level",
+    "MemoScope": "unum_runtime.model.states",
+    "Memoization": "unum_compiler.memoization",
     "Metrics": "unum_runtime.model.metrics",
     "NodeMetric": "unum_runtime.model.metrics",
     "OnRemoved": "unum_constructs.resources.upgrades",

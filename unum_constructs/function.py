@@ -13,6 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from unum_compiler.lambda_settings import ALLOWED_MB, ALLOWED_S, FUNCTION_MB, FUNCTION_TIMEOUT_S
+from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
 from unum_constructs.cdk.encryption import allow_logs
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
@@ -76,7 +77,7 @@ class UnumFunction(lambda_.Function):
         role: role of your own; it must allow writing logs.
         guard: protection against running user code again for a duplicate event. Default: the workflow's guard.
         checkpoint: True commits the outcome of every Task that runs in this function.
-        memoize: True shares results among executions of a workflow, by input.
+        memoize: True shares results among executions of a workflow, by input; a `Memoization` says by what.
         options: all other arguments of `aws_lambda.Function`.
 
     Raises:
@@ -106,7 +107,7 @@ class UnumFunction(lambda_.Function):
         role: iam.IRole | None = None,
         guard: Guard | None = None,
         checkpoint: bool = True,
-        memoize: bool = False,
+        memoize: bool | Memoization = False,
         **options: Any,
     ) -> None:
         try:

@@ -36,7 +36,7 @@ def test_clients_that_run_one_name_share_one_execution(deployment: Deployment, c
 
 
 def test_executions_share_the_results_of_a_memoized_function(deployment: Deployment, client: Client) -> None:
-    squares = [client.run({"n": 7, "seconds": 0}, timeout_s=60).output["square"] for _ in range(3)]
+    squares = [client.run({"n": 7, "seconds": 0, "who": who}, timeout_s=60).output["square"] for who in range(3)]
     assert squares == [49] * 3
     assert runs(deployment, "Square 7") == 1
 

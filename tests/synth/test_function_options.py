@@ -69,7 +69,7 @@ def test_waiters_need_no_repeated_deliveries(options: FunctionOptions) -> None:
     ("options", "said"),
     [
         ({"guard": "none"}, r"guard: expected one of \['read', 'commit', 'lease'\], or None, got 'none'"),
-        ({"memoize": "yes"}, "memoize: expected True or False, got 'yes'"),
+        ({"memoize": "yes"}, "memoize: expected True, False or a Memoization, got 'yes'"),
         ({"checkpoint": False, "memoize": True}, "expected checkpoint=False alone, got memoize=True as well: .*"),
         ({"memory_size": 64}, "memory_size: expected 128 to 10240 MB, got 64"),
         ({"timeout": Duration.minutes(20)}, "timeout: expected whole seconds, 1 to 900, got 1200 s; use a Task .*"),

@@ -297,7 +297,9 @@ def test_a_guard_may_be_given_by_its_text() -> None:
         FunctionOptions(guard=text, checkpoint=False)
 
 
-@pytest.mark.parametrize("option", ["checkpoint", "memoize"])
-def test_a_text_is_no_truth_value(option: str) -> None:
-    with pytest.raises(ValueError, match=f"^{option}: expected True or False, got 'no'$"):
+@pytest.mark.parametrize(
+    ("option", "allowed"), [("checkpoint", "True or False"), ("memoize", "True, False or a Memoization")]
+)
+def test_a_text_is_no_truth_value(option: str, allowed: str) -> None:
+    with pytest.raises(ValueError, match=f"^{option}: expected {allowed}, got 'no'$"):
         FunctionOptions(**{option: "no"})  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from unum_compiler.traversal import reachable_from
 from unum_runtime.model.delays import delays_events
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.region import region_of
-from unum_runtime.model.states import FanOut, Guard, Map, Pattern, Task
+from unum_runtime.model.states import FanOut, Guard, Map, MemoScope, Pattern, Task
 
 ENTRY = "$entry"
 """Key of the small function that only starts executions, for workflows that do not begin with a Task."""
@@ -170,6 +170,11 @@ def _reads_before_user_code(task: Task) -> bool:
     """Return True if a delivery of `task` reads the store before user code runs."""
     waits = task.pattern is not Pattern.RESPONSE  # for a job or a callback whose state is stored
     return task.guard is not Guard.COMMIT or task.memoize or task.meets_previous or waits
+
+
+def shares_with_all(workflow: Workflow, function: str) -> bool:
+    """Return True if Tasks of `function` share memoized results with all workflows of the table."""
+    return any(task.memo_scope is MemoScope.TABLE for task in workflow.tasks if task.function == function)
 
 
 def _is_timed(workflow: Workflow, function: str) -> bool:

@@ -11,6 +11,7 @@ from unum_compiler.checks.certain_successors import certain_task, plain_task
 from unum_compiler.checks.context_object import counts_redrives, draws, keeps_input, names_children, names_sources
 from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, with_tasks
 from unum_compiler.lowering.quotas import with_quotas
+from unum_compiler.memoization import Memoization
 from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.parsing import tree
 from unum_compiler.parsing.credentials import FIELD, with_role
@@ -116,8 +117,21 @@ def _task(state: tree.Task, shared: _Shared, around: _Around) -> states.State:
         # A read before user code would never find an outcome that is never committed.
         guard=(options.guard or states.Guard.READ) if options.checkpoint else states.Guard.COMMIT,
         committed_by=None if options.checkpoint else _name(certain_task(state, around.scope)),
-        memoize=options.memoize,
+        memoize=bool(options.memoize),
+        **_memo(options),
     )
+
+
+def _memo(options: FunctionOptions) -> _Shared:
+    given = options.memoize
+    if not isinstance(given, Memoization):
+        return {}
+    return {
+        "memo_key": given.places,
+        "memo_version": given.version,
+        "memo_lifetime_s": given.lifetime_s,
+        "memo_scope": given.scope,
+    }
 
 
 def _without_function(data: Mapping[str, Any]) -> _Shared:

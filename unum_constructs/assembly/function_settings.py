@@ -17,6 +17,7 @@ from unum_compiler.analysis.edges import (
     Operation,
     delayed_edges,
     recursive_functions,
+    shares_with_all,
     splitting_functions,
     timed_functions,
 )
@@ -258,7 +259,7 @@ class Assembly:
             yield from self._definition_statements(Operation.CREATE, Operation.READ)
         # Events of executions on other definitions are run by these.
         yield from self._shared("definitions", lambda: self._definition_statements(Operation.LIST))
-        yield from self._table_statements(operations(self.workflow, self.wiring, key), starts=starts)
+        yield from self._table_statements(operations(self.workflow, self.wiring, key), starts=starts, key=key)
         yield from self._object_statements()
         if not self.hosts[key].takes_layers:
             yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).first.definition)
@@ -284,12 +285,17 @@ class Assembly:
                 called=self.wired.program.called,
             )
 
-    def _table_statements(self, done: frozenset[Operation], *, starts: bool = True) -> Statements:
-        """Return permissions for the operations `done` on the table, with writes of start records if it `starts`."""
-        name = self.workflow.name
+    def _table_statements(self, done: frozenset[Operation], *, starts: bool = True, key: str = "") -> Statements:
+        """Return permissions of function `key` for the operations `done` on the table.
+
+        They include writes of start records if it `starts`, and results that its Tasks share with other workflows.
+        """
+        name, shares = self.workflow.name, shares_with_all(self.workflow, key)
         return self._shared(
-            (done, starts),
-            lambda: permissions.table_statements(self.state.table, done, workflow_name=name, starts=starts),
+            (done, starts, shares),
+            lambda: permissions.table_statements(
+                self.state.table, done, workflow_name=name, starts=starts, shares_results=shares
+            ),
         )
 
     def _definition_statements(self, *done: Operation) -> Iterator[iam.PolicyStatement]:

@@ -19,6 +19,7 @@ from unum_constructs.store import ACTIONS, partition_condition
 from unum_runtime.model.naming import (
     control_alias,
     definition_partition_prefix,
+    memo_key,
     partition_prefixes,
     start_partition_prefix,
 )
@@ -152,7 +153,12 @@ def read_aliases_statement(of: HasFunction) -> iam.PolicyStatement:
 
 
 def table_statements(
-    table: dynamodb.ITable, operations: Iterable[Operation], *, workflow_name: str, starts: bool
+    table: dynamodb.ITable,
+    operations: Iterable[Operation],
+    *,
+    workflow_name: str,
+    starts: bool,
+    shares_results: bool = False,
 ) -> Iterator[iam.PolicyStatement]:
     """Yield permission for `operations` on one workflow's items in `table`, which workflows may share.
 
@@ -161,6 +167,7 @@ def table_statements(
         operations: what the function does.
         workflow_name: the workflow.
         starts: True for a function that writes start records; other functions only read them.
+        shares_results: True for a function that shares memoized results with all workflows of the table.
     """
     own = partition_prefixes(workflow_name)
     if starts:
@@ -171,6 +178,8 @@ def table_statements(
         yield _item_statement(table, {*operations} - reads, written)
         if reads:
             yield _item_statement(table, reads, own)
+    if shares_results:
+        yield _item_statement(table, (Operation.CREATE, Operation.READ), [memo_key("", "").partition])
     if table.encryption_key is not None:
         yield key_statement(table.encryption_key, WRITING_ITEMS, through="dynamodb")
 

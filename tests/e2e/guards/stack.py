@@ -6,11 +6,13 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import Definition, Guard, Store, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Guard, Memoization, MemoScope, Store, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 SHARE_S = 12
 """Timeout of the shared function, and so the lifetime of its lease, in seconds."""
+
+SQUARES = Memoization(key="$.n", version="1", lifetime=Duration.hours(1), scope=MemoScope.TABLE)
 
 
 class Guards(Stack):
@@ -28,7 +30,7 @@ class Guards(Stack):
         functions = {
             "Slow": self._function("Slow", guard=Guard.LEASE),
             "Onward": self._function("Onward", checkpoint=False),
-            "Square": self._function("Square", memoize=True),
+            "Square": self._function("Square", memoize=SQUARES),
         }
         definition = Definition.from_asl_file(HERE / "workflow.asl.json")
         store = Store.dynamodb(list_executions=True)

@@ -23,6 +23,7 @@ from unum_runtime.model.states import (
     Json,
     Language,
     Map,
+    MemoScope,
     Parallel,
     Pass,
     Pattern,
@@ -271,6 +272,8 @@ _TYPED: dict[str, Callable[[Json], Json]] = {
     "retry": lambda rules: tuple(Retrier(**rule | {"errors": tuple(rule["errors"])}) for rule in rules),
     "catch": lambda rules: tuple(Catcher(**rule | {"errors": tuple(rule["errors"])}) for rule in rules),
     "branches": tuple,
+    "memo_key": lambda places: tuple(map(tuple, places)),
+    "memo_scope": MemoScope,
     "needs": lambda nodes: tuple((node, tuple(sources)) for node, sources in nodes),
     "rules": lambda rules: tuple((rule, target) for rule, target in rules),
 }

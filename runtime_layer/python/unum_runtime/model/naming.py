@@ -381,7 +381,7 @@ def meeting_key(workflow: str, scope: Scope, index: int, step: int) -> Key:
 
 
 def memo_key(workflow: str, digest: str) -> Key:
-    """Return the key of a memoized result; `digest` identifies code and input."""
+    """Return the key of a memoized result; `workflow` is empty for results that all workflows of the table share."""
     return Key(f"memo:{escape(workflow)}/{digest}", "memo")
 
 

@@ -69,6 +69,19 @@ class Guard(StrEnum):
     """Read the store, and hold a lease while user code runs, so that no two deliveries run it at once."""
 
 
+class MemoScope(StrEnum):
+    """Tasks that share the memoized results of a Task."""
+
+    FUNCTION = "function"
+    """Tasks of the same handler, in executions of the same workflow."""
+
+    WORKFLOW = "workflow"
+    """Tasks with the same version, in executions of the same workflow."""
+
+    TABLE = "table"
+    """Tasks with the same version, in executions of all workflows that use the table."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Retrier:
     """Retrier of a state (specification, Retrying after error).
@@ -148,6 +161,11 @@ class Task(Work):
         guard: protection against running user code again.
         committed_by: for a Task without a checkpoint, the next Task, whose commit replaces its own; None otherwise.
         memoize: executions share its results.
+        memo_key: names and indexes on the way to each value in the event of user code that identifies a shared result;
+            empty for the whole event.
+        memo_version: version of the logic, in place of the function's published version.
+        memo_lifetime_s: lifetime of shared results in seconds; None for the workflow's retention.
+        memo_scope: Tasks that share the results.
         resource: called API of a service Task, such as ``dynamodb:putItem``, without the suffix of the pattern, or the
             ARN of a Lambda function outside the workflow; None for functions inside.
         pattern: end of the Task.
@@ -162,6 +180,10 @@ class Task(Work):
     guard: Guard = Guard.READ
     committed_by: str | None = None
     memoize: bool = False
+    memo_key: tuple[tuple[str | int, ...], ...] = ()
+    memo_version: str | None = None
+    memo_lifetime_s: int | None = None
+    memo_scope: MemoScope = MemoScope.FUNCTION
     resource: str | None = None
     pattern: Pattern = Pattern.RESPONSE
     assumes_role: bool = False

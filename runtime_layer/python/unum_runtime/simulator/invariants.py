@@ -382,7 +382,8 @@ def _execution_of(world: World, event: Event) -> Execution | None:
 
 def _is_shared(world: World, key: Key) -> bool:
     """Return True for a memoized result, which executions share and never collect."""
-    return key.partition.startswith(memo_key(world.scenario.workflow.name, "").partition)
+    prefixes = tuple(memo_key(each, "").partition for each in (world.scenario.workflow.name, ""))
+    return key.partition.startswith(prefixes)
 
 
 def check_expiry(world: World) -> None:

@@ -2,15 +2,19 @@
 
 import hashlib
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
+from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.naming import Key, lease_key, memo_key
-from unum_runtime.model.states import Guard
+from unum_runtime.model.states import Guard, MemoScope
 from unum_runtime.protocol.delivery.lease import PATIENCE_MS
 from unum_runtime.protocol.delivery.waiter import MOST_MS
 from unum_runtime.store.memory import MemoryStore
@@ -100,6 +104,94 @@ def test_handlers_of_one_function_share_nothing() -> None:
     platform.workflow = replace(platform.workflow, states=states)
     platform.run(value=1)
     assert platform.calls.total() == 2
+
+
+def named(platform: Platform, **choice: Any) -> Platform:
+    """The same platform with results that are named by `choice`."""
+    workflow = Platform.of(
+        chain("Square", Square={"ResultPath": "$.square", **ARRAY}), {"Square": choose(**choice)}, Square=id
+    )
+    platform.workflow = workflow.workflow
+    return platform
+
+
+def choose(**choice: Any) -> FunctionOptions:
+    return FunctionOptions(memoize=Memoization(**choice))
+
+
+def test_a_key_names_a_result_whatever_else_the_event_has() -> None:
+    keyed = {"F": choose(key=["$.image", "$.sizes[0]"])}
+    platform = Platform.of(chain("F"), keyed, F=lambda event: event["who"])
+    same = [{"image": "i", "sizes": [1, each], "who": each} for each in (1, 2)]
+    assert [platform.run(str(each["who"]), each) for each in same] == [Ending(Status.SUCCEEDED, Success(1))] * 2
+    others = [{"image": "j", "sizes": [1], "who": 3}, {"image": "i", "sizes": [2], "who": 4}]
+    assert [platform.run(str(each["who"]), each) for each in others] == [
+        Ending(Status.SUCCEEDED, Success(each["who"])) for each in others
+    ]
+
+
+@pytest.mark.parametrize("event", [{}, {"image": "x"}, {"image": ["x"]}, {"image": {"0": 1}}, ["image"], "image", None])
+def test_an_event_without_the_key_fails_its_task(event: Any) -> None:
+    platform = Platform.of(chain("F"), {"F": choose(key="$.image[1]")}, F=lambda event: event)
+    ending = platform.run(value=event)
+    assert ending is not None
+    cause = "state 'F': the event has no value at $['image'][1], which identifies the memoized result"
+    assert ending.outcome == Failure("States.ParameterPathFailure", cause)
+    assert platform.calls["F"] == 0
+
+
+def test_a_version_keeps_results_over_deployments_until_it_changes() -> None:
+    platform = named(memoized(code="version 1"), version="1")
+    platform.run("one", {"n": 3})
+    platform.options = {"code": "version 2"}
+    assert platform.run("two", {"n": 3}) == squared(3)
+    assert platform.calls["Square"] == 1
+    named(platform, version="2").run("three", {"n": 3})
+    assert platform.calls["Square"] == 2
+
+
+def test_without_a_version_of_its_own_a_key_forgets_with_every_deployment() -> None:
+    platform = named(memoized(code="version 1"), key="$.n")
+    platform.run("one", {"n": 3})
+    platform.options = {"code": "version 2"}
+    platform.run("two", {"n": 3})
+    assert platform.calls["Square"] == 2
+
+
+def test_a_name_by_choice_is_never_one_that_earlier_releases_gave() -> None:
+    platform = memoized(code="1")
+    platform.run("one", {"n": 3})
+    named(platform, version="1").run("two", {"n": 3})
+    named(platform, key="$").run("three", {"n": 3})
+    assert len(set(memos(platform))) == 3
+
+
+@pytest.mark.parametrize(("scope", "calls"), [(MemoScope.FUNCTION, 3), (MemoScope.WORKFLOW, 2), (MemoScope.TABLE, 1)])
+def test_a_scope_says_who_shares(scope: MemoScope, calls: int) -> None:
+    def deployed(name: str, function: str) -> Platform:
+        options = {function: choose(version="1", scope=scope)}
+        platform = Platform.of(chain(function), options, **{function: lambda event: event})
+        platform.workflow = replace(platform.workflow, name=name)
+        return platform
+
+    first = deployed("w", "F")
+    others = [deployed("w", "G"), deployed("other", "F")]
+    first.run("1", 1)
+    for number, other in enumerate(others):
+        other.store = other.memory = first.memory
+        other.start(f"other {number}", 1)
+        other.deliver_all()
+    assert sum(each.calls.total() for each in (first, *others)) == calls
+    assert all(key.partition.startswith("memo:/") for key in memos(first)) == (scope is MemoScope.TABLE)
+
+
+def test_a_lifetime_of_its_own_may_be_shorter_or_longer_than_the_retention() -> None:
+    for lifetime, calls in [(timedelta(hours=1), 2), (timedelta(days=9), 1)]:
+        platform = named(memoized(retention_s=2 * 86_400), lifetime=lifetime)
+        platform.run("one", {"n": 3})
+        platform.clock.pass_seconds(3 * 86_400)
+        platform.run("two", {"n": 3})
+        assert platform.calls["Square"] == calls
 
 
 def test_failures_are_not_shared() -> None:

@@ -280,7 +280,11 @@ class _Work:
 
     def of_tasks(self, applies: Callable[[Task], bool]) -> bool:
         """Return True if a Task of the execution's definitions `applies`."""
-        return any(applies(task) for each in self.definitions.values() if each is not None for task in each.tasks)
+        return any(map(applies, self.tasks()))
+
+    def tasks(self) -> Iterator[Task]:
+        """Return the Tasks of the execution's definitions."""
+        return (task for each in self.definitions.values() if each is not None for task in each.tasks)
 
 
 def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains]:
@@ -291,8 +295,9 @@ def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains
     if work.of_tasks(lambda task: task.guard is Guard.COMMIT and task.scope is not None):
         last_ms = rt.last_s(work.execution) * 1000
         yield Remains("results of late events for Tasks with guard 'commit' in fan-outs, if any arrive", last_ms)
-    if work.of_tasks(lambda task: task.memoize):
-        yield Remains("results that its Tasks share with other executions (`memoize`)", expiry_ms)
+    if lifetimes := [task.memo_lifetime_s or rt.retention_s for task in work.tasks() if task.memoize]:
+        shared_ms = rt.clock.now_ms() + max(lifetimes) * 1000
+        yield Remains("results that its Tasks share with other executions (`memoize`)", shared_ms)
     if work.of_tasks(lambda task: (task.resource or "").startswith(_STARTS)):
         yield Remains("executions that its Tasks started: delete them in their own workflows", None)
     if rt.large is not None:

@@ -1,20 +1,21 @@
 """Memoization: executions share results of memoized Tasks.
 
-The function's code and its input name a result. Executions that need the same result at the same time wait for one
-another by a lease. Each execution commits its own checkpoint of the result, so no other part of the protocol depends
-on sharing. Failures are not shared. A failure of the store here costs work, and changes no result.
+The function's code and its input name a result, or the version and the key that the user has chosen. Executions that
+need the same result at the same time wait for one another by a lease. Each execution commits its own checkpoint of the
+result, so no other part of the protocol depends on sharing. Failures are not shared. A failure of the store here costs
+work, and changes no result.
 """
 
 import json
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from unum_runtime.cold_start.digest import sha256
-from unum_runtime.errors import StoreError
+from unum_runtime.errors import StatesError, StoreError
 from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, memo_key
-from unum_runtime.model.states import Json, Task
+from unum_runtime.model.states import Json, MemoScope, Task
 from unum_runtime.protocol.delivery.lease import claim_result
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 
@@ -26,8 +27,9 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
 
     Raises:
         LeaseHeldError: another execution computes it just now; wait for it.
+        StatesError: `event` lacks a value that identifies the result.
     """
-    key = memo_key(rt.workflow.name, _digest(rt, task, event))
+    key = _key(rt, task, event)
     found = _find(rt, key)
     if found is not None:
         return found
@@ -36,13 +38,46 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
         if found is not None:
             return found
         claimed.insist()
-        return _remember(rt, key, compute())
+        return _remember(rt, key, compute(), _expires_at_s(rt, task))
 
 
-def _digest(rt: Runtime, task: Task, event: Json) -> str:
-    """Return a digest of handler, code and input, independent of object key order."""
-    text = json.dumps([task.handler or task.function, rt.code, event], sort_keys=True, separators=(",", ":"))
-    return sha256(text.encode())
+def _key(rt: Runtime, task: Task, event: Json) -> Key:
+    """Return the key of the result of `task` for `event`, independent of object key order."""
+    names = _own_names(rt, task, event) if task.memo_key or task.memo_version is not None else _names(rt, task, event)
+    digest = sha256(json.dumps(names, sort_keys=True, separators=(",", ":")).encode())
+    return memo_key("" if task.memo_scope is MemoScope.TABLE else rt.workflow.name, digest)
+
+
+def _names(rt: Runtime, task: Task, event: Json) -> list[Json]:
+    return [task.handler or task.function, rt.code, event]
+
+
+def _own_names(rt: Runtime, task: Task, event: Json) -> list[Json]:
+    """Return what identifies a result by the user's choice; one member more than `_names`, so never the same."""
+    owner = task.handler or task.function if task.memo_scope is MemoScope.FUNCTION else None
+    code = rt.code if task.memo_version is None else {"version": task.memo_version}
+    key = [_find_in(event, place) for place in task.memo_key]
+    return [task.memo_scope, owner, code, {"key": key} if key else {"event": event}]
+
+
+def _find_in(event: Json, place: tuple[str | int, ...]) -> Json:
+    found = event
+    for key in place:
+        container: type[Any] = dict if isinstance(key, str) else list
+        try:
+            found = (found if isinstance(found, container) else {})[key]
+        except LookupError:
+            path = "".join(f"[{each!r}]" for each in place)
+            cause = f"the event has no value at ${path}, which identifies the memoized result"
+            raise StatesError("States.ParameterPathFailure", cause) from None
+    return found
+
+
+def _expires_at_s(rt: Runtime, task: Task) -> int:
+    """Return the expiry of a result that is stored now, in seconds since 1970."""
+    if task.memo_lifetime_s is None:
+        return rt.expires_at_s()
+    return rt.clock.now_ms() // 1000 + task.memo_lifetime_s
 
 
 def _find(rt: Runtime, key: Key) -> Success | None:
@@ -54,12 +89,12 @@ def _find(rt: Runtime, key: Key) -> Success | None:
     return None if item is None else _result(item)
 
 
-def _remember(rt: Runtime, key: Key, result: Result) -> Result:
+def _remember(rt: Runtime, key: Key, result: Result, expires_at_s: int) -> Result:
     """Store `result` if absent; return the stored result, or `result` after a store failure."""
     if not isinstance(result, Success):
         return result
     try:
-        winner = rt.store.create(key, {"value": to_text(result.value)}, expires_at_s=rt.expires_at_s())
+        winner = rt.store.create(key, {"value": to_text(result.value)}, expires_at_s=expires_at_s)
     except StoreError as error:
         rt.log("memo failed", memo=key.partition, error=str(error))
         return result
