@@ -23,7 +23,7 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model import naming
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.states import Guard, Json, Pattern
-from unum_runtime.protocol.control import forking, redrive_fan_out, walk
+from unum_runtime.protocol.control import forking, redrive_fan_out, take_over, walk
 from unum_runtime.protocol.delivery import collect, join
 from unum_runtime.protocol.fanout import completion
 from unum_runtime.protocol.history import pending, timeline
@@ -44,7 +44,7 @@ Choose: TypeAlias = Callable[[Sequence[Any]], Any]
 
 _SHARDED: tuple[ModuleType, ...] = (
     *(naming, timeline, pending, completion, join, collect, advance),
-    *(forking, redrive_fan_out, walk, region_check),
+    *(forking, redrive_fan_out, walk, take_over, region_check),
 )
 """Modules that import the size of a shard."""
 

@@ -5,6 +5,7 @@ from tests.simulation.neighbour_scenarios import MEETINGS, QUORUMS
 from tests.simulation.pack_scenarios import PACKED
 from tests.simulation.recovery_scenarios import RECOVERING
 from tests.simulation.region_scenarios import REGIONS
+from tests.simulation.wave_scenarios import WAVES
 from tests.simulation.wide_fan_outs import LANES, PARTED
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.states import Guard, Json
@@ -286,5 +287,6 @@ GRAPHS: dict[str, Graph] = {
     **QUORUMS,
     **MEETINGS,
     **REGIONS,
+    **WAVES,
 }
 """Every shape by name."""

@@ -114,10 +114,10 @@ def short_life(patch: pytest.MonkeyPatch) -> None:
 
 
 def plan_from_own_outcome(patch: pytest.MonkeyPatch) -> None:
-    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> list[plan.Effect]:
         own = commit.draft(rt, effect)
         commit.commit(rt, effect, delivery)
-        return plan.plan(rt.workflow, own)
+        return [plan.plan(rt.workflow, own)]
 
     patch.setattr(deliver, "commit", broken)
     patch.setattr(perform, "commit", broken)
@@ -126,19 +126,19 @@ def plan_from_own_outcome(patch: pytest.MonkeyPatch) -> None:
 def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
     def work(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         task = ingress.admit(rt, envelope)
-        effect = ingress.look_up(rt, envelope, task, fresh=fresh)
-        if isinstance(effect, Value):
-            outcome: Any = run_task.run(rt, envelope, task, effect)
+        effects = ingress.look_up(rt, envelope, task, fresh=fresh)
+        if isinstance(effects, Value):
+            outcome: Any = run_task.run(rt, envelope, task, effects)
             perform.perform(rt, DeliveryState(envelope.routes), plan.plan(rt.workflow, commit.draft(rt, outcome)))
-            effect = commit.commit(rt, outcome, DeliveryState(envelope.routes))
-        perform.perform(rt, DeliveryState(envelope.routes), effect)
+            effects = commit.commit(rt, outcome, DeliveryState(envelope.routes))
+        perform.perform(rt, DeliveryState(envelope.routes), *effects)
 
     patch.setattr(engine, "step", work)
     patch.setattr(start, "step", work)
 
 
 def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
-    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> list[plan.Effect]:
         following = plan.plan(rt.workflow, commit.draft(rt, effect))
         if isinstance(following, plan.CompleteBranch):
             scope = Scope.around(following.execution, following.frames)
@@ -151,7 +151,7 @@ def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
 def continue_before_commit(patch: pytest.MonkeyPatch) -> None:
     """A branch is completed, and the join's event sent, before its outcome is committed."""
 
-    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> list[plan.Effect]:
         following = plan.plan(rt.workflow, commit.draft(rt, effect))
         if isinstance(following, plan.CompleteBranch):
             perform.perform(rt, DeliveryState({}), following)
@@ -241,9 +241,9 @@ def joined_without_variables(patch: pytest.MonkeyPatch) -> None:
 
 
 def retry_without_commit(patch: pytest.MonkeyPatch) -> None:
-    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> list[plan.Effect]:
         if effect.phase is Phase.RETRIED:
-            return plan.plan(rt.workflow, commit.draft(rt, effect))
+            return [plan.plan(rt.workflow, commit.draft(rt, effect))]
         return commit.commit(rt, effect, delivery)
 
     patch.setattr(perform, "commit", broken)

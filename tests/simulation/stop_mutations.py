@@ -50,10 +50,10 @@ def branches_begin_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def loser_to_a_stop_goes_on(patch: pytest.MonkeyPatch) -> None:
-    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> list[plan.Effect]:
         following = commit.commit(rt, effect, delivery)
-        if isinstance(following, plan.Finish) and following.ending.status is Status.ABORTED:
-            return plan.plan(rt.workflow, commit.draft(rt, effect))
+        if isinstance(following[0], plan.Finish) and following[0].ending.status is Status.ABORTED:
+            return [plan.plan(rt.workflow, commit.draft(rt, effect))]
         return following
 
     patch.setattr(deliver, "commit", broken)

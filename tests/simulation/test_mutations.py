@@ -15,6 +15,7 @@ from tests.simulation.part_mutations import PART_MUTATIONS
 from tests.simulation.region_mutations import REGION_MUTATIONS
 from tests.simulation.scenarios import scenario
 from tests.simulation.stop_mutations import STOP_MUTATIONS
+from tests.simulation.wave_mutations import WAVE_MUTATIONS
 from unum_runtime.simulator import Violation, explore, search
 
 MAX_STATES = 5_000
@@ -34,6 +35,7 @@ ALL = (
     | NEIGHBOUR_MUTATIONS
     | REGION_MUTATIONS
     | ATTEMPT_MUTATIONS
+    | WAVE_MUTATIONS
 )
 
 

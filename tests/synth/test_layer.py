@@ -170,6 +170,9 @@ NEVER_NEEDED = {"unum_runtime.aws.activities", "unum_runtime.functions.service_f
 FOR_REGIONS = {"unum_runtime.model.region", "unum_runtime.protocol.planning.region"}
 """What workflows without regions do not need, beside a module that uses these."""
 
+FOR_WAVES = {"unum_runtime.protocol.planning.wavefront", "unum_runtime.protocol.fanout.previous_results"}
+"""What workflows without Tasks that wait for a result of the branch before do not need."""
+
 ARRIVALS = "unum_runtime.protocol.fanout.arrivals"
 
 FOR_CERTAIN_CALLS = {
@@ -188,7 +191,8 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others
     missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
         module_name(path) for path in content
     }
-    assert missing == NEVER_NEEDED | FOR_REGIONS | {ARRIVALS} | {f"unum_runtime.asl.{other}" for other in others}
+    extensions = FOR_REGIONS | FOR_WAVES | {ARRIVALS}
+    assert missing == NEVER_NEEDED | extensions | {f"unum_runtime.asl.{other}" for other in others}
 
 
 def test_a_region_s_modules_are_there_for_it_alone() -> None:
@@ -198,12 +202,21 @@ def test_a_region_s_modules_are_there_for_it_alone() -> None:
     assert region - chain == FOR_REGIONS | {ARRIVALS}
 
 
+def test_a_wave_s_modules_are_there_for_it_alone() -> None:
+    waves = g.map(g.task("a") >> g.task("b").after_previous("a"), items=g.out)
+    flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (waves, g.map(g.task("a"), items=g.out))]
+    wave, plain = ({*map(module_name, layer_content(flow, runtime_folder()))} for flow in flows)
+    assert wave - plain == FOR_WAVES
+
+
 @pytest.mark.parametrize("state", [SERVICE, INTRINSIC, IN_JSONATA, LONG_WAIT])
 def test_what_they_need_is_complete(state: Any) -> None:
     content = layer_of(**state)
     for path in content.keys() - layer_of(Type="Pass").keys():
         if path.startswith("python/unum_runtime/") and path.endswith(".py"):
-            assert imported(content[path]) - FOR_CERTAIN_CALLS - FOR_REGIONS <= set(map(module_name, content)), path
+            assert imported(content[path]) - FOR_CERTAIN_CALLS - FOR_REGIONS - FOR_WAVES <= set(
+                map(module_name, content)
+            ), path
 
 
 def module_name(path: str) -> str:

@@ -1,7 +1,7 @@
 """Nested graphs of a workflow, independent of the order of its states."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unum_cli.picture.wording import rule_text
 from unum_runtime.model.ir import Workflow
@@ -58,8 +58,21 @@ def inside(workflow: Workflow, state: State) -> tuple[Graph, ...]:
         case Parallel():
             return tuple(_graph(workflow, start) for start in state.branches)
         case Map():
-            return (_graph(workflow, state.start),)
+            return (_with_waiting(workflow, _graph(workflow, state.start)),)
     return ()
+
+
+def _with_waiting(workflow: Workflow, graph: Graph) -> Graph:
+    """Return the graph of a Map's branch, with an edge from each result to the Task of the next branch that waits."""
+    waiting = {(name, each) for name in graph.nodes for each in workflow.feeds.get(name, ())}
+    drawn = {(edge.source, edge.target) for edge in graph.edges if not edge.caught}
+    both = [
+        replace(edge, label="own and next branch")
+        if (edge.source, edge.target) in waiting and not edge.caught
+        else edge
+        for edge in graph.edges
+    ]
+    return Graph(graph.nodes, (*both, *(Edge(*pair, "next branch") for pair in sorted(waiting - drawn))))
 
 
 def _region(workflow: Workflow, state: Parallel) -> Graph:

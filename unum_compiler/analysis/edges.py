@@ -209,6 +209,8 @@ def _operations_between(workflow: Workflow, reach: Reach) -> set[Operation]:
         operations |= _after_failure(workflow.fan_out(name))
     if any(workflow.task(name).meets_previous for name in reach.tasks):
         operations.add(Operation.ADD)
+    if any(workflow.task(name).after_previous for name in reach.tasks):
+        operations |= {Operation.ADD, Operation.READ}  # the arrivals, and the commit of the other branch
     if reach.waits_inside:
         operations.add(Operation.READ)  # during a Wait, an outer scope may be settled, or the execution stopped
     return operations

@@ -134,6 +134,7 @@ def _branches(state: FanOut) -> Iterator[_Point]:
 
 def _out_of(workflow: Workflow, state: State) -> Iterator[_Point]:
     """Yield the points right after leaving `state`: the next state, or the end of a branch."""
+    yield from (_Point(waiting, _Where.BEFORE) for waiting in workflow.feeds.get(state.name, ()))
     if state.next is not None:
         yield _Point(state.next, _Where.BEFORE)
     elif state.scope is not None and workflow.fan_out(state.scope).needs:

@@ -5,7 +5,7 @@ prices. User code costs the same everywhere: bills include it only with a given 
 volume discounts, data transfer, logs, failures and retries.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -397,10 +397,13 @@ def _result_bytes(checkpoint: Checkpoint) -> int:
 
 def _longest_path(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> int:
     """Return the number of Tasks in sequence on the longest path; nodes of a region come after their sources."""
-    lengths = Counter[Frames]()
+    lengths, tasks = Counter[Frames](), defaultdict[Frames, list[str]](list)
+    ends: dict[tuple[Frames, str, int, int, int], dict[str, int]] = {}
     for checkpoint in checkpoints:
         frames = checkpoint.name.frames
-        lengths[frames] += isinstance(workflow.states.get(checkpoint.state), Task)
+        is_task = isinstance(workflow.states.get(checkpoint.state), Task)
+        lengths[frames] += is_task
+        tasks[frames] += [checkpoint.state] * is_task
         lengths.update({frames[:depth]: 0 for depth in range(len(frames))})
     longest: dict[tuple[Frames, str, int, int], int] = {}
     to_end: dict[tuple[Frames, str, int, int, int], int] = {}
@@ -415,5 +418,25 @@ def _longest_path(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> int:
             sources = region_of(workflow, last.state).sources[last.index]
             length += max((to_end[*fan_out, source] for source in sources), default=0)
             to_end[*fan_out, last.index] = length
+        elif any(workflow.task(source).scope == last.state for source in workflow.feeds):
+            before = ends.get((*fan_out, last.index - 1), {})
+            ends[*fan_out, last.index] = own = _ends_in_wave(workflow, tasks[frames], length - lengths[frames], before)
+            length = max(own.values(), default=length)
         longest[fan_out] = max(longest.get(fan_out, 0), length)
     return 0
+
+
+def _ends_in_wave(workflow: Workflow, tasks: Iterable[str], inside: int, before: Mapping[str, int]) -> dict[str, int]:
+    """Return the number of Tasks in sequence up to the end of each of a branch's `tasks`.
+
+    Args:
+        workflow: the workflow.
+        tasks: Tasks of the branch, in order.
+        inside: Tasks in sequence in the fan-outs of the branch.
+        before: the same numbers in the branch before.
+    """
+    ends: dict[str, int] = {}
+    length = inside
+    for name in tasks:
+        length = ends[name] = max(length, before.get(workflow.task(name).after_previous or "", 0)) + 1
+    return ends

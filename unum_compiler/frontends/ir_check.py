@@ -29,6 +29,8 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
             yield from region_problems(workflow, state, member(place, "needs")) if state.needs else ()
         if isinstance(state, states.Task) and state.meets_previous:
             yield from _neighbour_problems(workflow, state, member(place, "meets_previous"))
+        if isinstance(state, states.Task) and state.after_previous is not None:
+            yield from _previous_problems(workflow, state, member(place, "after_previous"))
         if isinstance(state, states.Task) and (state.form is states.Form.SERVICE) != (state.resource is not None):
             message = f'expected a resource with the form "service" and with no other, got {shown(state.resource)}'
             yield Problem(member(place, "resource"), f'{message} with the form "{state.form}"')
@@ -141,6 +143,65 @@ def _neighbour_problems(workflow: Workflow, task: states.Task, place: str) -> It
     elif _is_in_loop(workflow, task):
         message = f"expected that every branch reaches {shown(task.name)} once, but a loop leads back to it"
         yield Problem(place, f"{message}, as often as the branch's data say; remove the loop")
+
+
+def _previous_problems(workflow: Workflow, task: states.Task, place: str) -> Iterator[Problem]:
+    """Yield the problem of a Task that may wait forever for a result of the previous branch, or begin twice."""
+    fan_out = workflow.states.get(task.scope or "")
+    if not isinstance(fan_out, states.Map):
+        got = "the branches of a Parallel have no order" if fan_out else "at the top level there is no other branch"
+        yield Problem(place, f"expected a Task in a branch of a Map; {got}")
+    elif fan_out.tolerates or fan_out.quorum is not None:
+        message = f"expected a Map that fails with any branch, got {shown(fan_out.name)}: the branch after a failed one"
+        yield Problem(place, f"{message} would wait forever; remove its quorum or ToleratedFailure fields")
+    elif any(each.meets_previous for each in workflow.tasks if each.scope == fan_out.name):
+        yield Problem(place, f"expected no neighbour join beside it in {shown(fan_out.name)}; use after_previous alone")
+    elif (found := _without_checkpoint(workflow, task)) is not None:
+        got = "the start of the branch" if found == task.scope else shown(found)
+        message = f"expected a Task with a checkpoint before {shown(task.name)}, got {got}"
+        yield Problem(place, f"{message}; put a Task between")
+    elif _is_in_loop(workflow, task):
+        yield Problem(place, f"expected that a branch runs {shown(task.name)} once, but a loop leads back to it")
+    else:
+        yield from _source_problems(workflow, task, fan_out, place)
+
+
+def _source_problems(workflow: Workflow, task: states.Task, fan_out: states.Map, place: str) -> Iterator[Problem]:
+    """Yield the problem of a Task whose result a branch of `fan_out` may not have, or have twice."""
+    source = workflow.states.get(task.after_previous or "")
+    if source is None:
+        names = [each.name for each in workflow.tasks if each.scope == fan_out.name]
+        found_text = f"there is no state {shown(task.after_previous)}"
+        yield Problem(place, f"{found_text}; {did_you_mean(task.after_previous or '', names)}")
+    elif not isinstance(source, states.Task) or source.scope != fan_out.name:
+        got = f"{shown(source.name)}, a {type(source).__name__}"
+        yield Problem(place, f"expected a Task in the branches of {shown(fan_out.name)}, got {got} in {_where(source)}")
+    elif source.committed_by is not None:
+        message = f"expected a Task with a checkpoint, got {shown(source.name)}"
+        yield Problem(place, f"{message}, which {shown(source.committed_by)} commits for")
+    elif _is_in_loop(workflow, source):
+        yield Problem(place, f"expected a Task that a branch runs once, but a loop leads back to {shown(source.name)}")
+    elif (end := _end_without(workflow, fan_out, source)) is not None:
+        message = f"expected a Task that every branch runs, but a branch can end after {shown(end)} without"
+        yield Problem(place, f"{message} {shown(source.name)}: the branch after it would wait forever")
+
+
+def _where(state: states.State) -> str:
+    return "the top level" if state.scope is None else shown(state.scope)
+
+
+def _end_without(workflow: Workflow, fan_out: states.Map, source: states.Task) -> str | None:
+    """Return a state that can end a branch of `fan_out` which has not run `source`; None without one."""
+
+    def followers(name: str) -> set[str]:
+        targets = _targets(workflow.states[name], "") if name != source.name else ()
+        return {target for _, target, scope in targets if scope == fan_out.name} & workflow.states.keys()
+
+    for name in reachable_from({fan_out.start} & workflow.states.keys(), followers):
+        state = workflow.states[name]
+        if state.next is None and state is not source and not isinstance(state, states.Choice | states.Fail):
+            return name
+    return None
 
 
 def _without_checkpoint(workflow: Workflow, task: states.Task) -> str | None:

@@ -68,6 +68,7 @@ _SERVICE_MODULES = (
 )
 
 _REGION_MODULES = ("model/region.py", "protocol/planning/region.py", "protocol/fanout/arrivals.py")
+_WAVEFRONT_MODULES = ("protocol/planning/wavefront.py", "protocol/fanout/previous_results.py")
 
 _MODULES_OF_RESOURCES: Mapping[str, tuple[str, ...]] = {
     "aws/items": (READ_ITEMS, WRITE_RESULTS),
@@ -167,6 +168,8 @@ def _unused(workflow: Workflow) -> Iterator[str]:
         yield from _SERVICE_MODULES
     if not any(isinstance(state, FanOut) and state.needs for state in workflow.states.values()):
         yield from _REGION_MODULES
+    if not workflow.feeds:
+        yield from _WAVEFRONT_MODULES
     called = {task.resource for task in workflow.tasks}
     yield from (modules for modules, resources in _MODULES_OF_RESOURCES.items() if called.isdisjoint(resources))
 

@@ -308,6 +308,20 @@ def test_a_region_is_one_graph_with_the_edges_between_its_nodes() -> None:
     assert mermaid(region).count("-->") == 6
 
 
+def test_a_task_that_waits_for_the_branch_before_has_an_edge_from_the_result() -> None:
+    row = g.task("a") >> g.task("b").after_previous("b") >> g.task("c").after_previous("b") >> g.task("d")
+    wave = Definition.from_graph(g.map(row, items=g.out)).compile("w", None)
+    (inner,) = inside(wave, wave.states["map"])
+    assert [(edge.source, edge.target, edge.label) for edge in inner.edges] == [
+        ("a", "b", ""),
+        ("b", "c", "own and next branch"),
+        ("c", "d", ""),
+        ("b", "b", "next branch"),
+    ]
+    assert layout(wave)
+    assert mermaid(wave).count("next branch") == 2
+
+
 def test_a_long_chain_and_a_wide_choice_are_drawn() -> None:
     names = [f"S{number}" for number in range(400)]
     chain = {name: task(Next=after) for name, after in pairwise(names)} | {names[-1]: task()}

@@ -82,6 +82,18 @@ def test_an_edge_of_a_region_costs_a_write_if_its_node_has_other_sources_and_not
     assert (chained.usage.writes, chained.longest_path, joined.longest_path) == (5, 3, 4)
 
 
+def test_a_result_for_the_next_branch_costs_two_writes() -> None:
+    receipts = []
+    for step in (g.task("b"), g.task("b").after_previous("b")):
+        flow = g.map(g.task("a") >> step, items=g.out)
+        compiled = Definition.from_graph(flow).compile("w", None)
+        receipts.append(estimate(compiled, amounts=Amounts(items=4)))
+    apart, waiting = receipts
+    # The first branch waits for none; each other branch records its own arrival and the result of the branch before.
+    assert waiting.usage.writes - apart.usage.writes == 3 * 2
+    assert (apart.longest_path, waiting.longest_path) == (2, 5)
+
+
 def test_a_chain_in_one_function_takes_one_invocation_and_no_reads() -> None:
     receipt = estimate(workflow(A=task("B"), B=task()))
     assert (receipt.usage.writes, receipt.usage.reads, receipt.usage.invocations) == (3, 0, 1)

@@ -282,6 +282,89 @@ def test_extensions_that_cannot_be_had_are_refused(flow: g.Piece, place: str, me
     assert message in str(caught.value)
 
 
+def test_a_task_gets_a_result_of_the_branch_before() -> None:
+    rebase = g.task("rebase").after_previous("rebase")
+    flow = g.map(g.task("encode") >> g.shape(g.out["x"]) >> rebase, items=g.out)
+    seen = output(
+        flow,
+        [1, 2, 3],
+        encode=lambda n: {"x": n * 10},
+        rebase=lambda both: both["own"] + (both["previous"] or 0),
+    )
+    assert seen == [10, 30, 60]
+
+
+def test_the_step_of_the_same_map_is_meant_whatever_its_number() -> None:
+    row = g.task("encode") >> g.task("rebase").after_previous("encode")
+    flow = g.task("encode") >> g.map(row, items=g.out)
+    compiled = Definition.from_graph(flow).compile("w", None)
+    assert compiled.task("rebase").after_previous == "encode 2"
+
+
+def test_after_previous_takes_a_name() -> None:
+    wrong: Any = g.task("encode")
+    with pytest.raises(TypeError, match="'rebase': after_previous: expected the name of a task"):
+        g.task("rebase").after_previous(wrong)
+
+
+_ROW = g.task("a") >> g.task("b").after_previous("b")
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        (g.task("a") >> g.task("b").after_previous("a"), "at the top level there is no other branch"),
+        (g.parallel(_ROW), "the branches of a Parallel have no order"),
+        (g.map(_ROW, items=g.out).quorum(1), 'got "map": the branch after a failed one would wait forever'),
+        (g.map(_ROW >> g.task("c").meets_previous(), items=g.out), 'no neighbour join beside it in "map"'),
+        (g.map(g.task("b").after_previous("b"), items=g.out), "got the start of the branch; put a Task between"),
+        (g.map(g.task("a") >> g.task("b").after_previous("x"), items=g.out), 'there is no state "x"'),
+        (
+            g.task("c") >> g.map(g.task("a") >> g.task("b").after_previous("c"), items=g.out),
+            'got "c", a Task in the top',
+        ),
+        (
+            g.map(
+                g.task("a") >> g.map(g.task("c"), items=g.out) >> g.task("d") >> g.task("b").after_previous("c"),
+                items=g.out,
+            ),
+            'expected a Task in the branches of "map", got "c", a Task in "map 2"',
+        ),
+        (
+            g.map(g.choose((g.out == 1, g.task("c"))) >> g.task("a") >> g.task("b").after_previous("c"), items=g.out),
+            'a branch can end after "b" without "c"',
+        ),
+        (
+            g.map(g.task("a").catch(then=g.task("c")) >> g.task("b").after_previous("c"), items=g.out),
+            'a branch can end after "b" without "c"',
+        ),
+        (
+            g.map(
+                g.task("a") >> g.choose((g.out == 1, g.succeed())) >> g.task("d") >> g.task("b").after_previous("d"),
+                items=g.out,
+            ),
+            'without "d": the branch after it would wait forever',
+        ),
+        (
+            g.map(g.task("a") >> g.task("b").after_previous("a") >> g.choose((g.out == 1, g.goto("a"))), items=g.out),
+            'a branch runs "b" once, but a loop leads back to it',
+        ),
+        (
+            g.map(
+                g.task("c") >> g.choose((g.out == 1, g.goto("c"))) >> g.task("a") >> g.task("b").after_previous("c"),
+                items=g.out,
+            ),
+            'a branch runs once, but a loop leads back to "c"',
+        ),
+    ],
+)
+def test_what_could_wait_forever_or_begin_twice_is_refused(flow: g.Piece, message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        Definition.from_graph(flow).compile("w", None)
+    assert [problem.path.rpartition(".")[2] for problem in caught.value.problems][:1] == ["after_previous"]
+    assert message in str(caught.value)
+
+
 def test_a_task_of_a_loop_meets_nobody() -> None:
     again = {"Type": "Choice", "Choices": [{"Variable": "$", "IsNull": True, "Next": "Before"}], "Default": "Done"}
     states = {

@@ -244,6 +244,24 @@ class Task(Work):
         """
         return replace(self, extensions={**self.extensions, "meets_previous": True})
 
+    def after_previous(self, step: str) -> Self:
+        """Return the node, waiting for the result of task `step` in the branch before: its input is an object of both.
+
+        Its own input is `own`; the result of `step`, which may be the node itself, is `previous`. In the first branch
+        `previous` is null. A task must come before the node in its branch.
+
+        Args:
+            step: name of a task of the same map that every branch runs once.
+
+        Raises:
+            TypeError: `step` is no name.
+        """
+        if not isinstance(step, str):
+            raise TypeError(
+                f'{self.name!r}: after_previous: expected the name of a task, such as "encode", got {step!r}'
+            )
+        return replace(self, extensions={**self.extensions, "after_previous": step})
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FanOut(Work):

@@ -94,14 +94,26 @@ class _Scope:
     Attributes:
         shared: names and keys of all scopes.
         states: written states, in the order of the graph.
+        names: name of the first state for each name of a node.
+        waiting: states that wait for a result of the previous branch.
     """
 
     shared: _Shared
     states: dict[str, dict[str, Json]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)
     _end: str | None = None
 
     def machine(self, piece: Piece) -> Json:
-        return {"StartAt": self.lay(piece, None) or self._ending(), "States": self.states}
+        start = self.lay(piece, None) or self._ending()
+        for name in self.waiting:
+            fields = self.shared.extensions[name]
+            # States of a repeated name are numbered: the first in this scope is meant, as a Goto means.
+            self.shared.extensions[name] = {
+                **fields,
+                "after_previous": self.names.get(fields["after_previous"], fields["after_previous"]),
+            }
+        return {"StartAt": start, "States": self.states}
 
     def lay(self, piece: Piece | None, after: str | None) -> str | None:
         """Write the states of `piece`, followed by state `after` or the scope's end.
@@ -116,8 +128,10 @@ class _Scope:
             if not isinstance(step, Goto):
                 self.states[name] = {}  # reserves its position before nested states
                 self.states[name] = self._state(step, name, following)
+                self.names.setdefault(step.name, name)
                 if step.extensions:
-                    self.shared.extensions[name] = step.extensions
+                    self.shared.extensions[name] = {**step.extensions}
+                    self.waiting += [name] if "after_previous" in step.extensions else []
         return targets[0]
 
     def _state(self, step: Step, name: str, after: str | None) -> dict[str, Json]:

@@ -201,6 +201,12 @@ class Workflow:
         return (isinstance(state, FanOut) and state.join is not None) or self.committed_by(name) is not None
 
     @cached_property
+    def feeds(self) -> Mapping[str, tuple[str, ...]]:
+        """Tasks that wait for the result of a Task of the previous branch, by that Task."""
+        waiting = [(task.after_previous, task.name) for task in self.tasks if task.after_previous is not None]
+        return {source: tuple(name for other, name in waiting if other == source) for source, _ in waiting}
+
+    @cached_property
     def has_variables(self) -> bool:
         """True if events carry variables: users', or those of the runtime."""
         return any(getattr(self, name) for name in _CARRIED) or any(map(_assigns, self.states.values()))

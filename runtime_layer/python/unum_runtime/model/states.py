@@ -172,6 +172,8 @@ class Task(Work):
         assumes_role: a service Task's arguments are ``Credentials``, with the caller's ``RoleArn``, and ``Parameters``.
         meets_previous: neighbour join. Its input is an array of two values: of the same Task in the previous branch
             (null in the first branch) and in its own branch.
+        after_previous: Task of the previous branch for whose result it waits. Its input is an object: its own input is
+            `own`, and that result is `previous`, null in the first branch. None if it waits for no other branch.
         handler: key of the user's handler in a function that has several; None in a function that has one.
     """
 
@@ -188,6 +190,7 @@ class Task(Work):
     pattern: Pattern = Pattern.RESPONSE
     assumes_role: bool = False
     meets_previous: bool = False
+    after_previous: str | None = None
     handler: str | None = None
 
 

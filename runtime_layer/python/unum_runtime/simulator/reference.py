@@ -20,7 +20,7 @@ from unum_runtime.model.checkpoint import (
     Success,
 )
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import Execution, Name
+from unum_runtime.model.naming import Execution, Frames, Name
 from unum_runtime.model.states import FanOut, Json, Map, Task
 from unum_runtime.protocol.planning.advance import (
     Arrival,
@@ -59,6 +59,8 @@ from unum_runtime.simulator.reference_points import (
     branch_point,
     redrive_continuation,
     still_waiting,
+    with_neighbour,
+    with_previous,
 )
 
 
@@ -78,6 +80,7 @@ class Reference:
         unsettled: invocations and Tasks after an uncommitted outcome, whose view may still change.
         entries: the last two Tasks, fan-outs or Waits that the top level entered.
         neighbours: branches' arrivals at Tasks of neighbour joins.
+        results: successes of Tasks, by branch and Task, for Tasks of the next branch.
         next_name: name of the top level's next outcome.
         redrives: number of redrives.
     """
@@ -89,6 +92,7 @@ class Reference:
     unsettled: set[tuple[Name, str]] = field(default_factory=set)
     entries: list[AtTask | AtFanOut | AtWait] = field(default_factory=list)
     neighbours: dict[Name, AtTask] = field(default_factory=dict)
+    results: dict[tuple[Frames, str], Checkpoint] = field(default_factory=dict)
     next_name: Name | None = None
     redrives: int = 0
 
@@ -218,20 +222,14 @@ class Reference:
         self._expect(checkpoint, [Success(value)], continuation)
         return self._after_commit(checkpoint, checkpoint.state)
 
-    def _neighbour_join(self, name: Name, own: AtTask) -> AtTask | None:
-        """Return the arrival with the inputs of a branch and its predecessor, or None before the latter's arrival."""
-        self.neighbours[name] = own
-        frames, index = name.frames[:-1], name.frames[-1].index
-        if index == 0:
-            return replace(own, given=Success([None, own.value]))
-        before = self.neighbours.get(replace(name, frames=(*frames, replace(name.frames[-1], index=index - 1))))
-        if before is None:
-            return None
-        evaluation = replace(own.evaluation, entered_ms=max(before.evaluation.entered_ms, own.evaluation.entered_ms))
-        return replace(own, given=Success([before.value, own.value]), evaluation=evaluation)
+    def _joined(self, name: Name, arrived: AtTask) -> AtTask | None:
+        """Return the arrival at a Task with the inputs that it gets, or None before all of them are there."""
+        if arrived.task.after_previous is not None:
+            return with_previous(self.results, name, arrived)
+        return with_neighbour(self.neighbours, name, arrived) if arrived.task.meets_previous else arrived
 
     def _after_task(self, point: Point, arrived: AtTask) -> Point | End | None:
-        arrival = self._neighbour_join(point.name, arrived) if arrived.task.meets_previous else arrived
+        arrival = self._joined(point.name, arrived)
         if arrival is None:
             return None
         evaluation = replace(arrival.evaluation, seed=str(point.name), visited=0)
@@ -239,10 +237,12 @@ class Reference:
         task = self._committer(point.name, arrival.task)
         copied = self._copied_outcome(point.name)
         if copied:
+            self.results[point.name.frames, copied.state] = copied
             return self._after_copy(copied)
         checkpoint = self._checkpoint_of(point.name, task.name)
         if checkpoint is None:
             return None
+        self.results[point.name.frames, task.name] = checkpoint
         author = self.past.author(checkpoint.name)
         outcome = created_outcome(checkpoint)
         is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unum_runtime.model.checkpoint import Continuation, Failure, Outcome, Success
-from unum_runtime.model.naming import Frame, Name
+from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Outcome, Success
+from unum_runtime.model.naming import Frame, Frames, Name
 from unum_runtime.model.states import FanOut, Json, Task
 from unum_runtime.protocol.delivery.run_task import event_of
 from unum_runtime.protocol.planning.advance import (
@@ -17,6 +17,7 @@ from unum_runtime.protocol.planning.advance import (
     by_branch,
 )
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
+from unum_runtime.simulator.comparison import created_outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +148,29 @@ def branch_point(
     frames = (*name.frames, Frame(state.name, name.step, generation, index, len(arrival.inputs)))
     inside = branch_evaluation(state, index, value, evaluation)
     return Point(Name(name.execution, frames, 0), "", branch_start(state, index), value, inside)
+
+
+def with_neighbour(neighbours: dict[Name, AtTask], name: Name, own: AtTask) -> AtTask | None:
+    """Return the arrival with the inputs of a branch and its predecessor, or None before the latter's arrival."""
+    neighbours[name] = own
+    frames, index = name.frames[:-1], name.frames[-1].index
+    if index == 0:
+        return replace(own, given=Success([None, own.value]))
+    before = neighbours.get(replace(name, frames=(*frames, replace(name.frames[-1], index=index - 1))))
+    if before is None:
+        return None
+    evaluation = replace(own.evaluation, entered_ms=max(before.evaluation.entered_ms, own.evaluation.entered_ms))
+    return replace(own, given=Success([before.value, own.value]), evaluation=evaluation)
+
+
+def with_previous(results: Mapping[tuple[Frames, str], Checkpoint], name: Name, own: AtTask) -> AtTask | None:
+    """Return the arrival with a result of the previous branch, or None before that is committed."""
+    *around, frame = name.frames
+    if frame.index == 0:
+        return replace(own, given=Success({"own": own.value, "previous": None}))
+    before = (*around, replace(frame, index=frame.index - 1))
+    result = results.get((before, own.task.after_previous or ""))
+    if result is None or not isinstance(outcome := created_outcome(result), Success):
+        return None
+    evaluation = replace(own.evaluation, entered_ms=max(result.committed_ms, own.evaluation.entered_ms))
+    return replace(own, given=Success({"own": own.value, "previous": outcome.value}), evaluation=evaluation)

@@ -154,6 +154,23 @@ def test_nodes_of_a_region_are_taken_over(times: int) -> None:
     assert len(failed) == 1
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_tasks_that_wait_for_the_branch_before_are_taken_over(times: int) -> None:
+    flow = g.map(g.task("A") >> g.task("B").retry().after_previous("B"), items=g.out)
+    functions: dict[str, Function] = {"A": lambda n: n * 10}
+    failed: set[str] = set()
+
+    def once(both: Any) -> Any:
+        if str(both) not in failed:
+            failed.add(str(both))
+            raise ValueError(both)
+        return both["own"] + (both["previous"] or 0)
+
+    platform = Stranded(Source.from_graph(flow).compile("w", None), {**functions, "B": once}, times=times)
+    assert ended(platform, [1, 2, 3]) == [10, 30, 60]
+    assert len(failed) == 3
+
+
 def test_a_node_that_waits_for_results_is_not_taken_over() -> None:
     flow = g.dag({"left": g.task("A"), "right": g.task("B"), "both": g.task("C").after("left", "right")})
     compiled = Source.from_graph(flow).compile("w", None)

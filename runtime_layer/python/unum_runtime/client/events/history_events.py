@@ -30,7 +30,7 @@ from unum_runtime.protocol.history.timeline import (
     redrives,
     tolerates_failures,
 )
-from unum_runtime.protocol.planning.advance import branch_start
+from unum_runtime.protocol.planning.advance import Visit, branch_start
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -182,7 +182,9 @@ class _Thread:
         failure = _failure(led.effect)
         # Another failure than that of the last visit is due to a limit of time or steps, so no state was passed.
         if failure is None or (led.visits and failure == led.visits[-1].failure):
-            pass_on(self.account, led.visits, is_inside=led.reenters, meets=isinstance(led.effect, JoinNeighbour))
+            joined = self.timeline.joined(led.effect)
+            is_unknown = isinstance(joined, JoinNeighbour)
+            pass_on(self.account, _as_entered(led, joined), is_inside=led.reenters, meets=is_unknown)
         return self._arrive(led.effect)
 
     def _beyond_collected(self, checkpoint: Checkpoint) -> Checkpoint | None:
@@ -203,15 +205,15 @@ class _Thread:
 
     def _arrive(self, effect: Effect) -> Checkpoint | None:
         """Report the work of `effect`; return its commit, if any."""
-        match effect:
+        match self.timeline.joined(effect):
             case Invoke(name, state, Value() as entered):
                 return self._invoke(name, self._state(state), entered)
             case Invoke(name, state) | JoinNeighbour(Invoke(name, state)):
                 return self._invoke(name, self._state(state), None)
             case Commit(name):
                 return self.timeline.committed.get(name)
-            case OpenScope(scope):
-                return self._fan_out(scope, effect)
+            case OpenScope(scope) as opened:
+                return self._fan_out(scope, opened)
         return None
 
     def _invoke(self, name: Name, state: State, entered: Value | None) -> Checkpoint | None:
@@ -403,3 +405,15 @@ def _failure(effect: Effect) -> Failure | None:
         case Finish(ending=ending) if isinstance(ending.outcome, Failure):
             return ending.outcome
     return None
+
+
+def _as_entered(led: Following, joined: Effect | None) -> list[Visit]:
+    """Return the visits of `led`; that of a Task with `after_previous` has its whole input, and waits for it."""
+    if joined is None:
+        return led.visits[:-1]
+    entered = joined.input if isinstance(joined, Invoke) else None
+    task = led.visits[-1].state if led.visits else None
+    if isinstance(task, Task) and task.after_previous and isinstance(entered, Value):
+        evaluation = replace(led.visits[-1].evaluation, entered_ms=entered.entered_ms)
+        return [*led.visits[:-1], replace(led.visits[-1], given=entered.given, evaluation=evaluation)]
+    return led.visits

@@ -163,11 +163,11 @@ class _Count:
             self._count_passed(following(self.workflow, checkpoint))
 
     def _note(self, effect: Effect) -> None:
-        match effect:
+        match self.timeline.joined(effect):
             case Invoke(name, state) | JoinNeighbour(Invoke(name, state)):
                 self.invoked[name] = state
-            case OpenScope(scope):
-                self.opened[scope] = effect
+            case OpenScope(scope) as opened:
+                self.opened[scope] = opened
             case CompleteBranch(execution, frames) | BranchFailed(execution, frames):
                 if frees_lane(self.workflow.fan_out(frames[-1].state), effect):
                     self.freed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)

@@ -53,6 +53,8 @@ def _fault(old: Workflow, new: Workflow, step: Checkpoint) -> str | None:
     if step.phase is Phase.LEFT and old.passes_name_on(step.state) != new.passes_name_on(step.state):
         return "commits its result with another state, or no longer does"
     # The numbers of steps of neighbouring branches must match, and both definitions may number them differently.
-    if any(task.meets_previous for task in (*old.tasks, *new.tasks) if task.scope == after.scope):
+    if any(
+        task.meets_previous or task.after_previous for task in (*old.tasks, *new.tasks) if task.scope == after.scope
+    ):
         return "is in a scope whose branches join their neighbours"
     return None

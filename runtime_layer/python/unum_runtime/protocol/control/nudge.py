@@ -201,7 +201,7 @@ class _Search:
         # Ended branches alone are normal while others run; repeating their set entries would only cost writes.
         if not self._sends or part.is_decided or (self._silent_ms and not self._overdue(part.missing)):
             return False
-        self._perform(_failures(self._rt, part.ended))
+        self._perform([*_failures(self._rt, part.ended), *part.ended.arrivals])
         return _is_complete(self._rt, part.ended)
 
     def _overdue(self, pending: list[Missing]) -> list[Missing]:

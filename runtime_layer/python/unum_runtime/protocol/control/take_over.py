@@ -10,7 +10,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Results, Siblings
-from unum_runtime.model.naming import Name, Scope, checkpoint_key
+from unum_runtime.model.naming import SHARD_SIZE, Name, Scope, checkpoint_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.nudge import effects_of
 from unum_runtime.protocol.delivery.commit import parse_committed
@@ -19,7 +19,7 @@ from unum_runtime.protocol.delivery.ingress import read_committed, refuse_late
 from unum_runtime.protocol.delivery.perform import envelope, perform
 from unum_runtime.protocol.fanout.lanes import read_origin
 from unum_runtime.protocol.history.pending import Missing, Resend, WaitsFor, missing_after
-from unum_runtime.protocol.history.timeline import begin_effect, branches
+from unum_runtime.protocol.history.timeline import begin_effect, branches, branches_of_shard
 from unum_runtime.protocol.planning.plan import (
     Commit,
     Effect,
@@ -27,6 +27,7 @@ from unum_runtime.protocol.planning.plan import (
     JoinNeighbour,
     OpenScope,
     branch,
+    effects_after,
     is_start,
     plan,
 )
@@ -54,7 +55,7 @@ def take_over(rt: Runtime, request: TakeOver, routes: Mapping[str, str]) -> None
     found = read_committed(rt, request.name, request.state)
     if found is not None:
         delivery.found.append(request.name)
-        perform(rt, delivery, plan(rt.workflow, _of_execution(found)))
+        perform(rt, delivery, *effects_after(rt.workflow, _of_execution(found)))
         return
     perform(rt, delivery, *effects_of(rt, _pending(rt, request), {request.name}))
 
@@ -138,7 +139,27 @@ def _leads_to(rt: Runtime, request: TakeOver) -> Effect:
     follower = effect.arrival.state.join if isinstance(effect, OpenScope) else None
     if isinstance(effect, OpenScope) and follower is not None and effect.scope.join == name:
         return Invoke(name, follower, Results(effect.scope))
-    return effect
+    return _with_previous(rt, effect)
+
+
+def _with_previous(rt: Runtime, effect: Effect) -> Effect:
+    """Return `effect`; the event of a Task that waits for a result of the previous branch has this result.
+
+    Raises:
+        NotOurEvent: the previous branch has no such result yet.
+    """
+    awaited = rt.workflow.task(effect.invoke.state).after_previous if isinstance(effect, JoinNeighbour) else None
+    if not isinstance(effect, JoinNeighbour) or awaited is None:
+        return effect
+    from unum_runtime.protocol.planning.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+
+    name = effect.invoke.name
+    shard, place = divmod(name.frames[-1].index - 1, SHARD_SIZE)
+    scope = Scope.around(name.execution, name.frames)
+    found = result_of(branches_of_shard(rt.store, rt.workflow.name, scope, shard)[place], awaited)
+    if found is None:
+        raise NotOurEvent(f"{name}: expected the result of {awaited!r} in the branch before")
+    return begin_joined(effect, found)
 
 
 def _branch_begin(rt: Runtime, name: Name) -> Effect:

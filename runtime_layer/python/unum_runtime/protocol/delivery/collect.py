@@ -65,7 +65,8 @@ def collect_commit(rt: Runtime, effect: Commit) -> None:
 
 def collect_scope(rt: Runtime, scope: Scope) -> None:
     """Collect all items of a settled scope, continued already."""
-    rt.store.collect(_scope_keys(rt, scope))
+    *inside, origin = _scope_keys(rt, scope)
+    rt.store.collect(inside if _is_kept(rt, scope.origin) else [*inside, origin])
 
 
 def collect_last(rt: Runtime, checkpoint: Checkpoint) -> None:
@@ -98,7 +99,15 @@ def take_back(rt: Runtime, delivery: DeliveryState, settled: Iterable[Scope]) ->
 
 def _parent_key(rt: Runtime, name: Name) -> list[Key]:
     parent = Name(name.execution, name.frames, name.step - 1)
-    return [] if name.step == 0 or is_start(parent) else [checkpoint_key(rt.workflow.name, parent)]
+    return (
+        [] if name.step == 0 or is_start(parent) or _is_kept(rt, parent) else [checkpoint_key(rt.workflow.name, parent)]
+    )
+
+
+def _is_kept(rt: Runtime, name: Name) -> bool:
+    """Return True for a commit of a branch whose next branch may read it until the fan-out is settled."""
+    around = name.frames[-1].state if name.frames else None
+    return any(rt.workflow.task(source).scope == around for source in rt.workflow.feeds)
 
 
 def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:
@@ -115,12 +124,16 @@ def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
     if isinstance(checkpoint.outcome, Collected):
         return []
     if checkpoint.opens is not None:
-        return _scope_keys(rt, checkpoint.opens)
-    return [*own_keys(rt, checkpoint), *_meeting_keys(rt, checkpoint)]
+        return [*_meeting_keys(rt, checkpoint), *_scope_keys(rt, checkpoint.opens)]
+    return [*_meeting_keys(rt, checkpoint), *own_keys(rt, checkpoint)]
 
 
 def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
-    """Return keys of a branch's recorded neighbour-join arrivals after `checkpoint`."""
+    """Return keys of a branch's recorded arrivals at neighbour joins after `checkpoint`."""
+    if _is_kept(rt, checkpoint.name):
+        from unum_runtime.protocol.fanout.previous_results import arrival_keys  # noqa: PLC0415 - few workflows have them
+
+        return arrival_keys(rt.workflow, checkpoint)
     if not any(task.meets_previous for task in rt.workflow.tasks):
         return []
     following = plan(rt.workflow, checkpoint)

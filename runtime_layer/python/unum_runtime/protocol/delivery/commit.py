@@ -27,6 +27,8 @@ from unum_runtime.protocol.planning.plan import (
     Finish,
     InlineCommit,
     OpenScope,
+    effects_after,
+    fed_by,
     is_start,
     plan,
 )
@@ -37,7 +39,7 @@ MAX_CAUSE_LENGTH = 32_768
 """Limits in characters; longer text is cut. Source: AWS Step Functions API Reference, "TaskFailedEventDetails"."""
 
 
-def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
+def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> list[Effect]:
     """Create `effect`'s checkpoint if absent, unless another Task commits for this Task.
 
     Args:
@@ -46,7 +48,7 @@ def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
         delivery: state of this delivery; records the outcome.
 
     Returns:
-        The effect of the committed outcome, which is another delivery's outcome if that was committed first.
+        The effects of the committed outcome, which is another delivery's outcome if that was committed first.
 
     Raises:
         InconsistentHistory: the name is taken by another state, or by another version of the workflow.
@@ -61,14 +63,14 @@ def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
     following = plan(rt.workflow, checkpoint)
     if rt.workflow.committed_by(effect.state) is not None:
         _log(rt, checkpoint, "passed on")
-        return following
+        return [following]
     # The plan comes before the write: a fan-out's size and the execution's end belong into the same item.
     checkpoint = _with_ending(_with_routes(rt, checkpoint, delivery.routes), following)
     winner = _write(rt, checkpoint, following, delivery)
     if winner is None:
         delivery.created.append(checkpoint)
         _log(rt, checkpoint, "committed")
-        return following
+        return [following, *fed_by(rt.workflow, checkpoint)]
     # The loser continues too, because the winner may have died right after its write. It continues from the winner's
     # outcome, because a continuation of its own would be a second, different execution.
     delivery.found.append(checkpoint.name)
@@ -76,7 +78,7 @@ def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
     if checkpoint.name.frames in delivery.packs:  # this delivery may have written the entry of a winner set aside
         delivery.created.append(committed)
     _log(rt, committed, "adopted")
-    return plan(rt.workflow, committed)
+    return effects_after(rt.workflow, committed)
 
 
 def _write(rt: Runtime, checkpoint: Checkpoint, following: Effect, delivery: DeliveryState) -> Item | None:

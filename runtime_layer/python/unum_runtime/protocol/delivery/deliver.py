@@ -13,6 +13,7 @@ effect is an invocation in the same function, this delivery may run it too: see 
 lease, this one schedules its event for later: see `waiter`.
 """
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 from unum_runtime.errors import LeaseHeldError, OutcomeCollected, RefusedDelivery, RouteGone, StoreDenied
@@ -65,7 +66,7 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
     # The lease is taken before the store is read: the owner before this one may just have committed.
     with claim_invocation(rt, envelope) if is_leased else nullcontext() as claim:
         try:
-            effect = look_up(rt, envelope, state, fresh=fresh)
+            effects = look_up(rt, envelope, state, fresh=fresh)
         except OutcomeCollected:
             delivery.found.append(envelope.name)
             tidy_up(rt, delivery)
@@ -74,31 +75,31 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
             if envelope.job is not None:
                 _collect_waiting(rt, envelope, state)
             raise
-        if isinstance(effect, Value):
+        if isinstance(effects, Value):
             if claim is not None:
                 claim.insist()
-            done = run(rt, envelope, state, effect)
+            done = run(rt, envelope, state, effects)
             if isinstance(done, Invoke):  # a retry or a poll: the invocation has no outcome yet
-                _continue(rt, DeliveryState(envelope.routes), envelope, done)
+                _continue(rt, DeliveryState(envelope.routes), envelope, [done])
             if not isinstance(done, Commit):
                 return
-            delivery.event = DeliveredEvent(envelope, effect.entered_ms)
-            effect = commit(rt, done, delivery)
+            delivery.event = DeliveredEvent(envelope, effects.entered_ms)
+            effects = commit(rt, done, delivery)
         else:
             delivery.found.append(envelope.name)
-    if _continue(rt, delivery, envelope, effect) and rt.collection is Collection.EAGER:
+    if _continue(rt, delivery, envelope, effects) and rt.collection is Collection.EAGER:
         collect_input(rt, envelope)
         _collect_waiting(rt, envelope, state)
 
 
-def _continue(rt: Runtime, delivery: DeliveryState, envelope: Envelope, effect: Effect) -> bool:
-    """Perform `effect`; return False if its invocation was handed over to the intake."""
+def _continue(rt: Runtime, delivery: DeliveryState, envelope: Envelope, effects: Sequence[Effect]) -> bool:
+    """Perform `effects`; return False if its invocation was handed over to the intake."""
     try:
-        perform(rt, delivery, effect)
+        perform(rt, delivery, *effects)
     except (RouteGone, StoreDenied) as denied:
         from unum_runtime.protocol.delivery.hand_over import hand_over  # noqa: PLC0415 - after a deployment only
 
-        hand_over(rt, envelope.name, envelope.state, denied, effect)
+        hand_over(rt, envelope.name, envelope.state, denied, effects[0])
         return False
     return True
 

@@ -74,7 +74,7 @@ def _is_next(rt: Runtime, before: Name, after: Name, task: Task) -> bool:
     if before.frames[:depth] == after.frames[:depth]:
         return True
     beside = Scope.around(after.execution, after.frames)
-    if Scope.around(before.execution, before.frames) != beside or task.meets_previous:
+    if Scope.around(before.execution, before.frames) != beside or task.meets_previous or task.after_previous:
         return False
     needs = rt.workflow.fan_out(beside.state).needs
     return not needs or len(needs[after.frames[-1].index][1]) == 1

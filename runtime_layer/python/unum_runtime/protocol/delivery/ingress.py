@@ -11,7 +11,7 @@ from unum_runtime.protocol.delivery.large_payload import read_stored
 from unum_runtime.protocol.fanout.lanes import read_part
 from unum_runtime.protocol.fanout.neighbours import read_neighbours
 from unum_runtime.protocol.fanout.read_outcome import read_outcome
-from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke, plan
+from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke, effects_after, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.waiting.callback import refuse_late_check
 
@@ -43,8 +43,8 @@ def refuse_late(rt: Runtime, execution: Execution, what: str) -> None:
         raise RefusedDelivery(f"{what}: delivered {late_s} s after its deadline; its items may have expired")
 
 
-def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Value | Effect:
-    """Return user code's input, or the committed outcome's effect.
+def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Value | list[Effect]:
+    """Return user code's input, or the committed outcome's effects.
 
     Raises:
         RefusedDelivery: nothing depends on the event any more.
@@ -52,15 +52,17 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Va
         StoreError: the store could not be read.
     """
     if isinstance(envelope.input, Siblings):
-        return read_part(rt, envelope.name, envelope.input.stop)
+        return [read_part(rt, envelope.name, envelope.input.stop)]
     known = None if fresh or _is_unguarded(envelope, state) else read_committed(rt, envelope.name, envelope.state)
     if known is None:
         try:
-            return _read_input(rt, envelope)
+            entered = _read_input(rt, envelope)
         except OutcomeCollected as collected:
             known = _read_successor(rt, envelope, collected)
+        else:
+            return [entered] if isinstance(entered, Commit) else entered
     refuse_late_check(rt, envelope, state)
-    return plan(rt.workflow, known)
+    return effects_after(rt.workflow, known)
 
 
 def _is_unguarded(envelope: Envelope, state: State) -> bool:

@@ -22,6 +22,7 @@ from unum_runtime.protocol.planning.plan import (
     Commit,
     CompleteBranch,
     Effect,
+    FeedNext,
     Finish,
     InlineCommit,
     Invoke,
@@ -138,9 +139,9 @@ def _perform_one(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[E
     match effect:
         case Commit():
             delivery.committed.append(effect)
-            return [commit(rt, effect, delivery)]
-        case JoinNeighbour():
-            return [*record_arrival(rt, effect)]
+            return commit(rt, effect, delivery)
+        case JoinNeighbour() | FeedNext():
+            return [*_join(rt, effect)]
         case CompleteBranch():
             delivery.ended.append(effect)
             return [*complete(rt, effect, delivery)]
@@ -150,6 +151,15 @@ def _perform_one(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[E
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
     return []
+
+
+def _join(rt: Runtime, effect: JoinNeighbour | FeedNext) -> list[Invoke]:
+    """Record the arrival of a branch, or its result for the next branch; return the events that were waiting for it."""
+    if isinstance(effect, JoinNeighbour) and rt.workflow.task(effect.invoke.state).meets_previous:
+        return record_arrival(rt, effect)
+    from unum_runtime.protocol.fanout.previous_results import arrive, feed  # noqa: PLC0415 - few workflows have them
+
+    return feed(rt, effect) if isinstance(effect, FeedNext) else arrive(rt, effect)
 
 
 def _send(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, *, is_all: bool) -> list[Commit]:

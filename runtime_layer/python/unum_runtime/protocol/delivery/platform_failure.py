@@ -38,18 +38,18 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         step(rt, envelope)
         return
     # Always read the outcome, whatever the Task's guard is: a guard may skip the read only if user code runs again.
-    effect = look_up(rt, envelope, replace(state, guard=Guard.READ), fresh=False)
-    if isinstance(effect, Value):
-        done = recover_failure(rt, envelope, state, effect, failure)
+    effects = look_up(rt, envelope, replace(state, guard=Guard.READ), fresh=False)
+    if isinstance(effects, Value):
+        done = recover_failure(rt, envelope, state, effects, failure)
         if isinstance(done, CallbackPending):  # a responder has sent the result, and another event continues from it
             return
         if isinstance(done, Invoke):  # a retry: the invocation has no outcome yet
             perform(rt, delivery, done)
             return
-        delivery.event = DeliveredEvent(envelope, effect.entered_ms)
-        effect = commit(rt, done, delivery)
+        delivery.event = DeliveredEvent(envelope, effects.entered_ms)
+        effects = commit(rt, done, delivery)
     else:
         delivery.found.append(envelope.name)
-    perform(rt, delivery, effect)
+    perform(rt, delivery, *effects)
     if rt.collection is Collection.EAGER:
         collect_input(rt, envelope)

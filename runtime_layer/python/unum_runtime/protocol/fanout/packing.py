@@ -169,14 +169,16 @@ def _counts_as_completed(rt: Runtime, following: Effect) -> bool:
 def _has_place(workflow: Workflow, task: Task, scope: str) -> bool:
     """Return True if every outcome of `task` ends its branch under an unshared invocation name.
 
-    Quorums and regions look at single branches, which packs hide. A callback is found by the invocation's own key.
+    Quorums, regions and the next branch look at single branches, which packs hide. A callback is found by the
+    invocation's own key.
     """
     is_alone = workflow.committers(task.name) == {task.name} and not any(
         each.committed_by == task.name for each in workflow.tasks
     )
-    is_plain = task.pattern is not Pattern.CALLBACK and not task.meets_previous
+    is_plain = task.pattern is not Pattern.CALLBACK and not (task.meets_previous or task.after_previous)
     fan_out = workflow.fan_out(scope)
-    return is_alone and is_plain and fan_out.quorum is None and not fan_out.needs and _ends_after(workflow, task)
+    is_seen = fan_out.quorum is not None or bool(fan_out.needs) or task.name in workflow.feeds
+    return is_alone and is_plain and not is_seen and _ends_after(workflow, task)
 
 
 def _ends_after(workflow: Workflow, task: Task) -> bool:

@@ -18,10 +18,12 @@ from unum_runtime.protocol.planning.plan import (
     Commit,
     CompleteBranch,
     Effect,
+    FeedNext,
     Invoke,
     JoinNeighbour,
     OpenScope,
     branch,
+    fed_by,
     plan,
 )
 from unum_runtime.protocol.runtime import Runtime
@@ -54,12 +56,14 @@ class EndedBranches:
         done: indexes of completed branches, ascending.
         failed: failures that count against the scope.
         nodes: ends of the completed nodes of a region, possibly missing from arrival sets; empty for other scopes.
+        arrivals: arrivals and results of branches that may be missing from arrival sets.
     """
 
     scope: Scope
     done: tuple[int, ...]
     failed: tuple[BranchFailed, ...]
     nodes: tuple[CompleteBranch, ...] = ()
+    arrivals: tuple[JoinNeighbour | FeedNext, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -214,6 +218,7 @@ class _Survey:
         inside: fan-outs that branches have opened, by branch.
         nodes: ends of the completed nodes of a region.
         lasts: last commits of these, by index.
+        arrivals: arrivals and results of branches whose Tasks have not begun.
         _read: earlier shards whose branches are in `over`.
     """
 
@@ -226,17 +231,23 @@ class _Survey:
     inside: dict[int, Opened] = field(default_factory=dict)
     nodes: list[CompleteBranch] = field(default_factory=list)
     lasts: dict[int, Checkpoint] = field(default_factory=dict)
+    arrivals: list[JoinNeighbour | FeedNext] = field(default_factory=list)
     _read: set[int] = field(default_factory=set)
 
     def part(self) -> Part:
         """Return the pending commits of the branches, or that of the scope if enough branches have ended."""
         found: list[Missing] = []
-        for index, course in enumerate(self._sequences(self.shard), self.shard * SHARD_SIZE):
+        courses = self._sequences(self.shard)
+        for index, course in enumerate(courses, self.shard * SHARD_SIZE):
             found += self._begun(index, course[-1]) if course else self._next(index)
+        if any(self.rt.workflow.task(source).scope == self.opened.scope.state for source in self.rt.workflow.feeds):
+            found += self._joined(courses)
         latest_ms = max((self.over[index] for index in self.over if index // SHARD_SIZE == self.shard), default=0)
         # Without a quorum the first failure decides; repeating the others would only cost writes.
         failed = self.failed if self._fan_out.quorum is not None else self.failed[:1]
-        ended = EndedBranches(self.opened.scope, tuple(self.done), tuple(failed), tuple(self.nodes))
+        ended = EndedBranches(
+            self.opened.scope, tuple(self.done), tuple(failed), tuple(self.nodes), tuple(self.arrivals)
+        )
         if self._is_decided:
             found = [pending_join(self.rt, self.opened, ended, latest_ms)]
         return Part(found, ended, self._is_decided, latest_ms, {} if self._is_decided else self.inside)
@@ -248,6 +259,8 @@ class _Survey:
             self.nodes.append(effect)
         if frees_lane(fan_out, effect):
             self.over[index] = last.committed_ms
+        if isinstance(effect, JoinNeighbour) and self.rt.workflow.task(effect.invoke.state).after_previous:
+            return  # see `_joined`
         if not isinstance(effect, CompleteBranch | BranchFailed):
             found = _after(self.rt, effect, last.committed_ms)
             if isinstance(found, Opened):
@@ -258,6 +271,24 @@ class _Survey:
             self.done.append(index)
         else:
             self.failed.append(effect)
+
+    def _joined(self, courses: list[list[Checkpoint]]) -> Iterator[Missing]:
+        """Yield first commits of Tasks that have a result of the previous branch; note arrivals that wait for one."""
+        from unum_runtime.protocol.planning.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+
+        workflow, before = self.rt.workflow, self._sequences(self.shard - 1)[-1] if self.shard else []
+        for previous, course in zip([before, *courses], [*courses, []], strict=True):
+            own = plan(workflow, course[-1]) if course else None
+            awaited = workflow.task(own.invoke.state).after_previous if isinstance(own, JoinNeighbour) else None
+            found, begun = result_of(previous, awaited), {step.state for step in course}
+            if isinstance(own, JoinNeighbour) and awaited and found is not None:
+                begins = begin_joined(own, found)
+                begun.add(begins.state)
+                yield missing_after(self.rt, begins, max(course[-1].committed_ms, found.committed_ms))
+            elif isinstance(own, JoinNeighbour) and awaited:
+                self.arrivals.append(own)
+            fed = (each for step in previous for each in fed_by(workflow, step))
+            self.arrivals.extend(each for each in fed if each.waiting not in begun)
 
     def _next(self, index: int) -> Iterator[Missing]:
         """Yield the first commit of branch `index` if it is due; under MaxConcurrency another branch comes first."""

@@ -22,7 +22,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from unum_runtime.cold_start.records import NamedTuple
+from unum_runtime.cold_start.records import NamedTuple, replace
 from unum_runtime.errors import ClientError, OutcomeCollected
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Item, Phase
 from unum_runtime.model.ir import Workflow
@@ -313,6 +313,17 @@ class Timeline:
         visits: Visits = []
         effect = begin_effect(opened, index, lambda source: self.last(opened.scope.branch(source)), visits)
         return None if effect is None else Following(effect, visits, reenters=False)
+
+    def joined(self, effect: Effect) -> Effect | None:
+        """Return `effect`; in place of an arrival the event of a Task with `after_previous`, None while it waits."""
+        awaited = self.workflow.task(effect.invoke.state).after_previous if isinstance(effect, JoinNeighbour) else None
+        if not isinstance(effect, JoinNeighbour) or awaited is None:
+            return effect
+        from unum_runtime.protocol.planning.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+
+        *around, own = effect.invoke.name.frames
+        found = result_of(self._sequences.get((*around, replace(own, index=own.index - 1)), ()), awaited)
+        return None if found is None else begin_joined(effect, found)
 
     def last(self, frames: Frames) -> Checkpoint | None:
         """Return the last commit of a branch, inner scopes excluded; None without commits."""

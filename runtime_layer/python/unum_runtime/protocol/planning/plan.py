@@ -80,9 +80,25 @@ class Invoke:
 
 @dataclass(frozen=True)
 class JoinNeighbour:
-    """Join a branch with its previous branch: invoke a Task after both branches reach it."""
+    """Join a branch with its previous branch: invoke a Task after both branches reach it.
+
+    A Task with `after_previous` is invoked after its own branch has reached it and the other has committed the result.
+    """
 
     invoke: Invoke
+
+
+@dataclass(frozen=True)
+class FeedNext:
+    """Record a committed result for a Task of the next branch.
+
+    Attributes:
+        checkpoint: the commit with the result.
+        waiting: name of the Task that waits for it.
+    """
+
+    checkpoint: Checkpoint
+    waiting: str
 
 
 @dataclass(frozen=True)
@@ -169,7 +185,7 @@ class Finish:
     ending: Ending
 
 
-Effect: TypeAlias = Invoke | JoinNeighbour | OpenScope | CompleteBranch | BranchFailed | Commit | Finish
+Effect: TypeAlias = Invoke | JoinNeighbour | FeedNext | OpenScope | CompleteBranch | BranchFailed | Commit | Finish
 
 
 def plan(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None = None) -> Effect:
@@ -189,6 +205,24 @@ def plan(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None = Non
     if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success) and not is_start(checkpoint.name):
         return _retry_fan_out(checkpoint, checkpoint.outcome)
     return _plan_after(workflow, checkpoint, visits)
+
+
+def effects_after(workflow: Workflow, checkpoint: Checkpoint) -> list[Effect]:
+    """Return the effect of `plan`, with the results of `checkpoint` for Tasks of the next branch beside it.
+
+    Raises:
+        OutcomeCollected: see `plan`.
+    """
+    return [plan(workflow, checkpoint), *fed_by(workflow, checkpoint)]
+
+
+def fed_by(workflow: Workflow, checkpoint: Checkpoint) -> list[FeedNext]:
+    """Return an effect for each Task of the next branch that waits for the result of `checkpoint`."""
+    if checkpoint.state not in workflow.feeds or not isinstance(checkpoint.outcome, Success):
+        return []
+    own = checkpoint.name.frames[-1]
+    is_last = own.index + 1 == own.size
+    return [] if is_last else [FeedNext(checkpoint, waiting) for waiting in workflow.feeds[checkpoint.state]]
 
 
 def evaluation_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationContext:
@@ -309,6 +343,8 @@ def _plan_after(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | Non
     match _within_limits(workflow, checkpoint, evaluation, _arrive(workflow, checkpoint, evaluation, visits)):
         case AtTask(task) as arrival if task.meets_previous:
             return JoinNeighbour(_invoke(_next_name(workflow, checkpoint), arrival))
+        case AtTask(task) as arrival if task.after_previous is not None:
+            return _join_result(_invoke(_next_name(workflow, checkpoint), _without_previous(arrival)))
         case AtTask() | AtWait() as arrival:
             return _invoke(_next_name(workflow, checkpoint), _with_original_due_time(checkpoint, arrival))
         case AtFanOut() as arrival:
@@ -381,6 +417,16 @@ def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
         return Invoke(name, arrival.task.name, entered, arrival.due_ms)
     entered = Value(Success(arrival.value), evaluation.entered_ms, evaluation.variables)
     return Invoke(name, arrival.state.name, entered, arrival.until_ms)
+
+
+def _without_previous(arrival: AtTask) -> AtTask:
+    """Return `arrival` with the input that a Task with `after_previous` has in the first branch."""
+    return replace(arrival, given=Success({"own": arrival.value, "previous": None}))
+
+
+def _join_result(invoke: Invoke) -> Invoke | JoinNeighbour:
+    """Return the effect at a Task with `after_previous`; the first branch waits for none."""
+    return JoinNeighbour(invoke) if invoke.name.frames[-1].index else invoke
 
 
 def _start_part(opened: OpenScope, part: range) -> Invoke:
