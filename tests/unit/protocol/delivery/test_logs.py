@@ -107,6 +107,14 @@ def test_a_start_whose_record_has_expired() -> None:
     assert platform.logged == [("late", {"execution": "e"})]
 
 
+@pytest.mark.parametrize("name", ["", "a b", "../x", "x" * 81])
+def test_a_start_request_without_a_name_is_no_late_event(name: str) -> None:
+    platform = Platform.of(chain("A"), A=echo)
+    with pytest.raises(RefusedDelivery, match=r"^start: expected a name, 1 to 80 characters .*, got '.*'$"):
+        resume(platform.runtime(), name)
+    assert platform.logged == []
+
+
 def test_an_event_after_the_last_moment_of_its_execution() -> None:
     platform = Platform.of(chain("A", "B"), A=echo, B=echo)
     platform.start()

@@ -6,7 +6,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import LeaseStolenError, RefusedDelivery, RouteGone, StoreDenied
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
 from unum_runtime.model.envelope import Writer
-from unum_runtime.model.naming import Execution, is_name, start_key
+from unum_runtime.model.naming import NAME_RULE, Execution, is_name, start_key
 from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.delivery.commit import create, limit_outcome
 from unum_runtime.protocol.delivery.deliver import step
@@ -49,13 +49,15 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
         writer: owner of the start's lease; None if clients share no lease.
 
     Raises:
-        RefusedDelivery: there is no such record.
+        RefusedDelivery: there is no such record, or the name is not valid for an execution.
         LeaseStolenError: another writer has replaced this one, and no timer can keep the request; deliver the event
             again, in case that one died.
     """
-    # The store is not asked about an invalid name: its escaped key might be longer than DynamoDB allows.
+    # Before the store is asked: the escaped key of an invalid name might be longer than DynamoDB allows.
+    if not is_name(execution_name):
+        raise RefusedDelivery(f"start: expected a name, {NAME_RULE}, got {execution_name!r}")
     key = start_key(rt.workflow.name, execution_name)
-    item = rt.store.read([key]).get(key) if is_name(execution_name) else None
+    item = rt.store.read([key]).get(key)
     if item is None:
         rt.log("late", execution=execution_name)  # the client wrote the record before it sent this event
         raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
