@@ -55,6 +55,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_ui(commands)
     _add_completion(commands)
     _add_control(commands)
+    _add_pause(commands)
     _add_list(commands)
     _add_map_runs(commands)
     _add_children(commands)
@@ -275,6 +276,15 @@ def _add_control(commands: _Commands) -> None:
     parser.add_argument("--input", metavar="JSON", help=f"input of the state, {_JSON} (default: as before)")
     parser.add_argument("--visit", metavar="N", type=int, default=1, help="visit of the state, counted from 1")
     _add_execution(parser)
+
+
+def _add_pause(commands: _Commands) -> None:
+    parser = _add(commands, "pause", "control", "start no executions from now on; those that exist go on")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--reason", metavar="TEXT", help="why, for those whose starts are refused")
+    what.add_argument("--show", action="store_true", help="change nothing; show since when and why it is paused")
+    _add_deployed(parser)
+    _add_deployed(_add(commands, "resume", "control", "start executions again after a pause"))
 
 
 def _add_redrive(commands: _Commands) -> None:

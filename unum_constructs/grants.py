@@ -166,6 +166,14 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         return self._grant_door(grantee, Door.DELETE)
 
+    def grant_pause(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow pausing the workflow, so that no execution starts, and resuming it (`pause_starts`, `resume_starts`).
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        return self._grant_door(grantee, Door.PAUSE)
+
     def grant_nudge(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow nudging executions (`nudge`), asking what they wait for (`why`), and which definition is deployed.
 

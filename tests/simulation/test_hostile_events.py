@@ -19,8 +19,9 @@ from unum_runtime.errors import ClientError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import control_function
 from unum_runtime.model.checkpoint import Began, Success, read_start_record
 from unum_runtime.model.naming import Key, start_key
-from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control import operator_requests, pausing
 from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.delivery.pause import read_pause
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.requests import describe, doors, function_url, respond
 from unum_runtime.protocol.runtime import Runtime
@@ -44,8 +45,9 @@ ERRORS: Mapping[str, set[str]] = {
     "url": OF_TOKENS,
     Door.STOP: OF_OPERATORS,
     Door.REDRIVE: OF_OPERATORS | {"ExecutionNotRedrivable"},
-    Door.FORK: OF_OPERATORS | {"ExecutionAlreadyExists", "NodeNotForkable"},
+    Door.FORK: OF_OPERATORS | {"ExecutionAlreadyExists", "NodeNotForkable", "StartsPaused"},
     Door.NUDGE: OF_OPERATORS,
+    Door.PAUSE: {"ValidationException"},
 }
 """Documented errors by alias."""
 
@@ -121,6 +123,8 @@ def enter(world: World, alias: str, event: Json) -> Json:
 
 def _operate(rt: Runtime, event: Json) -> Json:
     try:
+        if pausing.is_request(event):
+            return pausing.answer(rt, event)
         asked = operator_requests.parse(event)
         return operator_requests.answer(rt, asked, Began(OWN, {}))
     except ClientError as error:
@@ -151,6 +155,9 @@ def templates(world: World) -> list[Json]:
         {"taskToken": token, "output": "1"},
         {"requestContext": {"http": {"method": "POST"}}, "body": json.dumps({"taskToken": token, "heartbeat": True})},
         *({**mark, "control": kind, "execution": known} for kind in ("stop", "redrive", "nudge", "why", "definition")),
+        {**mark, "control": "pause", "reason": "why not"},
+        {**mark, "control": "resume"},
+        {**mark, "pause": True},
         {**mark, "control": "fork", "execution": known, "node": "Ask", "name": "forked", "input": {}},
         {**mark, "control": "sweep", "silent_ms": 1, "nudge": True},
         {**mark, "workflow": "w", "digest": "d", "execution": [known, 1], "frames": [], "step": 1, "state": "After"},
@@ -191,7 +198,7 @@ def mutated(rng: random.Random, events: list[Json]) -> Json:
 
 def judge(world: World, alias: str, event: Json) -> None:
     """Send `event`, and raise AssertionError if answer or effect is none that `alias` documents."""
-    starts, ends = world.starts(), world.ends()
+    starts, ends, pause = world.starts(), world.ends(), read_pause(world.asked.platform.memory, "w")
     answer: Json = {"error": None}
     with suppress(*RAISED.get(alias, ())):
         answer = enter(world, alias, event)
@@ -210,6 +217,7 @@ def judge(world: World, alias: str, event: Json) -> None:
         answered = alias in ("respond", "url") and world.asked.tokens[-1] in text
         assert answered or (alias in (Door.STOP, Door.REDRIVE) and WAITS in text), "an execution has ended, or goes on"
     assert world.ends()[ENDED] == ends[ENDED]
+    assert alias == Door.PAUSE or read_pause(world.asked.platform.memory, "w") == pause, "paused or resumed"
     json.dumps(answer)
 
 

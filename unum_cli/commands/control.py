@@ -1,4 +1,4 @@
-"""Commands that operate executions: ``unum stop``, ``redrive``, ``nudge``, ``fork``, ``delete`` and ``why``."""
+"""Commands of operators: ``unum stop``, ``redrive``, ``nudge``, ``fork``, ``delete``, ``why``, ``pause`` and others."""
 
 import argparse
 import re
@@ -11,7 +11,7 @@ from unum_cli.commands.dead_letters import last_errors
 from unum_cli.commands.executions import connected, located, session_of
 from unum_cli.commands.printing import print_json
 from unum_runtime.client.client import Client
-from unum_runtime.client.control import Deletion, Missing, Redriven, Waits
+from unum_runtime.client.control import Deletion, Missing, Redriven, StartsPause, Waits
 from unum_runtime.client.redrive_many import RedriveResult
 from unum_runtime.client.terminal.amounts import time_text
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> None:
         UsageError: unknown workflow, or invalid name or input.
         CommandFailed: unknown execution, impossible operation, or AWS error.
     """
-    if options.stack is None and options.control_alias is None:
+    is_asked = options.command == "pause" and options.show  # by the describe alias, or in the table
+    if options.stack is None and options.control_alias is None and not is_asked:
         raise UsageError(
             "--control-alias: expected the ARN of the control function, got nothing; or give --stack STACK"
         )
@@ -65,6 +66,12 @@ def _carry_out(client: Client, value: Mapping[str, object], options: argparse.Na
             _print_waits(client.nudge(options.execution), {}, options)
         case "why":
             _print_waits(client.why(options.execution), _errors(options), options)
+        case "pause":
+            pause = client.describe_pause() if options.show else client.pause_starts(options.reason)
+            _print_pause(client.workflow, pause, options)
+        case "resume":
+            client.resume_starts()
+            _print_pause(client.workflow, None, options)
 
 
 def _input(options: argparse.Namespace) -> Mapping[str, object]:
@@ -102,6 +109,16 @@ def _print_deletion(deletion: Deletion, options: argparse.Namespace) -> None:
         print(f"  {each.what}, {until}")
     if not deletion.is_done:
         print("the time did not suffice for all items; it continues by itself")
+
+
+def _print_pause(workflow: str, pause: StartsPause | None, options: argparse.Namespace) -> None:
+    if options.json:
+        shown = None if pause is None else {"since": pause.since.isoformat(), "reason": pause.reason}
+        print_json({"workflow": workflow, "pause": shown})
+    elif pause is None:
+        print(f"{workflow} starts executions")
+    else:
+        print(f"{workflow} starts no executions since {time_text(pause.since)}: {pause.reason}")
 
 
 def _errors(options: argparse.Namespace) -> Mapping[str, str]:

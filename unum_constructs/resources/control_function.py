@@ -29,8 +29,8 @@ class ControlFunction(PlanningFunction):
     """Function that carries out what operators ask of executions.
 
     Attributes:
-        doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``, and
-            ``sweep`` if the workflow has a sweep.
+        doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``,
+            ``pause``, and ``sweep`` if the workflow has a sweep.
         handler: failure handler, at which sweeps try records of failures again; set before `allow`.
     """
 

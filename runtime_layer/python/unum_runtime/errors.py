@@ -15,6 +15,7 @@ UnumError
     ├── InvalidName
     ├── ExecutionAlreadyExists
     ├── ExecutionDoesNotExist
+    ├── StartsPaused
     ├── ExecutionNotRedrivable
     ├── NodeNotForkable
     ├── DefinitionNotStored
@@ -151,6 +152,10 @@ class ExecutionAlreadyExists(ClientError):
 
 class ExecutionDoesNotExist(ClientError):
     """Execution name without a stored execution: unknown, or past its retention."""
+
+
+class StartsPaused(ClientError):
+    """Start of an execution while the workflow is paused; nothing was started."""
 
 
 class ExecutionNotRedrivable(ClientError):

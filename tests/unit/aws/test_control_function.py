@@ -3,6 +3,7 @@
 import re
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,9 +11,7 @@ import pytest
 from tests.unit.aws.control_platform import CONTROL, NUDGE, Context, Deployed, at
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.client.control import Control
-from unum_runtime.errors import (
-    ExecutionDoesNotExist,
-)
+from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused
 from unum_runtime.functions import (
     control_function,
 )
@@ -52,8 +51,10 @@ REQUESTS: dict[Door, dict[str, Any]] = {
     Door.FORK: {"control": "fork", "node": "B", "name": "f", "input": 1},
     Door.NUDGE: {"control": "nudge"},
     Door.DELETE: {"control": "delete"},
+    Door.PAUSE: {"control": "pause", "reason": "why not"},
     Door.SWEEP: {"control": "sweep", "silent_ms": 1, "nudge": True},
 }
+OF_WORKFLOWS = (Door.PAUSE,)
 
 
 @pytest.mark.parametrize("door", Door)
@@ -61,7 +62,7 @@ REQUESTS: dict[Door, dict[str, Any]] = {
 def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Door) -> None:
     deployed.begun()
     before = deployed.client.describe("e")
-    event = {"$unum": 1, "execution": "e", **REQUESTS[asked]}
+    event = {"$unum": 1, **({} if asked in OF_WORKFLOWS else {"execution": "e"}), **REQUESTS[asked]}
     time.sleep(0.01)
     deployed.functions.use("control", "1")
     answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
@@ -73,6 +74,7 @@ def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Do
     assert re.search(said, answer["message"])
     assert deployed.functions.sent() == []
     assert deployed.client.describe("e") == before
+    assert deployed.client.describe_pause() is None
     with pytest.raises(ExecutionDoesNotExist):
         deployed.client.describe("f")
 
@@ -105,3 +107,43 @@ def test_clients_of_release_0_1_0_are_answered_through_the_alias_that_they_know(
     assert [each for each in deployed.functions.called if each.startswith("control")] == [
         f"control:{each}-Flow" for each in ("nudge", "nudge", "stop", "nudge")
     ]
+
+
+def test_a_workflow_is_paused_and_resumed(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.begun("other")
+    begun = datetime.now(UTC).replace(microsecond=0)
+    made = deployed.client.pause_starts("the supplier is closed")
+    assert (made.reason, made.since >= begun) == ("the supplier is closed", True)
+    assert deployed.client.pause_starts("another reason") == deployed.client.describe_pause() == made
+    with pytest.raises(StartsPaused, match=r"workflow 'Flow' starts no executions since .*: the supplier is closed;"):
+        deployed.client.fork("e", from_node="B", new_name="f")
+    assert deployed.client.nudge("other").count == 1
+    assert deployed.client.redrive("e").is_done
+    assert deployed.client.resume_starts() == made
+    assert deployed.client.resume_starts() is deployed.client.describe_pause() is None
+    assert deployed.client.fork("e", from_node="B", new_name="f").name == "f"
+    assert deployed.client.pause_starts("another reason").reason == "another reason"
+    assert {each for each in deployed.functions.called if "pause" in each} == {"control:pause-Flow"}
+
+
+@pytest.mark.parametrize("reason", ["", "x" * 1_001])
+def test_a_pause_needs_a_reason(deployed: Deployed, reason: str) -> None:
+    with pytest.raises(ValidationException, match="reason: expected a text of 1 to 1000 characters, got"):
+        deployed.client.pause_starts(reason)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"control": "pause"},
+        {"control": "pause", "reason": 5},
+        {"control": "resume", "execution": "e"},
+        {"control": "resume", "reason": "x"},
+    ],
+)
+def test_what_pauses_no_workflow(deployed: Deployed, event: Any) -> None:
+    deployed.functions.use("control", "1")
+    answer = control_function.handle({"$unum": 1, **event}, Context(f"{CONTROL}:pause-Flow", "1"))
+    assert answer["error"] == ValidationException.__name__
+    assert deployed.client.describe_pause() is None

@@ -19,8 +19,9 @@ from unum_runtime.functions import configuration, dead_letters, failure_function
 from unum_runtime.functions.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.take_over import TakeOver
+from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.sweep import ABANDONED, Sweep
-from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Runtime
 
 __all__ = ["deployed"]  # the fixture
 
@@ -77,15 +78,18 @@ class Letters:
         """One sweep's look at the letters, some time after the last; what the log says."""
         self.clock.later_ms += round(after_s * 1000)
         self.logged.clear()
-        context = Context(at("on-failure", 1), "1")
-        rt = runtime_factory.runtime_of("Flow", configuration.services()["Flow"], at("on-failure", 1), context)
-        rt = replace(rt, clock=self.clock, remaining_ms=lambda: left_ms, log=self._log)
+        rt = replace(self.runtime(), remaining_ms=lambda: left_ms)
         index, queue = runtime_factory.index_of("Flow"), FailureQueue(boto3.client("sqs"), self.url)
         vars(queue)["receive"] = self.receive
         senders = Senders(workflow="Flow", trusted=frozenset({MACHINERY}), edges={})
         parts = LambdaCaller(self).call, lambda _: RETENTION_S, senders
         Postman(rt, index, queue, *parts, lambda address, request: self.asked.append((address, request))).try_all()
         return [message for message, _ in self.logged]
+
+    def runtime(self) -> Runtime:
+        context = Context(at("on-failure", 1), "1")
+        rt = runtime_factory.runtime_of("Flow", configuration.services()["Flow"], at("on-failure", 1), context)
+        return replace(rt, clock=self.clock, log=self._log)
 
     def _log(self, message: str, /, **fields: Any) -> None:
         self.logged.append((message, fields))
@@ -168,6 +172,22 @@ def test_it_is_tried_each_hour_and_later_each_day(letters: Letters) -> None:
         assert letters.round(after_s=3_600 if hour else 0) == ["dead letter"]
         tried += [hour] if len(letters.called) > before else []
     assert tried == [*range(12), 24, 48, 72, 96]
+
+
+def test_after_a_pause_the_next_sweep_tries_every_letter(letters: Letters) -> None:
+    letters.put(letter({**event_for_b(letters), "workflow": "Unheard"}))
+    for _ in range(30):
+        letters.round(after_s=3_600)
+    tried = len(letters.called)
+    letters.round(after_s=60)
+    assert len(letters.called) == tried, "a letter of yesterday waits for its day"
+    rt = letters.runtime()
+    pausing.answer(rt, pausing.request("pause", reason="why not"))
+    letters.round(after_s=60)
+    assert len(letters.called) == tried
+    pausing.answer(rt, pausing.request("resume"))
+    letters.round(after_s=60)
+    assert len(letters.called) == tried + 1
 
 
 def test_letters_that_stay_hidden_would_be_noticed(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:

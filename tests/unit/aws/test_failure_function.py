@@ -11,6 +11,7 @@ from tests.unit.aws.failure_platform import (
     ACCOUNT,
     AT_START,
     DIED,
+    TABLE,
     Context,
     Deployed,
     Json,
@@ -18,12 +19,13 @@ from tests.unit.aws.failure_platform import (
     record,
     take_over,
 )
-from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent
-from unum_runtime.functions import failure_function, function_versions, runtime_factory
+from unum_runtime.errors import ExecutionDoesNotExist, InconsistentHistory, InvokeError, NotOurEvent, StartsPaused
+from unum_runtime.functions import configuration, failure_function, function_versions, runtime_factory
 from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
 from unum_runtime.model.checkpoint import Phase, Status, Success, start_record
-from unum_runtime.model.envelope import Envelope, start_request
+from unum_runtime.model.envelope import Envelope, start_event, start_request
 from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.planning.plan import Commit
@@ -106,6 +108,23 @@ def test_contradictions_stay_visible(intake: Deployed, error: str) -> None:
 def test_a_start_begins_the_execution_that_the_event_would_have_begun(intake: Deployed) -> None:
     first, again = intake.event(), intake.event()
     assert first["execution"] == again["execution"]
+    assert intake.describe().status is Status.RUNNING
+
+
+@pytest.mark.parametrize("qualifier", ["start-Flow", "run-Flow"])
+def test_a_start_stays_a_letter_while_the_workflow_is_paused(intake: Deployed, qualifier: str) -> None:
+    event = start_event("request", {"n": 1}) if qualifier == "run-Flow" else {"n": 1}
+    failed = record(event, DIED, qualifier=qualifier)
+    rt = runtime_factory.runtime_of(
+        "Flow", configuration.Service(table=TABLE, hosts=(), routes={}, retention_s=604_800), at("A"), Context()
+    )
+    pausing.answer(rt, pausing.request("pause", reason="why not"))
+    with pytest.raises(StartsPaused, match="why not"):
+        failure_function.handle(failed, AT_START)
+    with pytest.raises(ExecutionDoesNotExist):
+        intake.describe()
+    pausing.answer(rt, pausing.request("resume"))
+    failure_function.handle(failed, AT_START)
     assert intake.describe().status is Status.RUNNING
 
 

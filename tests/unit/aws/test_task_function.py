@@ -16,11 +16,13 @@ from moto import mock_aws
 from unum_compiler import compile_workflow
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.client import Client, Description
-from unum_runtime.errors import NoRoute, NotOurEvent, StoreError
+from unum_runtime.errors import ExecutionDoesNotExist, NoRoute, NotOurEvent, StartsPaused, StoreError
 from unum_runtime.functions import configuration, definitions, runtime_factory, service_function, task_function
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.envelope import start_event, start_request
 from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
+from unum_runtime.model.requests import INPUT, run_request
+from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import record_start
 from unum_runtime.store.dynamodb import DynamoStore
@@ -213,6 +215,23 @@ def test_a_start_goes_on_without_permission_for_definitions(
     monkeypatch.setattr(DynamoStore, "read", denied)
     assert deployed.run({"n": 1}).output == {"n": 1}
     assert "definition not stored" in capsys.readouterr().out
+
+
+def test_a_paused_workflow_starts_nothing_at_any_alias(deploy: Deploy) -> None:
+    flow = deploy({"Resource": "F"}, lambda event, _: event)
+    rt = runtime_factory.runtime_here("Flow", Context("7"))
+    pausing.answer(rt, pausing.request("pause", reason="why not"))
+    for alias, event in (("start-Flow", {"n": 1}), ("run-Flow", start_event("named", 1))):
+        with pytest.raises(StartsPaused, match="why not; nothing was started"):
+            task_function.handle(event, Context(alias))
+    answer = task_function.handle(run_request("named", {INPUT: 1}), Context("run-Flow"))
+    assert answer["error"] == "StartsPaused"
+    pause = flow.client.describe_pause()
+    assert pause is not None
+    assert pause.reason == "why not"
+    for name in ("request", "named"):
+        with pytest.raises(ExecutionDoesNotExist):
+            flow.client.describe(name)
 
 
 def test_an_event_that_names_its_execution_starts_it_once(deploy: Deploy) -> None:

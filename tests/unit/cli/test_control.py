@@ -1,6 +1,7 @@
 """Commands that do something to executions; the control alias is in this process."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +14,11 @@ from tests.unit.protocol.map_platform import deliver_all, deployed, lose
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands.dead_letters import last_errors
 from unum_runtime.aws.timer import Delayed
+from unum_runtime.client.aws_connection import AwsConnection
 from unum_runtime.client.control import Control
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began
-from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control import operator_requests, pausing
 from unum_runtime.protocol.requests.answers import refusal
 
 ADDRESS = ("--table", "states", "--workflow", "w", "--control-alias", "alias", "--region", "us-east-1")
@@ -30,10 +32,11 @@ class Alias:
 
     def call(self, address: str, payload: bytes) -> Any:
         assert address == "alias"
+        event = json.loads(payload)
         try:
-            return operator_requests.answer(
-                self._platform.runtime(), operator_requests.parse(json.loads(payload)), Began("v", {})
-            )
+            if pausing.is_request(event):
+                return pausing.answer(self._platform.runtime(), event)
+            return operator_requests.answer(self._platform.runtime(), operator_requests.parse(event), Began("v", {}))
         except ClientError as error:
             return refusal(type(error).__name__, str(error))
 
@@ -106,6 +109,31 @@ def test_what_cannot_be_done(
     ran = unum(*arguments, *ADDRESS)
     assert (ran.code, platform.sent) == (code, [])
     assert says in ran.err
+
+
+def test_pause_and_resume(unum: Callable[..., Any], platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AwsConnection, "open_stores", lambda *_: (platform.memory, None))
+    shows = ("pause", "--show", *ADDRESS)
+    assert unum(*shows).out == "w starts executions\n"
+    ran = unum("pause", "--reason", "the \x1b[31msupplier is closed", *ADDRESS)
+    assert ran.code == 0
+    assert re.fullmatch(r"w starts no executions since \S+ \S+ UTC: the \\u001b\[31msupplier is closed\n", ran.out), (
+        ran.out
+    )
+    assert "\x1b" not in ran.out
+    assert unum(*shows).out == ran.out
+    shown = json.loads(unum(*shows, "--json").out)
+    assert (shown["workflow"], shown["pause"]["reason"]) == ("w", "the \x1b[31msupplier is closed")
+    assert unum("resume", *ADDRESS).out == "w starts executions\n"
+    assert json.loads(unum(*shows, "--json").out) == {"workflow": "w", "pause": None}
+    assert unum("pause", "--reason", "", *ADDRESS).code == 1
+
+
+def test_a_pause_needs_a_reason_or_shows_one(unum: Callable[..., Any]) -> None:
+    assert unum("pause", *ADDRESS).code == 2
+    assert unum("pause", "--reason", "r", "--show", *ADDRESS).code == 2
+    assert unum("pause", "--reason", "r", "--table", "t", "--workflow", "w").code == 2
+    assert unum("resume", "e", *ADDRESS).code == 2
 
 
 def test_without_an_alias_it_asks_for_one(unum: Callable[..., Any]) -> None:

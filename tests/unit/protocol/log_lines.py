@@ -20,6 +20,7 @@ LINES: Mapping[str, tuple[str, str]] = {
     "malformed": ("", "execution reason partition sort place"),
     "memo failed": ("memo error", ""),
     "passed on": (OUTCOME, "error"),
+    "paused": ("reason", ""),
     "put off": ("execution error reason", ""),
     "refused": ("reason", ""),
     "retried": ("invocation state error cause", ""),

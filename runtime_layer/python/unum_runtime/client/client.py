@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
-from unum_runtime.client.control import Control, Deletion, Redriven, Waits
+from unum_runtime.client.control import Control, Deletion, Redriven, StartsPause, Waits
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.describing import AskedDescriptions, Descriptions, StoredDescriptions, descriptions_by
 from unum_runtime.client.descriptions import Description, Started, Step
@@ -155,6 +155,7 @@ class Client(PastReader):
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
             InvalidExecutionInput: `input` is not JSON, or too large.
             ExecutionAlreadyExists: the name was started with another input.
+            StartsPaused: the workflow is paused; the text says since when and why.
             InvokeError: unknown whether the execution exists, and whether it has begun; call again with the same name.
         """
         name, value = self._checked(input, name)
@@ -165,7 +166,8 @@ class Client(PastReader):
         """Start an execution without waiting for what becomes of the start; return its name.
 
         It costs one invocation less than `start`. If the name was started before, that execution goes on, whatever its
-        input was. Without a payload bucket, an input of more than 380 KB makes an execution that fails.
+        input was. While the workflow is paused, Lambda keeps the request, and a sweep after the pause starts the
+        execution. Without a payload bucket, an input of more than 380 KB makes an execution that fails.
 
         Args:
             input: any JSON.
@@ -203,6 +205,7 @@ class Client(PastReader):
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
             InvalidExecutionInput: `input` is not JSON, or too large.
             ExecutionAlreadyExists: the name was started with another input.
+            StartsPaused: the workflow is paused; the text says since when and why.
             StoreError: unknown progress; call again with the same name.
             InvokeError: unknown whether the execution exists, and whether it has begun; call again with the same name.
             WaitTimedOut: the execution was still running after `timeout_s`.
@@ -221,6 +224,14 @@ class Client(PastReader):
             ExecutionDoesNotExist: no execution of that name.
         """
         return self._descriptions.describe(name)
+
+    def describe_pause(self) -> StartsPause | None:
+        """Return since when and why the workflow starts no executions; None while it does.
+
+        Raises:
+            StoreError, InvokeError: no answer; call again.
+        """
+        return self._descriptions.pause()
 
     def redriven_at(self, name: str) -> "tuple[datetime, ...]":
         """Return the times of all redrives, read from all steps of the top level: no index has them.
@@ -353,6 +364,14 @@ class Client(PastReader):
     def fork(self, name: str, *, from_node: str, new_name: str, **more: Any) -> Started:
         """Fork an execution; see `Control.fork`, also for `input` and `visit`."""
         return self._control.fork(name, from_node=from_node, new_name=new_name, **more)
+
+    def pause_starts(self, reason: str) -> StartsPause:
+        """Start no executions from now on; see `Control.pause_starts`."""
+        return self._control.pause_starts(reason)
+
+    def resume_starts(self) -> StartsPause | None:
+        """Start executions again; see `Control.resume_starts`."""
+        return self._control.resume_starts()
 
     @property
     def _tasks(self) -> Tasks:

@@ -1,4 +1,4 @@
-"""Requests of operators for executions: stop, redrive, nudge, fork, delete, and questions about their waits.
+"""Requests of operators: stop, redrive, nudge, fork and delete executions, ask what they wait for, pause new starts.
 
 No access to the workflow's table is needed. The control function has an alias for each kind of requests, which the
 caller must be allowed to invoke; see `unum_runtime.protocol.control.doors`.
@@ -21,13 +21,15 @@ from unum_runtime.errors import (
     ExecutionNotDeletable,
     ExecutionNotRedrivable,
     NodeNotForkable,
+    StartsPaused,
 )
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control import definition_request, operator_requests
+from unum_runtime.protocol.control import definition_request, operator_requests, pausing
 from unum_runtime.protocol.control.doors import door_for
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
+from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import checked_input, checked_name
 
@@ -41,6 +43,7 @@ _ERRORS = (
     ExecutionNotDeletable,
     ExecutionNotRedrivable,
     NodeNotForkable,
+    StartsPaused,
     ValidationException,
     VersionGone,
 )
@@ -137,6 +140,25 @@ class Deletion:
     again_at: datetime | None
     remains: tuple[Remains, ...]
     is_done: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartsPause:
+    """Pause of a workflow: no execution starts, and those that exist go on.
+
+    Attributes:
+        since: its begin.
+        reason: text of the caller who asked for it.
+    """
+
+    since: datetime
+    reason: str
+
+    @classmethod
+    def of(cls, answer: Json) -> "StartsPause | None":
+        """Return the pause in the answer to a request or a question; None if it has none."""
+        found = None if answer["pause"] is None else Pause.from_json(answer["pause"])
+        return None if found is None else cls(since=to_datetime(found.since_ms), reason=found.reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,6 +292,7 @@ class Control:
             ExecutionDoesNotExist: no execution of that name.
             ExecutionAlreadyExists: another execution has the new name.
             NodeNotForkable: the execution never reached that state, or the fork needs another input.
+            StartsPaused: the workflow is paused.
             InvalidExecutionInput: `input` is not JSON, or too large.
             InvalidName: `new_name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
             InvokeError: unknown whether the fork exists; call again.
@@ -301,6 +324,40 @@ class Control:
             remains=tuple(Remains(what=each["what"], until=_time(each["until_ms"])) for each in answer["remains"]),
             is_done=answer.get("is_done", True),
         )
+
+    def pause_starts(self, reason: str) -> StartsPause:
+        """Pause the workflow: it starts no executions, by events, by name or by forks; those that exist go on.
+
+        A function in which executions start knows of it within 10 seconds. Repeated starts of executions that exist are
+        answered as before.
+
+        Args:
+            reason: text for those whose starts are refused; 1 to 1,000 characters.
+
+        Returns:
+            The pause that holds from now on; if the workflow was paused before, that one, with its own reason.
+
+        Raises:
+            ClientError: `reason` is empty or too long; or the workflow is deployed by an earlier release.
+            InvokeError: unknown whether the workflow is paused; call again.
+        """
+        found = StartsPause.of(self._send(pausing.request(pausing.PAUSE, reason=reason)))
+        assert found is not None  # noqa: S101 - this request never ends a pause
+        return found
+
+    def resume_starts(self) -> StartsPause | None:
+        """Resume a paused workflow: functions start executions again within 10 seconds.
+
+        Starts by event sources that were refused are in the failure queue; the next sweep starts them.
+
+        Returns:
+            The pause that has ended; None if the workflow was not paused.
+
+        Raises:
+            ClientError: the workflow is deployed by an earlier release.
+            InvokeError: unknown whether the workflow is resumed; call again.
+        """
+        return StartsPause.of(self._send(pausing.request(pausing.RESUME)))
 
     def deployed_digest(self) -> str:
         """Return the digest of the deployed definition, which the workflow stores before it answers.

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from unum_runtime.client.alias_requests import Caller, send_request
+from unum_runtime.client.control import StartsPause
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.descriptions import Description, ForkedFrom
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.starting import transfer
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, RouteGone
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.requests import describe_request
+from unum_runtime.model.requests import PAUSE_REQUEST, describe_request
 from unum_runtime.model.states import Json
+from unum_runtime.protocol.delivery.pause import read_pause
 from unum_runtime.store.base import Store
 
 ATTEMPTS = 3
@@ -39,6 +41,10 @@ class Descriptions(Protocol):
         """
         ...
 
+    def pause(self) -> StartsPause | None:
+        """Return the pause of the workflow; None while executions may start."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class AskedDescriptions:
@@ -58,6 +64,9 @@ class AskedDescriptions:
 
     def status(self, name: str) -> Status:  # noqa: D102 - in the protocol
         return Status(self._ask(describe_request(name, status_only=True))["Status"])
+
+    def pause(self) -> StartsPause | None:  # noqa: D102 - in the protocol
+        return StartsPause.of(self._ask(PAUSE_REQUEST))
 
     def _ask(self, request: Json) -> dict[str, Any]:
         """Send a question; ask again when the function dies over it, for questions change nothing."""
@@ -88,6 +97,10 @@ class StoredDescriptions:
 
     def status(self, name: str) -> Status:  # noqa: D102 - in the protocol
         return self.describe(name).status
+
+    def pause(self) -> StartsPause | None:  # noqa: D102 - in the protocol
+        found = read_pause(self.store, self.workflow)
+        return StartsPause.of({"pause": None if found is None else found.to_json()})
 
 
 def descriptions_by(answer: Mapping[str, Any], caller: Caller) -> AskedDescriptions | None:

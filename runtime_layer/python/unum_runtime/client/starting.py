@@ -9,7 +9,7 @@ from typing import Any
 from unum_runtime.client.alias_requests import Caller, send_request
 from unum_runtime.client.polling import Pauses
 from unum_runtime.cold_start.digest import sha256
-from unum_runtime.errors import ExecutionAlreadyExists, InvalidExecutionInput, InvalidName, InvokeError
+from unum_runtime.errors import ExecutionAlreadyExists, InvalidExecutionInput, InvalidName, InvokeError, StartsPaused
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import start_event
 from unum_runtime.model.requests import INPUT, UPLOADED, run_request, upload_request, uploaded_event
@@ -49,6 +49,7 @@ class Starts:
         Raises:
             InvalidExecutionInput: too large for the workflow.
             ExecutionAlreadyExists: the name was started with another input.
+            StartsPaused: the workflow is paused.
             InvokeError: unknown whether the execution exists; call again with the same name.
             WaitTimedOut: another client held the lease until the deadline.
         """
@@ -82,7 +83,13 @@ class Starts:
 
     def _ask(self, request: Json) -> Mapping[str, Any]:
         answer: Mapping[str, Any] = send_request(
-            self.caller, self.run_alias, request, ExecutionAlreadyExists, InvalidExecutionInput, InvalidName
+            self.caller,
+            self.run_alias,
+            request,
+            ExecutionAlreadyExists,
+            InvalidExecutionInput,
+            InvalidName,
+            StartsPaused,
         )
         return answer
 

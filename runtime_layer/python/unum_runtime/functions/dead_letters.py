@@ -23,6 +23,7 @@ from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import Execution, Key, letters_partition, start_intake_alias
 from unum_runtime.model.states import Json
 from unum_runtime.model.take_over import TakeOver
+from unum_runtime.protocol.control.pausing import resumed_ms
 from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
 from unum_runtime.protocol.history.start_records import end_of, start_record
 from unum_runtime.protocol.runtime import Runtime
@@ -108,6 +109,9 @@ class Postman:
             UnumError: a service did not answer; the next sweep goes on.
         """
         since_ms, now_ms = self._last_round_ms(), self.rt.clock.now_ms()
+        # Starts of a paused workflow are letters, possibly for days: the first round after its end tries all.
+        if resumed_ms(self.rt.store, self.rt.workflow.name) > since_ms:
+            since_ms = 0
         kept: list[Letter] = []
         try:
             for batch in self.queue.receive():

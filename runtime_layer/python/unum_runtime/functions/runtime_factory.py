@@ -22,7 +22,7 @@ from unum_runtime.model.log_level import ROUTINE, LogLevel
 from unum_runtime.model.states import ACTIVITY, Json, Pattern
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.lease import maintain_by_default
-from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer
+from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer, not_paused
 from unum_runtime.store.base import Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
@@ -30,6 +30,7 @@ from unum_runtime.store.objects import Objects
 
 if TYPE_CHECKING:
     from unum_runtime.model.take_over import TakeOver
+    from unum_runtime.protocol.delivery.pause import Pause
     from unum_runtime.protocol.requests.answers import Links
 
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
@@ -166,7 +167,14 @@ def _fixed(workflow: str, service: Service, own_arn: str, digest: str | None) ->
         timer=timer(service.timer),
         own_address=own_arn,
         hand_over=lambda request: _hand_over(own_arn, request),
+        read_pause=not_paused if service.start_alias is None else _pause_reader(store, workflow),
     )
+
+
+def _pause_reader(store: Store, workflow: str) -> "Callable[[], Pause | None]":
+    from unum_runtime.protocol.delivery.pause import PauseReader  # noqa: PLC0415 - only where executions start
+
+    return PauseReader(store, workflow, _CLOCK).read
 
 
 def _hand_over(own_arn: str, request: "TakeOver") -> None:

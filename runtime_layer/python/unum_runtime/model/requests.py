@@ -10,6 +10,10 @@ INPUT, UPLOADED = "input", f"input{REFERENCE}"
 """Fields of an input by value, and by reference to an upload."""
 
 
+PAUSE_REQUEST: Mapping[str, Json] = {MARK: WIRE_VERSION, "pause": True}
+"""The event that is answered with the pause of the workflow."""
+
+
 def run_request(execution_name: str, content: Mapping[str, Json], *, lease: bool = False) -> dict[str, Json]:
     """Return the event of a start that is answered.
 

@@ -128,6 +128,10 @@ def one_by_one(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     return [work(item) for item in items]
 
 
+def not_paused() -> None:
+    """Return None: this workflow starts executions, or this function starts none."""
+
+
 def _new_delivery() -> str:
     return os.urandom(16).hex()
 
@@ -168,6 +172,7 @@ class Runtime:
             it returns None if the refusal may pass. None in all other functions.
         most_begun: maximum number of branches that one delivery starts, 2 or more; more branches are started in parts,
             each by a delivery of its own.
+        read_pause: returns the `pause.Pause` of new starts, as it was at most 10 seconds ago; None without one.
         concurrently: calls a function for each of many items, several at once, and returns the results in order; it
             raises an error after the other calls have ended.
     """
@@ -197,6 +202,7 @@ class Runtime:
     most_begun: int = MOST_BEGUN
     hand_over: "Callable[[TakeOver], None] | None" = None
     gone: Callable[[RouteGone], Failure | None] | None = None
+    read_pause: Callable[[], Any] = not_paused
     concurrently: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = one_by_one
 
     def in_delivery(self, **own: Any) -> "Runtime":

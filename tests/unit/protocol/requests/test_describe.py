@@ -9,7 +9,8 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.naming import Execution
-from unum_runtime.model.requests import describe_request
+from unum_runtime.model.requests import PAUSE_REQUEST, describe_request
+from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.history.start_records import record_start
 from unum_runtime.protocol.requests import describe
@@ -41,6 +42,14 @@ def begin(platform: Platform, value: Any) -> None:
 
 def ask(platform: Platform, event: Any) -> Any:
     return json.loads(json.dumps(describe.answer(platform.runtime(), event, Links())))
+
+
+def test_a_pause_is_described(platform: Platform) -> None:
+    assert ask(platform, PAUSE_REQUEST) == {"pause": None}
+    pausing.answer(platform.runtime(), pausing.request("pause", reason="why not"))
+    assert ask(platform, PAUSE_REQUEST) == {"pause": {"since_ms": platform.clock.ms, "reason": "why not"}}
+    for wrong in ({**PAUSE_REQUEST, "describe": "e"}, {**PAUSE_REQUEST, "pause": 5}):
+        assert ask(platform, wrong)["error"] == INVALID_REQUEST
 
 
 def test_an_execution_is_described_while_it_runs_and_when_it_has_succeeded(platform: Platform) -> None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control.definition_request import DEFINITION
 from unum_runtime.protocol.control.operator_requests import Control
+from unum_runtime.protocol.control.pausing import PAUSE, RESUME
 from unum_runtime.protocol.control.sweep import SWEEP
 
 
@@ -20,6 +21,7 @@ class Door(StrEnum):
     FORK = "fork"
     NUDGE = "nudge"
     DELETE = "delete"
+    PAUSE = "pause"
     SWEEP = "sweep"
 
 
@@ -29,6 +31,7 @@ TAKEN: Mapping[Door, tuple[str, ...]] = {
     Door.FORK: (Control.FORK,),
     Door.NUDGE: (Control.NUDGE, Control.WHY, DEFINITION),
     Door.DELETE: (Control.DELETE,),
+    Door.PAUSE: (PAUSE, RESUME),
     Door.SWEEP: (SWEEP,),
 }
 """Values of a request's ``control`` field that each door takes. Questions have the door of nudges, whose answer is the

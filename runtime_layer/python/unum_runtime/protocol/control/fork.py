@@ -12,6 +12,7 @@ from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol.control.forking import first_step, kept_steps
 from unum_runtime.protocol.control.nudge import nudge_whole
 from unum_runtime.protocol.delivery.commit import create
+from unum_runtime.protocol.delivery.pause import read_pause, refuse_start
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
@@ -62,6 +63,7 @@ def fork(rt: Runtime, request: ForkRequest, began: Began | None = None) -> Execu
     Raises:
         ExecutionDoesNotExist: the original execution does not exist.
         ExecutionAlreadyExists: another execution has the new name.
+        StartsPaused: the workflow is paused.
         NodeNotForkable: no such node, unknown input, or the node would fail at once; nothing was written.
         TimeIsShort: some copies are left; fork again.
         UnumError: a service did not answer; fork again.
@@ -90,6 +92,9 @@ def _start(rt: Runtime, request: ForkRequest, began: Began | None) -> Checkpoint
     Raises:
         NodeNotForkable: the fork is impossible; nothing was written.
     """
+    pause = read_pause(rt.store, rt.workflow.name)
+    if pause is not None:
+        refuse_start(rt, request.name, pause)
     steps = from_start(rt.store, rt.workflow.name, request.execution)
     before = steps[_visited(rt, steps, request) - 1]
     origin = ForkOrigin(steps[0].name.execution, request.node, request.visit, before.name.step + 1, value=request.value)

@@ -23,8 +23,10 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
     """Start execution `execution_name` with input `value`, or continue an existing execution.
 
     Raises:
+        StartsPaused: the workflow is paused, and the execution does not exist; deliver the event again.
         StoreError: the execution may exist or not; deliver the event again.
     """
+    check_pause(rt, execution_name)
     record = new_record(rt, execution_name, value)
     # An input that is too large becomes a failure, so that the execution exists and fails visibly.
     record = replace(record, outcome=limit_outcome(rt, Success(value), what="input"))
@@ -32,6 +34,15 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
     if winner is None:
         rt.log("started", execution=execution_name)
     _begin(rt, record if winner is None else read_start_record(execution_name, winner), fresh=winner is None)
+
+
+def check_pause(rt: Runtime, execution_name: str) -> None:
+    """Raise StartsPaused if the workflow is paused, unless the execution exists."""
+    pause = rt.read_pause()
+    if pause is not None:
+        from unum_runtime.protocol.delivery.pause import refuse_start  # noqa: PLC0415 - a paused workflow alone
+
+        refuse_start(rt, execution_name, pause)
 
 
 def new_record(rt: Runtime, execution_name: str, value: Json) -> Checkpoint:

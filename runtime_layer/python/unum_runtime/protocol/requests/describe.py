@@ -1,4 +1,4 @@
-"""Requests at the describe alias: an execution's description, or its status alone.
+"""Requests at the describe alias: an execution's description or its status alone, or the pause of the workflow.
 
 So callers need no access to the workflow's table. Descriptions have the fields of ``DescribeExecution``; times are
 milliseconds since 1970.
@@ -21,6 +21,7 @@ from unum_runtime.model.checkpoint import (
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.naming import Execution, execution_partition
 from unum_runtime.model.states import Json
+from unum_runtime.protocol.delivery.pause import read_pause
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST, MAX_BYTES, Links, answered, refusal
 from unum_runtime.protocol.runtime import Runtime
@@ -51,7 +52,13 @@ def _execute(rt: Runtime, event: Mapping[str, Json], links: Links | None) -> Jso
             return {"Status": status(rt, name)}
         case {"describe": str(name)} if event.keys() == {MARK, "describe"}:
             return _within_limit(rt, name, describe(rt, name), links)
-    return refusal(INVALID_REQUEST, f'expected "describe" and a name, with or without "status"; got {sorted(event)}')
+        case {"pause": True} if event.keys() == {MARK, "pause"}:
+            found = read_pause(rt.store, rt.workflow.name)
+            return {"pause": None if found is None else found.to_json()}
+    return refusal(
+        INVALID_REQUEST,
+        f'expected "describe" and a name, with or without "status"; or "pause": true; got {sorted(event)}',
+    )
 
 
 def status(rt: Runtime, name: str) -> Status:

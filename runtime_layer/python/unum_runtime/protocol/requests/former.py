@@ -11,7 +11,7 @@ from functools import partial
 from unum_runtime.errors import InvalidExecutionInput, NotOurEvent
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.delivery.start import new_record
+from unum_runtime.protocol.delivery.start import check_pause, new_record
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.requests import describe, respond
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST, answered, refusal
@@ -80,8 +80,10 @@ def register(rt: Runtime, name: str, text: str) -> dict[str, Json]:
         InvalidName: the name is not valid for an execution.
         InvalidExecutionInput: `text` is not JSON, or too large.
         ExecutionAlreadyExists: the name was started with another input.
+        StartsPaused: the workflow is paused.
     """
-    draft = new_record(rt, start_records.checked_name(name), start_records.checked_input(_parsed(text), rt.store))
+    check_pause(rt, start_records.checked_name(name))
+    draft = new_record(rt, name, start_records.checked_input(_parsed(text), rt.store))
     stored = start_records.record_start(rt.store, rt.workflow.name, draft, expires_at_s=rt.result_expires_at_s())
     arn = rt.workflow.home.arn(f"execution:{rt.workflow.name}:{name}")
     return {"ExecutionArn": arn, "StartDate": stored.committed_ms}

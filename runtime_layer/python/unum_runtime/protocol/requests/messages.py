@@ -14,18 +14,22 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 
-from unum_runtime.errors import InvokeError, StoreError
+from unum_runtime.errors import InvokeError, StartsPaused, StoreError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import start_event, with_alias
 from unum_runtime.model.identity import event_name, started_by
 from unum_runtime.model.naming import run_alias
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.delivery.start import start
+from unum_runtime.protocol.delivery.start import check_pause, start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import MAX_EVENT_BYTES
 
 QUEUE = "aws:sqs"
 """Event source of messages of Amazon SQS."""
+
+
+_NOT_STARTED = (InvokeError, StartsPaused, StoreError)
+"""Errors after which a message comes again."""
 
 
 def is_batch(event: Json) -> bool:
@@ -48,14 +52,14 @@ def start_each(rt: Runtime, event: Mapping[str, Json], queues: Mapping[str, str]
 
     Raises:
         InvokeError: some execution was not started, and the queue is none of `queues`; all messages come again.
-        StoreError: the same.
+        StartsPaused, StoreError: the same.
     """
     records = event["Records"]
     starts = [(_name(record, queues), {"Records": [record]}) for record in records]
     try:
         _start_all(rt, starts)
         failed = [False] * len(starts)
-    except (InvokeError, StoreError):
+    except _NOT_STARTED:
         if records[0]["eventSourceARN"] not in queues:
             raise
         failed = [not _is_started(rt, each) for each in starts]
@@ -71,6 +75,9 @@ def _is_started(rt: Runtime, one: tuple[str, Json]) -> bool:
     """Start one execution, which may have been started; return False if it was not."""
     try:
         _start_all(rt, [one], sends=True)
+    except StartsPaused as paused:  # no line for each message: they come again for as long as the pause lasts
+        rt.log("refused", reason=str(paused))
+        return False
     except (InvokeError, StoreError) as error:
         rt.log("put off", execution=one[0], error=type(error).__name__, reason=str(error))
         return False
@@ -86,6 +93,7 @@ def _start_all(rt: Runtime, starts: list[tuple[str, Json]], *, sends: bool = Fal
         if len(payload) > MAX_EVENT_BYTES or (len(starts) == 1 and not sends):
             start(rt, name, value)
         else:
+            check_pause(rt, name)  # what the run alias refused would be a dead letter, and no message any more
             sent.append((address, payload))
     if sent:
         rt.invoker.invoke(sent)

@@ -17,7 +17,7 @@ from unum_runtime.model.naming import escape, lease_key, run_alias, start_key
 from unum_runtime.model.requests import INPUT, UPLOADED
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.lease import Lease
-from unum_runtime.protocol.delivery.start import new_record
+from unum_runtime.protocol.delivery.start import check_pause, new_record
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST, Links, answered, refusal
 from unum_runtime.protocol.requests.begin import begin
@@ -93,6 +93,7 @@ def _execute(rt: Runtime, event: Mapping[str, Json], links: Links | None) -> Jso
 
 def _start(rt: Runtime, name: Json, value: Json, *, lease: bool) -> Json:
     checked = start_records.checked_name(name)
+    check_pause(rt, checked)
     draft = new_record(rt, checked, start_records.checked_input(value, rt.store))
     # A repeated request with the same name and input finds the record: a start is idempotent in that way.
     record = start_records.record_start(rt.store, rt.workflow.name, draft, expires_at_s=rt.result_expires_at_s())
