@@ -32,6 +32,7 @@ class Attacks(Stack):
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
+        self.functions: dict[str, UnumFunction] = {}
         self.workflow = self._flow("Flow", {})
         self._flow("Other", {"store": Store.dynamodb(table=self.workflow.table)})
         grants = {
@@ -41,13 +42,18 @@ class Attacks(Stack):
             "Redriver": self.workflow.grant_redrive,
             "Forker": self.workflow.grant_fork,
             "Nudger": self.workflow.grant_nudge,
+            "Deleter": self.workflow.grant_delete,
+            "Pauser": self.workflow.grant_pause,
         }
         for name, grant in grants.items():
             grant(self._role(name))
         self._role("Nobody")
+        # What no grant allows, and no role of a function: a hole, which the judges must find.
+        self.functions["OtherSecond"].current_version.grant_invoke(self._role("Hole"))
 
     def _flow(self, name: str, options: Any) -> UnumWorkflow:
         functions = {key: self._function(f"{name}{key}") for key in ("First", "Second")}
+        self.functions |= {f"{name}{key}": each for key, each in functions.items()}
         return UnumWorkflow(self, name, definition=Definition.from_asl(DEFINITION), functions=functions, **options)
 
     def _function(self, name: str) -> UnumFunction:

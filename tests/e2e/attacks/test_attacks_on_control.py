@@ -1,10 +1,10 @@
-"""Who may not stop, redrive, fork, nudge or start, does not bring it about, whatever they send wherever they may."""
+"""Who may not operate executions or start them does not bring it about, whatever they send wherever they may."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.attacks.world import World, brought_about
+from tests.e2e.attacks.world import EFFECTS, STARTED, World, brought_about
 from tests.e2e.conftest import Deployment
 
 pytestmark = pytest.mark.e2e
@@ -16,16 +16,24 @@ MAY: dict[str, set[str]] = {
     "Redriver": {"redrive"},
     "Forker": {"fork"},
     "Nudger": {"begin"},
+    "Deleter": {"delete"},
+    "Pauser": {"pause"},
     "FlowSecond": set(),
-    "FlowFirst": {"start", "begin", "forged step", "other input or entry"},
+    "FlowFirst": {"start", "begin", "forged step", "other input or entry", "pause"},
     "FlowTimerForwarder": {"forged step"},
     "FlowSweepRole": {"begin"},
     "OtherSecond": set(),
     "OtherFirst": {"other input or entry"},
+    "Hole": {"step of the other workflow's", "end of the other workflow's"},
 }
 """What each role is there for. The code of the function in which executions start may start some; no other may. What a
 function may invoke, it may invoke with any event of its own workflow. Where executions start, start records are
-written: the function of the other workflow changes those of its own."""
+written: the function of the other workflow changes those of its own. The hole is planted, for effects that
+no role may bring about: a judge that finds nothing proves nothing."""
+
+
+def test_each_effect_is_seen_to_be_brought_about_by_a_role() -> None:
+    assert set().union(*MAY.values()) == {*EFFECTS, STARTED}
 
 
 @pytest.fixture(scope="module")

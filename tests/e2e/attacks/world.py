@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.lost_starts import start_lost
 from unum_runtime.client import Client
-from unum_runtime.errors import UnumError
+from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused, UnumError
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value, start_request
 from unum_runtime.model.naming import Name
@@ -127,9 +127,10 @@ class World:
         """Executions to attack, in the state that they are to keep."""
         found = Victims(uuid.uuid4().hex, uuid.uuid4().hex, uuid.uuid4().hex, uuid.uuid4().hex)
         flow, other = self.client(), self.client("Other")
-        flow.start({"hold_s": HOLD_S}, name=found.running)
-        other.start({"hold_s": HOLD_S}, name=found.other)
-        flow.start({"fails": True, "hold_s": 0}, name=found.failed)
+        # An attacker before this one may have paused a workflow, and sandboxes know that for some seconds.
+        until(lambda: is_started(flow, found.running, {"hold_s": HOLD_S}))
+        until(lambda: is_started(other, found.other, {"hold_s": HOLD_S}))
+        until(lambda: is_started(flow, found.failed, {"fails": True, "hold_s": 0}))
         start_lost(flow, {"hold_s": HOLD_S}, found.lost)
         assert flow.wait(found.failed, timeout_s=120).status is Status.FAILED
         until(lambda: bool([*flow.steps(found.running)]) and bool([*other.steps(found.other)]))
@@ -176,6 +177,14 @@ class World:
         time.sleep(2)  # what was invoked asynchronously comes to its end
 
 
+def is_started(client: Client, name: str, value: Any) -> bool:
+    """Start an execution; return False if the workflow is paused."""
+    with suppress(StartsPaused):
+        client.start(value, name=name)
+        return True
+    return False
+
+
 def control(kind: str, execution: str, **content: Any) -> dict[str, Any]:
     """The event of a control request, as an attacker writes it."""
     return {"$unum": 1, "control": kind, "execution": execution, **content}
@@ -190,6 +199,7 @@ def payloads(world: World, victims: Victims) -> Iterator[Any]:
         control("nudge", victims.lost),
         control("fork", victims.failed, node="First", name=f"forked-{victims.failed}", input={"hold_s": HOLD_S}),
         {"$unum": 1, "control": "sweep", "silent_ms": 1, "nudge": True},
+        *(control("delete", name) for name in (victims.running, victims.failed, victims.other)),
         start_request(victims.lost),
         {"hold_s": HOLD_S},
     ]
@@ -198,6 +208,7 @@ def payloads(world: World, victims: Victims) -> Iterator[Any]:
         yield event
         yield record(event, start)
         yield record(event, f"{world.functions['FlowOnFailureHandler']['FunctionArn']}:1")
+    yield {"$unum": 1, "control": "resume"}
     for workflow, victim in (("Flow", victims.running), ("Other", victims.other)):
         for event in envelopes(world, workflow, victim):
             yield event
@@ -249,6 +260,14 @@ def items(world: World, victims: Victims) -> Iterator[Any]:
             yield {**key, "pk": f"{name}/{execution}", **record, **listed, "status": "FAILED"}
 
 
+def pauses(world: World) -> Iterator[Any]:
+    """Yield records of a pause that are worth writing, newer than any other."""
+    for workflow in ("Flow", "Other"):
+        name = world.deployment.outputs[STACK][f"{workflow}Workflow"]
+        key = {"pk": f"start:{name}/~pauses", "sk": f"{int(time.time()) % 10**9:09d}"}
+        yield {**key, "ttl": int(time.time()) + 86_400, "since_ms": 1, "reason": "forged", "value": "1"}
+
+
 def write(session: boto3.Session, table: str, found: Iterator[Any]) -> int:
     """Write items in each way; return how many were accepted."""
     accepted, given = 0, session.resource("dynamodb").Table(table)
@@ -292,17 +311,36 @@ def attack(world: World, role: str, victims: Victims) -> int:
                 except ClientError:
                     break
                 accepted += 1
-    return accepted
+    # Last: in a pause, other attacks would have no effect.
+    for address in open_addresses:
+        lambdas.invoke(FunctionName=address, Payload=json.dumps({"$unum": 1, "control": "pause", "reason": "forged"}))
+    return accepted + write(session, world.deployment.outputs[STACK]["FlowTable"], pauses(world))
 
+
+def status(world: World, name: str) -> Status | None:
+    """The status of an execution; None if it is gone."""
+    with suppress(ExecutionDoesNotExist):
+        return world.client().describe(name).status
+    return None
+
+
+def is_redriven(world: World, name: str) -> bool:
+    """Return True if a failed execution runs, has another end, or has run its first Task again."""
+    found = status(world, name)
+    again = [] if found is None else [*world.client().steps(name)][1:]
+    return found not in (Status.FAILED, None) or any(each.state == "First" for each in again)
+
+
+STARTED = "start"
+"""Effect of an attack after which there is one more execution."""
 
 Effect = Callable[[World, Victims], bool]
 
 EFFECTS: Mapping[str, Effect] = {
-    "stop": lambda world, found: world.client().describe(found.running).status in (Status.ABORTED, Status.FAILED),
-    "redrive": lambda world, found: (
-        world.client().describe(found.failed).status is not Status.FAILED
-        or any(each.state == "First" for each in [*world.client().steps(found.failed)][1:])
-    ),
+    "stop": lambda world, found: status(world, found.running) in (Status.ABORTED, Status.FAILED, None),
+    "delete": lambda world, found: status(world, found.failed) is None,
+    "pause": lambda world, _: world.client().describe_pause() is not None,
+    "redrive": lambda world, found: is_redriven(world, found.failed),
     "fork": lambda world, found: f"forked-{found.failed}" in world.names(),
     "begin": lambda world, found: bool([*world.client().steps(found.lost)]),
     "end of the other workflow's": lambda world, found: (
@@ -321,6 +359,8 @@ def brought_about(world: World, role: str) -> set[str]:
     attack(world, role, victims)
     world.settle()
     found = {effect for effect, has_come in EFFECTS.items() if has_come(world, victims)}
+    for workflow in ("Flow", "Other"):
+        world.client(workflow).resume_starts()
     # One attacker's victims are another's bystanders: a start without a name of its own is one more name.
     started = world.names() - names - {f"forked-{victims.failed}"}
-    return found | ({"start"} if started else set())
+    return found | ({STARTED} if started else set())
