@@ -1,6 +1,7 @@
 """Task tokens that are answered, failed, kept alive, answered twice, too late, or never."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ TWO = Faults(crashes=0, duplicates=0, answers=2)
 NEVER = Faults(crashes=0, duplicates=0)
 CRASH = Faults(crashes=1, duplicates=0, answers=1)
 DUPLICATE = Faults(crashes=0, duplicates=1, answers=1)
+CRASH_OR_DUPLICATE = Faults(crashes=1, duplicates=1)
 REPEATED = Faults(crashes=0, duplicates=0, repeats=1, answers=1)
 BEATS = Faults(crashes=0, duplicates=0, answers=1, heartbeats=1)
 WIDE = Faults(
@@ -89,6 +91,17 @@ def test_every_way_of_heartbeats() -> None:
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_by_chance(graph: str) -> None:
     assert search(of(graph, WIDE, tick_ms=1), range(8)).ends == 8
+
+
+def answered(_event: Json, context: Context) -> Any:
+    """Stands in for the asked party too, as handlers under a Task's name do."""
+    return {"answer": context.unum.attempt}
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_a_stand_in_that_answers_itself_breaks_no_guarantee(graph: str) -> None:
+    found = of(graph, CRASH_OR_DUPLICATE)
+    assert search(replace(found, functions={"a": answered, "b": stamped}, tick_ms=1), range(5)).ends == 5
 
 
 def accepts_twice(patch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ from unum_runtime.protocol.control.stop import stop as stop_execution
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.requests import respond
-from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.runtime import Call, CallbackPending, Runtime
 from unum_runtime.simulator import invariants
 from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.ports import Ports, Suspended
@@ -437,14 +437,16 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
         invariants.check_user_code(world, delivery, call, event)
     except Broken as broken:
         raise _BrokenInUserCode(broken) from None
-    if call.token:
-        given = Given(invocation, call.state, call.attempt)
-        world.tokens = world.tokens.plus(call.token, given)
     until_ms = delivery.begun_ms + world.scenario.timeout_s * 1000
     context = Context(call, run, world.clock, call.function, str(delivery.event), until_ms)
+    given = Given(invocation, call.state, call.attempt)
     try:
-        return world.scenario.handler(call.state)(event, context)
+        returned = world.scenario.handler(call.state)(event, context)
+        given = given._replace(is_answered=not isinstance(returned, CallbackPending))
+        return returned
     finally:
+        if call.token:
+            world.tokens = world.tokens.plus(call.token, given)
         # Also after an exception: Lambda kills the sandbox before the runtime could commit the failure.
         if world.clock.ms - delivery.begun_ms > world.scenario.timeout_s * 1000:
             raise _TimedOut

@@ -1,7 +1,7 @@
 """Expected recovery from failures: retriers, catchers and the deadline, independent of the protocol's code."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.errors import StatesError
@@ -9,6 +9,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Out
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json, Retrier, Work
+from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import failure_of
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 
@@ -91,7 +92,8 @@ class Failing:
     def _enter_catcher(self, position: int, failure: Failure) -> StateOutput | Failure:
         program = compiled(self.evaluation.workflow, self.work)
         try:
-            context = self.evaluation.context_of(self.work.name)
+            visible = replace(self.evaluation, variables=dataset_variables.without(self.evaluation.variables))
+            context = visible.context_of(self.work.name)
             return program.catch(position, self.raw, _error_output(failure), context)
         except StatesError as failed:
             return failure_of(self.work, failed)

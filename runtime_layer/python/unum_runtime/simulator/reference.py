@@ -22,6 +22,7 @@ from unum_runtime.model.checkpoint import (
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Frames, Name
 from unum_runtime.model.states import FanOut, Json, Map, Task
+from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import (
     Arrival,
     AtFanOut,
@@ -301,7 +302,7 @@ class Reference:
         else:
             own = {name.removesuffix(".$") for name in task.data.get("Assign", {})}
             kept, found = (
-                {name: value for name, value in variables.items() if name not in own}
+                {name: value for name, value in dataset_variables.without(variables).items() if name not in own}
                 for variables in (visit.evaluation.variables, continuation.variables)
             )
             if not same_json(kept, found):

@@ -7,6 +7,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Out
 from unum_runtime.model.naming import Frame, Frames, Name
 from unum_runtime.model.states import FanOut, Json, Task
 from unum_runtime.protocol.delivery.run_task import event_of
+from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import (
     Arrival,
     AtFanOut,
@@ -43,7 +44,8 @@ class Visit:
             StatesError: the Task fails before user code runs.
         """
         context = self.evaluation.context_of(self.task.name, retries=retries, now_ms=now_ms, token=token)
-        return event_of(self.task, compiled(self.evaluation.workflow, self.task).arguments(self.raw, context))
+        arguments = compiled(self.evaluation.workflow, self.task).arguments(self.raw, context)
+        return event_of(self.task, dataset_variables.results_kept(self.task, arguments, self.evaluation))
 
 
 @dataclass(frozen=True, slots=True)

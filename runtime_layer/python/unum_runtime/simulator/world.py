@@ -206,11 +206,13 @@ class Given(NamedTuple):
         name: the invocation.
         state: the Task.
         attempt: number of earlier attempts.
+        is_answered: True if the stand-in returned the result itself, in place of a responder.
     """
 
     name: Name
     state: str
     attempt: int
+    is_answered: bool = False
 
 
 class Try(NamedTuple):
