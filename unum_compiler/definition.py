@@ -14,6 +14,7 @@ from unum_compiler.compatibility import Compatibility
 from unum_compiler.frontends.extensions import refuse_extensions, refuse_ir, with_extensions
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.from_ir import read_ir
+from unum_compiler.frontends.resolvables import take_objects
 from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.frontends.values import take_values
 from unum_compiler.lowering.called_tasks import with_calls
@@ -63,8 +64,11 @@ class Definition:
         Raises:
             DefinitionError: the text is no JSON, or names and substitutions do not match; `compile` checks the rest.
         """
-        value = parse(definition) if isinstance(definition, str) else copy_json(definition)
-        return cls._of(value, substitutions)
+        if isinstance(definition, str):
+            return cls._of(parse(definition), substitutions)
+        given = take_objects(definition)
+        kept = None if substitutions is None else {**substitutions, **{name: f"${{{name}}}" for name in given.values}}
+        return replace(cls._of(copy_json(given.machine), kept), values=given.values)
 
     @classmethod
     def from_asl_file(cls, path: str | Path, *, substitutions: Mapping[str, str] | None = None) -> "Definition":

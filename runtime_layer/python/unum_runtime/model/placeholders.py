@@ -13,6 +13,9 @@ NUMBER = "Number"
 ARRAY = "Array"
 """Beginning of the names of arrays of texts: a text such as ``${Array1}`` stands for the array itself."""
 
+JSON = "Json"
+"""Beginning of the names of other values: a text such as ``${Json1}`` stands for a value that is given as JSON text."""
+
 SEPARATOR = "\n"
 """Between the texts of an array. No text means no element."""
 
@@ -21,7 +24,7 @@ def fill(ir: str, values: Mapping[str, str]) -> str:
     """Return the text `ir` with `values` in place of their placeholders, by name.
 
     Raises:
-        DefinitionError: the value of a number is no number.
+        DefinitionError: the value of a number is no number, or JSON text has an error.
     """
     for name, value in values.items():
         placeholder = f"${{{name}}}"
@@ -29,9 +32,18 @@ def fill(ir: str, values: Mapping[str, str]) -> str:
             ir = ir.replace(f'"{placeholder}"', _number(placeholder, value))
         elif name.startswith(ARRAY):
             ir = ir.replace(f'"{placeholder}"', json.dumps(value.split(SEPARATOR) if value else []))
+        elif name.startswith(JSON):
+            ir = ir.replace(f'"{placeholder}"', _json(placeholder, value))
         else:
             ir = ir.replace(placeholder, json.dumps(value)[1:-1])
     return ir
+
+
+def _json(placeholder: str, value: str) -> str:
+    try:
+        return json.dumps(json.loads(value))  # written anew: the IR must stay valid
+    except ValueError as error:
+        raise DefinitionError((Problem(placeholder, f"expected JSON from the deployment, got {value!r}"),)) from error
 
 
 def _number(placeholder: str, value: str) -> str:
