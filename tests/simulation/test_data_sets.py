@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.executions import stamped
 from tests.simulation.recovery_scenarios import Flaky, catch, retry
-from unum_runtime.model.ir import Json
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery import run_task
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.simulator import Context, Faults, Invariant, Scenario, Violation, explore, search

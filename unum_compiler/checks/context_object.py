@@ -82,9 +82,9 @@ def _check(state: State, reference: Reference, report: Report) -> None:
     if _is_within(name, known) or _is_around(name, known):
         return
     if item := _around(name, _ITEM):
-        # Envelopes of a branch have no item; a selector copies it into the branch's input.
-        remedy = 'pass it to the branch with the "ItemSelector" of the Map state'
-        report.unsupported(place, f"{root}.{item}", remedy)
+        # "[...] not within the states included in the ItemProcessor section": the Developer Guide, as above.
+        remedy = "pass it to the states in the branch with that field"
+        report.mistake(place, f'only "ItemSelector" of a Map has {root}.{item}, in Step Functions too; {remedy}')
     elif _is_within(name, (_TASK,)):
         report.mistake(place, f"only a Task has {root}.{_TASK}")
     else:

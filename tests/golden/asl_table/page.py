@@ -3,6 +3,7 @@
 The compiler's own tables, its messages and the examples of this folder are the source; `test_asl_table` runs them all.
 """
 
+import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -13,16 +14,20 @@ from tests.golden.asl_table.expressions import INTRINSICS, JSONATA, PATHS, TYPE_
 from tests.golden.asl_table.refusals import REFUSED
 from tests.golden.asl_table.samples import FIELDS_OF_PARTS
 from tests.golden.asl_table.services import CALLBACK, SYNC, calls
+from tests.golden.asl_table.strict import REFUSED as STRICTLY_REFUSED
+from tests.golden.asl_table.strict import refusal
 from unum_compiler.checks import context_object
 from unum_compiler.checks.warnings import ERRORS
+from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT
 from unum_compiler.definition import Definition
 from unum_compiler.parsing.fields import KINDS, STATES
 from unum_runtime.asl.jsonpath.operators import OPERATORS
 from unum_runtime.aws.items import config
 from unum_runtime.aws.items.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS
 from unum_runtime.aws.services.integrations import OPTIMIZED
-from unum_runtime.errors import DefinitionError
+from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json, Language
+from unum_runtime.protocol.planning.quotas import DISTRIBUTED_BRANCHES, INLINE_BRANCHES
 
 PAGE = Path(__file__).parents[3] / "docs" / "asl.md"
 _COMMAND = "written by `make asl-table`; do not edit"
@@ -52,8 +57,8 @@ def shown(definition: Json) -> str:
 
 
 def written(text: str) -> str:
-    """Return the page `text` with both generated sections."""
-    for name, lines in (("table", _table()), ("differences", _differences())):
+    """Return the page `text` with its generated sections."""
+    for name, lines in (("table", _table()), ("strict", _strict()), ("differences", _differences())):
         begin, end = f"<!-- {name}: {_COMMAND} -->", f"<!-- {name}: end -->"
         pattern = re.compile(f"{re.escape(begin)}\n.*?{re.escape(end)}", re.DOTALL)
         section = "\n".join((begin, "", *lines, "", end))
@@ -161,6 +166,45 @@ def _refused() -> Iterator[str]:
     yield "|---|---|"
     for part, definition in REFUSED.items():
         yield _row(part, shown(definition))
+
+
+def _strict() -> Iterator[str]:
+    rows: dict[tuple[str, str], str] = {}
+    for definition in STRICTLY_REFUSED:
+        found = refusal(definition)
+        rows.setdefault((str(found.feature), reason_of(found)), _part(definition, found.path))
+    yield "| refused in strict compatibility | for example | reason, and what to do |"
+    yield "|---|---|---|"
+    yield from (_row(f"`{feature}`", part, reason) for (feature, reason), part in sorted(rows.items()))
+    yield ""
+    yield "| quota | value | if exceeded |"
+    yield "|---|---|---|"
+    yield _row(
+        "input of an execution, arguments, output of a state",
+        f"{PAYLOAD_LIMIT:,} bytes",
+        "the state fails with `States.DataLimitExceeded`; a start with too large an input begins an execution that "
+        "fails, whereas Step Functions refuses the start",
+    )
+    yield _row("branches of an inline Map at once", f"{INLINE_BRANCHES}", "the others wait")
+    yield _row("branches of a distributed Map at once", f"{DISTRIBUTED_BRANCHES:,}", "the others wait")
+    yield _row("steps one after another", f"{HOP_BUDGET:,}", "the execution fails with `Unum.HopBudgetExceeded`")
+
+
+def _part(definition: Definition, place: str) -> str:
+    """Return the field at `place`, and its text or number."""
+    names = [first or second for first, second in re.findall(r"\.(\w+)|\['([^']*)'\]", place)]
+    if names[:1] != ["States"]:
+        return ""
+    found: Json = json.loads(definition.text)
+    for name in names:
+        found = found[name]
+    text = str(found).removeprefix("arn:aws:states:::") if isinstance(found, str | int) else ""
+    return f"`{names[-1]}`: `{text}`" if text else f"`{names[-1]}`" if names[-2] != "States" else "`Type`: `Map`"
+
+
+def reason_of(problem: Problem) -> str:
+    """Return the reason and the remedy of a refusal, for a cell of a table."""
+    return problem.message.partition("; ")[2].replace("|", "\\|")
 
 
 def _differences() -> Iterator[str]:

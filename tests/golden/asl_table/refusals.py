@@ -33,7 +33,6 @@ REFUSED: dict[str, Json] = {
     "`OutputType` `JSONL` without `Resource`": definition(
         {**SOME, "ResultWriter": {"WriterConfig": {"OutputType": "JSONL", "Transformation": "COMPACT"}}}
     ),
-    "`$$.Map.Item` outside `ItemSelector`": _reads("$$.Map.Item.Value"),
     "a filter on a variable that compares with a value at `$`": _reads("$v[?(@.a == $.b)]"),
     "a filter on the context object that does": _reads("$$.Execution[?(@.a == $.b)]"),
     "CloudFormation's functions": definition({**TASK, "Resource": {"Ref": "F"}}),

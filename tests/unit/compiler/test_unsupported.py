@@ -69,19 +69,3 @@ def test_arguments_of_invoke_may_be_computed_as_a_whole() -> None:
     assert (called.function, called.resource) == (SERVICES, "lambda:invoke")
     (statement,) = iam_statements("lambda:invoke", Pattern.RESPONSE, called.data["Arguments"])
     assert (statement.actions, statement.resources) == (("lambda:InvokeFunction",), ("*",))
-
-
-@pytest.mark.parametrize(
-    ("state", "feature"),
-    [
-        (task(Parameters={"a.$": "$$.Map.Item.Source"}), "$$.Map.Item.Source"),
-    ],
-)
-def test_context_fields_are_refused_by_name(state: dict[str, Any], feature: str) -> None:
-    ((_, found),) = problems(machine(state))
-    assert found == feature
-
-
-def test_item_outside_of_the_item_selector_is_refused() -> None:
-    state = task(Parameters={"a.$": "$$.Map.Item.Value"})
-    assert problems(machine(state)) == [("$.States.A.Parameters['a.$']", "$$.Map.Item.Value")]

@@ -112,8 +112,18 @@ def test_the_item_is_known_to_the_item_selector_alone() -> None:
     assert problems(scope(A=a_map(scope(B=passing()), ItemSelector=selector))) == ()
     assert problems(scope(A=a_map(scope(B=passing()), Parameters=selector))) == ()
     (index, value) = problems(scope(A=a_map(scope(B=passing()), ResultSelector=selector)))
-    assert (index.path, index.feature) == ("$.States.A.ResultSelector['i.$']", "$$.Map.Item.Index")
-    assert (value.path, value.feature) == ("$.States.A.ResultSelector['v.$']", "$$.Map.Item.Value")
+    only = 'only "ItemSelector" of a Map has $$.Map.Item.'
+    assert (index.path, index.message.startswith(f"{only}Index, ")) == ("$.States.A.ResultSelector['i.$']", True)
+    assert (value.path, value.message.startswith(f"{only}Value, ")) == ("$.States.A.ResultSelector['v.$']", True)
+    # Source: Step Functions Developer Guide, "Accessing execution data from the Context object", note on Maps.
+    for field in ("Index", "Key", "Source", "Value"):
+        for inside in (
+            passing(Parameters={"i.$": f"$$.Map.Item.{field}"}),
+            passing(QueryLanguage="JSONata", Output=f"{{% $states.context.Map.Item.{field} %}}"),
+        ):
+            (found,) = problems(scope(A=a_map(scope(B=inside))))
+            assert found.path.startswith("$.States.A.ItemProcessor.States.B.")
+            assert "in Step Functions too" in found.message
     jsonata = {"QueryLanguage": "JSONata", "Items": [1], "ItemSelector": {"i": "{% $states.context.Map.Item.Index %}"}}
     assert problems(scope(A=a_map(scope(B=passing()), **jsonata))) == ()
 

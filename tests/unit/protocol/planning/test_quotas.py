@@ -15,7 +15,9 @@ from unum_runtime.model.states import Json, Map, Parallel
 from unum_runtime.protocol.planning.advance import AtFanOut, advance
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.quotas import DISTRIBUTED_BRANCHES, INLINE_BRANCHES, branches_at_once
+from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.local import LocalWorkflow
+from unum_runtime.simulator.simulation import simulate
 
 LARGE = "x" * (PAYLOAD_LIMIT - 2)
 """The largest text, with its quotes."""
@@ -112,6 +114,41 @@ def most_at_once(size: int, mode: Compatibility, **fields: Json) -> int:
 )
 def test_an_inline_map_runs_40_branches_at_once(fields: dict[str, Json], at_once: int) -> None:
     assert most_at_once(60, Compatibility.STRICT, **fields) == at_once
+
+
+class _Branches:
+    """Counts the branches that have begun and not ended, each once, however often its events are delivered."""
+
+    def __init__(self) -> None:
+        self.begun: set[str] = set()
+        self.ended: set[str] = set()
+        self.most = 0
+
+    def begin(self, event: Json, _context: Any) -> Json:
+        self.begun.add(event)
+        self.most = max(self.most, len(self.begun - self.ended))
+        return event
+
+    def end(self, event: Json, _context: Any) -> Json:
+        self.ended.add(event)
+        return event
+
+
+@pytest.mark.parametrize(("mode", "at_once"), [(Compatibility.STRICT, INLINE_BRANCHES), (Compatibility.GENEROUS, 45)])
+def test_as_many_branches_are_at_work_at_once(mode: Compatibility, at_once: int) -> None:
+    # The clock moves when nothing else can: all branches that may begin do so before the first one ends.
+    inner = {
+        "I": {**TASK, "Resource": "begin", "Next": "W"},
+        "W": {"Type": "Wait", "Seconds": 60, "Next": "J"},
+        "J": {**TASK, "Resource": "end", **ENDS},
+    }
+    definition = {"StartAt": "A", "States": {"A": {"Type": "Map", "ItemProcessor": {"StartAt": "I", "States": inner}}}}
+    definition["States"]["A"] |= ENDS
+    workflow = replace(Definition.from_asl(definition), compatibility=mode).compile("w", None)
+    branches = _Branches()
+    functions = {"begin": branches.begin, "end": branches.end}
+    ending = simulate(workflow, functions, [*range(45)], faults=Faults(), runs=1).ending
+    assert (ending.outcome, branches.most) == (Success([*range(45)]), at_once)
 
 
 def test_other_maps_run_all_branches_at_once() -> None:
