@@ -11,7 +11,6 @@ from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import Json
 from unum_runtime.model.placeholders import fill
 from unum_runtime.simulator.local import LocalWorkflow
 
@@ -102,7 +101,7 @@ def test_an_object_may_be_a_path_a_number_or_a_compared_value(stack: Stack) -> N
 
 
 def test_objects_stand_beside_substitutions_and_names_of_the_definition(stack: Stack) -> None:
-    result: Json = {"a": "${Name}", "b": "${Json1}", "c": later([1])}
+    result: dict[str, Any] = {"a": "${Name}", "b": "${Json1}", "c": later([1])}
     given = machine(A={"Type": "Pass", "Result": result, "End": True})
     definition = Definition.from_asl(given, substitutions={"Name": "n", "Json1": "j"})
     outcome = LocalWorkflow(deployed(definition, stack), {}).run("e", {}).outcome

@@ -142,8 +142,8 @@ def test_as_many_branches_are_at_work_at_once(mode: Compatibility, at_once: int)
         "W": {"Type": "Wait", "Seconds": 60, "Next": "J"},
         "J": {**TASK, "Resource": "end", **ENDS},
     }
-    definition = {"StartAt": "A", "States": {"A": {"Type": "Map", "ItemProcessor": {"StartAt": "I", "States": inner}}}}
-    definition["States"]["A"] |= ENDS
+    some = {"Type": "Map", "ItemProcessor": {"StartAt": "I", "States": inner}, **ENDS}
+    definition = {"StartAt": "A", "States": {"A": some}}
     workflow = replace(Definition.from_asl(definition), compatibility=mode).compile("w", None)
     branches = _Branches()
     functions = {"begin": branches.begin, "end": branches.end}
