@@ -109,6 +109,22 @@ def test_a_container_image_with_the_runtime_in_it(tmp_path: Path) -> None:
     assert complaints(deployment.template) == []
 
 
+def test_a_container_image_in_which_nothing_starts_reads_the_store(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM public.ecr.aws/lambda/python:3.13\nRUN pip install unum-runtime\n")
+    versions = []
+    for seconds in (5, 6):
+        deployment = Deployment.new()
+        code = lambda_.DockerImageCode.from_image_asset(str(tmp_path), cmd=["orders.price"])
+        image = lambda_.DockerImageFunction(deployment.stack, "B", code=code)
+        states = machine(A=task("A", "W"), W={"Type": "Wait", "Seconds": seconds, "Next": "B"}, B=task("B"))
+        deployment.flow(states, {"A": function(deployment.stack, "A"), "B": image})
+        services = {key: deployment.services(key)["Flow"] for key in "AB"}
+        assert (services["B"]["definition"], services["A"]["stores_first"]) == ("store", True)
+        assert not [each for each, _ in deployment.statements("Flow/Permissions/B") if each == ["s3:GetObject"]]
+        versions.append(deployment.version("B"))
+    assert versions[0] == versions[1]
+
+
 def test_subnets_without_a_vpc() -> None:
     with pytest.raises(ConstructError, match=r"^Stack/Flow: vpc: expected the VPC of `vpc_subnets`"):
         Deployment.of(chain("A"), "A", vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PUBLIC))

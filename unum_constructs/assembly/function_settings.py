@@ -36,6 +36,7 @@ from unum_constructs.resources import activities, permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.timer import WorkflowTimer
+from unum_runtime.functions.configuration import STORE
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
@@ -147,7 +148,13 @@ class Assembly:
             service["fusion"] = False
         if self.former_clients:
             service["former_clients"] = True
+        if any(map(self._reads_store, self.hosts)):
+            service["stores_first"] = True
         return service
+
+    def _reads_store(self, key: str) -> bool:
+        """Return True if the function `key` takes definitions from the store alone: an image in which none starts."""
+        return not self.hosts[key].takes_layers and key != self.wiring.start
 
     @cached_property
     def parts(self) -> dict[str, str]:
@@ -261,7 +268,7 @@ class Assembly:
         yield from self._shared("definitions", lambda: self._definition_statements(Operation.LIST))
         yield from self._table_statements(operations(self.workflow, self.wiring, key), starts=starts, key=key)
         yield from self._object_statements()
-        if not self.hosts[key].takes_layers:
+        if not self.hosts[key].takes_layers and not self._reads_store(key):
             yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).first.definition)
         timer = self._queues if self._uses_timer(key) else []
         yield from permissions.send_statements([*timer, *(self.activities.values() if key == SERVICES else ())])
@@ -389,7 +396,9 @@ class Assembly:
             service["routes"] |= {START + text: other.start_alias for text, other in self.wired.program.started.items()}
             if self.wired.program.called:
                 service["called"] = {key: arn_of(each) for key, each in self.wired.program.called.items()}
-        if not host.takes_layers:
+        if self._reads_store(key):
+            service["definition"] = STORE
+        elif not host.takes_layers:
             service["definition"] = self._layers_of(host).first.definition.s3_object_url
         if self.activities and key == SERVICES:
             service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}

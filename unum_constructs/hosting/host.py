@@ -196,9 +196,10 @@ class Host(Construct):
         self._services[workflow] = service
         self._check_environment()
         self._set(environment.WORKFLOWS, stack_of(self.function).to_json_string(self._services))
-        layer = self._add_layer(layers) if self.takes_layers else layers.first
-        # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version.
-        self.function.invalidate_version_based_on(layer.digest)
+        # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version. An
+        # image is a version of its own, but its failure handler has modules for what this definition can contain.
+        seen = self._add_layer(layers).digest if self.takes_layers else layers.first.runtime_digest
+        self.function.invalidate_version_based_on(seen)
 
     def serves(self, workflow: str) -> bool:
         """Return True if a workflow named `workflow` uses this function."""

@@ -42,6 +42,7 @@ class WorkflowLayer(lambda_.LayerVersion):
 
     Attributes:
         digest: digest of all bytes in the layer; versions of functions depend on it.
+        runtime_digest: the same without the definition.
         python: runtime of its functions, such as ``python3.13``.
     """
 
@@ -50,6 +51,8 @@ class WorkflowLayer(lambda_.LayerVersion):
         self.python = python
         files = deployed_files(content, self._bytecode(content))
         self.digest = digest(files, python)
+        own = f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json"
+        self.runtime_digest = digest({path: data for path, data in files.items() if path != own}, python)
         folder = Path(_stage(scope).asset_outdir) / f"unum-{self.digest}"
         _write(files, folder)
         super().__init__(

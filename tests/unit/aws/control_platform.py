@@ -233,6 +233,7 @@ def client_of(functions: Lambda) -> Client:
 def forget() -> None:
     definitions._due_ms.clear()
     definitions._stored.clear()
+    definitions._kept.clear()
     for cache in CACHES:
         cache.cache_clear()
 

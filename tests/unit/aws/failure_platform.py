@@ -180,6 +180,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed
 
 def forget() -> None:
     definitions._stored.clear()
+    definitions._kept.clear()
     for cache in CACHES:
         cache.cache_clear()
 

@@ -1,5 +1,6 @@
-"""How often a sandbox stores its definition, and that a start never depends on it."""
+"""How often a sandbox stores its definition, and which starts depend on it."""
 
+import json
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import DefinitionNotStored, StoreError
-from unum_runtime.functions import definitions
+from unum_runtime.functions import configuration, definitions
 from unum_runtime.functions.definitions import MAX_WRITE_WAIT_S, RETRY_MS, keep_definition
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
@@ -29,9 +30,15 @@ class Throttled(CountingStore):
 
 @pytest.fixture(autouse=True)
 def new_sandbox() -> Iterator[None]:
-    definitions._due_ms.clear()
+    forget()
     yield
+    forget()
+
+
+def forget() -> None:
     definitions._due_ms.clear()
+    definitions._kept.clear()
+    configuration.services.cache_clear()
 
 
 @pytest.fixture
@@ -90,3 +97,38 @@ def test_a_start_does_not_wait_for_a_slow_store(platform: Platform) -> None:
     assert time.monotonic() - begun_s < slow.pause_s - 0.1
     with pytest.raises(DefinitionNotStored):
         read_definition(platform.memory, "w", platform.workflow.digest)
+
+
+@pytest.fixture
+def needed(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Platform:
+    """A workflow of which other functions take the definition from the store alone."""
+    service = {"table": "t", "hosts": ["A"], "routes": {}, "retention_s": 604_800, "stores_first": True}
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"w": service}))
+    configuration.services.cache_clear()
+    return platform
+
+
+def test_a_start_that_others_need_the_definition_for_is_put_off_until_it_is_stored(needed: Platform) -> None:
+    needed.store = Throttled(needed.memory)
+    for _ in range(2):  # each delivery tries: nothing else would
+        with pytest.raises(StoreError, match="not stored yet"):
+            keep_definition(needed.runtime())
+    assert calls(needed) == {"read": 2}
+    needed.store = CountingStore(needed.memory)
+    keep_definition(needed.runtime())
+    assert read_definition(needed.memory, "w", needed.workflow.digest).digest == needed.workflow.digest
+
+
+def test_the_copy_of_yesterday_serves_while_the_store_throttles(needed: Platform) -> None:
+    keep_definition(needed.runtime())
+    needed.clock.pass_seconds(86_400)
+    needed.store = Throttled(needed.memory)
+    keep_definition(needed.runtime())
+    assert read_definition(needed.memory, "w", needed.workflow.digest).digest == needed.workflow.digest
+
+
+def test_a_start_that_does_not_wait_for_it_is_caught(needed: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken variant: an execution begins that its functions cannot continue."""
+    monkeypatch.setattr(definitions, "services", dict)
+    with pytest.raises(pytest.fail.Exception):
+        test_a_start_that_others_need_the_definition_for_is_put_off_until_it_is_stored(needed)

@@ -12,9 +12,11 @@ from moto import mock_aws
 
 from tests.unit.aws.test_task_function import CACHES, TABLE, Context, make_table
 from unum_compiler import compile_workflow
+from unum_runtime.clock import SystemClock
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
 from unum_runtime.functions import definitions, runtime_factory, task_function
+from unum_runtime.functions.configuration import STORE
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Workflow
@@ -33,6 +35,7 @@ from unum_runtime.store.dynamodb import DynamoStore
 
 FAR = 10**10
 NOW_MS = time.time_ns() // 10**6
+NOTHING: Any = {"invoker": None, "call": None, "hosts": frozenset(), "routes": {}}
 
 
 def a_chain(*, result_path: str) -> Workflow:
@@ -52,8 +55,7 @@ class Node:
 
     def keep(self, workflow: Workflow) -> None:
         """Store a definition, as the function does in which its executions start."""
-        rt = runtime_factory.runtime_here("Flow", Context("7"))
-        write_definition(replace(rt, workflow=workflow))
+        write_definition(Runtime(workflow=workflow, store=self.store, clock=SystemClock(), **NOTHING))
 
     def forge(self, digest: str, text: str) -> None:
         """Store another text under a digest, later than all true copies."""
@@ -91,29 +93,37 @@ def _name(execution: str) -> Name:
     return Name(Execution(execution, NOW_MS), (), 1)
 
 
-@pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+@pytest.fixture(params=["layer", STORE])
+def node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(variable, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
-    folder = tmp_path / WORKFLOWS_FOLDER
-    folder.mkdir()
-    (folder / "Flow.json").write_text(HERE.to_json())
-    monkeypatch.syspath_prepend(tmp_path)
     service = {"table": TABLE, "hosts": ["F"], "routes": {}, "retention_s": 604_800}
+    if request.param == STORE:
+        service["definition"] = STORE
+    else:
+        folder = tmp_path / WORKFLOWS_FOLDER
+        folder.mkdir()
+        (folder / "Flow.json").write_text(HERE.to_json())
+        monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
     monkeypatch.setattr(runtime_factory, "user_handler", lambda _key=None: lambda _event, _context: 1)
     forget()
     with mock_aws():
         make_table()
-        yield Node(runtime_factory.table(TABLE))
+        task_function._initialize()
+        made = Node(runtime_factory.table(TABLE))
+        if request.param == STORE:
+            made.keep(HERE)
+        yield made
     forget()
 
 
 def forget() -> None:
     definitions._due_ms.clear()
     definitions._stored.clear()
+    definitions._kept.clear()
     for cache in CACHES:
         cache.cache_clear()
 
@@ -137,9 +147,11 @@ def test_a_sandbox_reads_a_definition_once(node: Node, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(DynamoStore, "query", counted)
     node.deliver(HERE)
-    assert read == []
+    assert read == ([] if definitions.has_own_definition("Flow") else [definition_partition("Flow", HERE.digest)])
+    read.clear()
     for _ in range(2):
         node.deliver(THERE)
+        node.deliver(HERE)
     assert read == [definition_partition("Flow", THERE.digest)]
 
 
@@ -189,15 +201,17 @@ def test_while_the_store_throttles_the_event_is_put_off(
     assert node.committed(THERE) == ({"there": 1}, THERE.digest)
 
 
+@pytest.mark.parametrize("node", ["layer"], indirect=True)
 def test_a_function_that_takes_its_own_definition_is_caught(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken variant: it believes that each event is of its own version, and commits as if it was."""
-    monkeypatch.setattr(task_function, "_step", lambda own, event, _: task_function.step(own, _renamed(own, event)))
+
+    def believe(envelope: Envelope, context: Any) -> None:
+        own = runtime_factory.runtime_here("Flow", context)
+        task_function.step(own, replace(envelope, digest=own.workflow.digest))
+
+    monkeypatch.setattr(task_function, "_step", believe)
     with pytest.raises(AssertionError):
         test_an_execution_stays_on_the_definition_that_its_events_name(node)
-
-
-def _renamed(own: Runtime, envelope: Envelope) -> Envelope:
-    return replace(envelope, digest=own.workflow.digest)
 
 
 def test_a_function_that_does_not_verify_is_caught(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,7 @@ def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def _forget() -> None:
     definitions._due_ms.clear()
     definitions._stored.clear()
+    definitions._kept.clear()
     for cache in (*CACHES, service_function._clients):
         cache.cache_clear()
 

@@ -18,6 +18,9 @@ from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 
+STORE = "store"
+"""Location of definitions that a function takes from the workflow's store, by the digests in events."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
@@ -36,12 +39,14 @@ class Service:
         called: ARNs of called functions by key, in the service function.
         values: texts that replace placeholders in the IR, by placeholder name.
         log_level: lines that the runtime logs.
-        definition: location of the IR as ``s3://bucket/key``, for functions without a layer; None for the layer.
+        definition: location of the IR for functions without a layer: ``s3://bucket/key``; or `STORE`, for a function
+            that starts no executions and takes definitions from the store alone. None for the layer.
         metrics: metrics that the runtime counts.
         fusion: deliveries may continue with the next Task in the same sandbox.
         payload_bucket: name of the bucket for values that are too large for the table; None for no bucket.
         describe_alias: ARN of the describe alias, where executions start; None elsewhere.
         former_clients: the start alias executes requests in the form of release 0.1.0.
+        stores_first: starts wait until the definition is stored, because other functions take it from there alone.
     """
 
     table: str
@@ -62,6 +67,7 @@ class Service:
     payload_bucket: str | None = None
     describe_alias: str | None = None
     former_clients: bool = False
+    stores_first: bool = False
 
 
 QUEUES = "UNUM_QUEUES"

@@ -6,8 +6,8 @@ from functools import cache
 from threading import Thread
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import StoreError
-from unum_runtime.functions.configuration import services
+from unum_runtime.errors import NotOurEvent, StoreError
+from unum_runtime.functions.configuration import STORE, services
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.protocol.runtime import Runtime
@@ -21,6 +21,9 @@ RETRY_MS = 60_000
 
 _due_ms: dict[str, int] = {}
 """Time of the next write of a definition by this sandbox, by digest, in milliseconds since 1970."""
+
+_kept: set[str] = set()
+"""Digests of the definitions that this sandbox has stored, or found stored, at least once."""
 
 
 @cache
@@ -49,8 +52,17 @@ def load_workflow(name: str) -> Workflow:
 @cache
 def load_workflow_at(name: str, function_arn: str) -> Workflow:
     """Load workflow `name` with partition, region and account of `function_arn`, for the context object."""
+    return replace(load_workflow(name), home=_home_beside(function_arn))
+
+
+def _home_beside(function_arn: str) -> Home:
     _, partition, _, region, account, *_ = function_arn.split(":")
-    return replace(load_workflow(name), home=Home(partition=partition, region=region, account=account))
+    return Home(partition=partition, region=region, account=account)
+
+
+def has_own_definition(name: str) -> bool:
+    """Return True if this function brings a definition of workflow `name`, other than the store's."""
+    return name not in services() or services()[name].definition != STORE
 
 
 def definition_at(store: Store, name: str, digest: str | None, function_arn: str) -> Workflow:
@@ -64,14 +76,17 @@ def definition_at(store: Store, name: str, digest: str | None, function_arn: str
         ClientError: a later release has compiled it.
         StoreError: the store did not answer.
     """
-    own = load_workflow_at(name, function_arn)
-    if digest in (None, own.digest):
-        return own
+    if has_own_definition(name):
+        own = load_workflow_at(name, function_arn)
+        if digest in (None, own.digest):
+            return own
+    if digest is None:
+        raise NotOurEvent(f"workflow {name!r}: expected an event of an execution, because none starts in this function")
     if (name, digest) not in _stored:
         from unum_runtime.protocol.history.definition_records import read_definition  # noqa: PLC0415 - few events need it
 
         _stored[name, str(digest)] = read_definition(store, name, str(digest))
-    return replace(_stored[name, str(digest)], home=own.home)
+    return replace(_stored[name, str(digest)], home=_home_beside(function_arn))
 
 
 _stored: dict[tuple[str, str], Workflow] = {}
@@ -79,18 +94,26 @@ _stored: dict[tuple[str, str], Workflow] = {}
 
 
 def keep_definition(rt: Runtime) -> None:
-    """Store the definition of `rt` for readers of its executions, about once a day and sandbox.
+    """Store the definition of `rt` for its executions' functions and readers, about once a day and sandbox.
 
-    It never fails: an execution does not depend on it, and the next start or another sandbox tries again.
+    Functions of executions that start now may have no other source. A copy that this sandbox has stored before serves
+    them, if today's is refused: it lasts a day longer than needed.
+
+    Raises:
+        StoreError: the definition may not be stored, and other functions than this one may need it.
     """
     now_ms, digest = rt.clock.now_ms(), rt.workflow.digest
-    if now_ms < _due_ms.get(digest, 0):
-        return
-    _due_ms[digest] = now_ms + RETRY_MS
-    # In a thread, because AWS's clients repeat a throttled call for half a minute, longer than many functions may run.
-    writing = Thread(target=_write, args=(rt,), daemon=True)
-    writing.start()
-    writing.join(MAX_WRITE_WAIT_S)
+    if now_ms >= _due_ms.get(digest, 0):
+        _due_ms[digest] = now_ms + RETRY_MS
+        # In a thread, because AWS's clients repeat a throttled call for half a minute, longer than many functions may
+        # run.
+        writing = Thread(target=_write, args=(rt,), daemon=True)
+        writing.start()
+        writing.join(MAX_WRITE_WAIT_S)
+    name = rt.workflow.name
+    if digest not in _kept and name in services() and services()[name].stores_first:
+        _due_ms.pop(digest, None)
+        raise StoreError(f"the definition of workflow {name!r} is not stored yet; try again")
 
 
 def _write(rt: Runtime) -> None:
@@ -98,6 +121,7 @@ def _write(rt: Runtime) -> None:
 
     try:
         _due_ms[rt.workflow.digest] = write_definition(rt)
+        _kept.add(rt.workflow.digest)
     except StoreError as error:
         rt.log("definition not stored", reason=str(error))
 

@@ -18,6 +18,7 @@ from unum_runtime.functions.definitions import definition_at
 from unum_runtime.functions.delivery_facts import arrival_of
 from unum_runtime.functions.time_limit import time_limit
 from unum_runtime.model.envelope import START
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.log_level import ROUTINE, LogLevel
 from unum_runtime.model.states import ACTIVITY, Json, Pattern
 from unum_runtime.protocol.delivery.fusion import Fusion
@@ -138,6 +139,12 @@ def logger(context: Any, level: str = LogLevel.INFO, metrics: EmbeddedMetrics | 
         sys.stdout.write(json.dumps(line) + "\n")
 
     return log
+
+
+def logger_of(workflow: str, context: Any) -> Callable[..., None]:
+    """Return a function that writes log lines of `workflow`, whatever its definition is."""
+    service, unknown = services()[workflow], Workflow(name=workflow, start_at="", states={})
+    return logger(context, service.log_level, EmbeddedMetrics(unknown, service.metrics, _CLOCK))
 
 
 @cache

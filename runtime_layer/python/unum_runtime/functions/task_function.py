@@ -27,7 +27,7 @@ from unum_runtime.errors import (
 )
 from unum_runtime.functions import runtime_factory
 from unum_runtime.functions.configuration import handler_paths, queues, services
-from unum_runtime.functions.definitions import keep_definition, load_workflow
+from unum_runtime.functions.definitions import has_own_definition, keep_definition, load_workflow
 from unum_runtime.functions.delivery_facts import end_init
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope
@@ -35,7 +35,6 @@ from unum_runtime.model.naming import response_alias, run_alias, start_alias
 from unum_runtime.model.states import ACTIVITY, Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
-from unum_runtime.protocol.runtime import Runtime
 
 MAX_INIT_WAIT_S = 2.0
 """Longest wait of the init phase for connections, in seconds; Lambda allows the init phase 10 seconds.
@@ -81,27 +80,36 @@ def _entries() -> Mapping[str, tuple[str, Callable[[str, Json, Any], Json]]]:
 
 def _start(workflow: str, event: Json, context: Any) -> Json:
     """Start an execution with `event` as input."""
-    runtime = runtime_here(workflow, context)
+    return _log_transient(partial(_start_now, workflow, event), workflow, context)
+
+
+def _start_now(workflow: str, event: Json, context: Any) -> Json:
+    runtime, service = runtime_here(workflow, context), services()[workflow]
     keep_definition(runtime)
     # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
-    former_clients = services()[workflow].former_clients
-    return _log_transient(
-        partial(start_by_event, former_clients=former_clients, queues=queues().get(workflow, {})),
+    return start_by_event(
         runtime,
         event,
         context.aws_request_id,
+        former_clients=service.former_clients,
+        queues=queues().get(workflow, {}),
     )
 
 
 def _run(workflow: str, event: Json, context: Any) -> Json:
     """Start an execution by name, or answer what became of the start."""
-    runtime, service = runtime_here(workflow, context), services()[workflow]
     if not is_answered(event):
-        keep_definition(runtime)
-        return _log_transient(run, runtime, event, context.aws_request_id)
+        return _log_transient(partial(_run_now, workflow, event), workflow, context)
+    runtime, service = runtime_here(workflow, context), services()[workflow]
     answer = run(runtime, event, context.aws_request_id, runtime_factory.links(service))
     # The caller knows no other way to the function that describes what it has started.
     return answer if service.describe_alias is None else {**answer, "DescribeAlias": service.describe_alias}
+
+
+def _run_now(workflow: str, event: Json, context: Any) -> Json:
+    runtime = runtime_here(workflow, context)
+    keep_definition(runtime)
+    return run(runtime, event, context.aws_request_id)
 
 
 def _respond(workflow: str, event: Json, context: Any) -> Json:
@@ -117,28 +125,28 @@ def _deliver(event: Json, context: Any) -> None:
     envelope = Envelope.from_json(event)
     if envelope.workflow not in services():
         raise NotOurEvent(f"event.workflow: expected one of {sorted(services())}, got {envelope.workflow!r}")
-    _log_transient(_step, runtime_here(envelope.workflow, context), envelope, context)
+    _log_transient(partial(_step, envelope), envelope.workflow, context)
 
 
-def _step(own: Runtime, envelope: Envelope, context: Any) -> None:
+def _step(envelope: Envelope, context: Any) -> None:
     """Run one protocol step on the definition that the envelope names: the execution stays on it."""
-    if envelope.digest != own.workflow.digest:
-        try:
-            own = runtime_here(envelope.workflow, context, envelope.digest)
-        except DefinitionNotStored as unknown:
-            raise NotOurEvent(f"{envelope.name}: {unknown}") from unknown
+    try:
+        own = runtime_here(envelope.workflow, context, envelope.digest)
+    except DefinitionNotStored as unknown:
+        raise NotOurEvent(f"{envelope.name}: {unknown}") from unknown
     step(own, envelope)
 
 
-def _log_transient(work: Callable[..., Json], runtime: Runtime, *arguments: Any) -> Json:
-    """Run `work`; log errors after which Lambda delivers the event again, and raise them."""
+def _log_transient(work: Callable[[Any], Json], workflow: str, context: Any) -> Json:
+    """Run `work` in the delivery with `context`; log errors after which Lambda delivers again, and raise them."""
     try:
-        return work(runtime, *arguments)
+        return work(context)
     except NoRoute:
         # An InvokeError that a later delivery cannot cure, so it does not count as throttling.
         raise
     except (StoreError, InvokeError, LeaseHeldError) as error:
-        runtime.log("put off", error=type(error).__name__, reason=str(error))
+        log = runtime_factory.logger_of(workflow, context)
+        log("put off", error=type(error).__name__, reason=str(error))
         raise
 
 
@@ -149,6 +157,10 @@ def _initialize() -> None:
     for key in handler_paths():
         user_handler(key)
     for name, service in services().items():
+        runtime_factory.table(service.table)
+        runtime_factory.timer(service.timer)
+        if not has_own_definition(name):  # the first event names the definition to read
+            continue
         workflow = load_workflow(name)
         for language in {state.language for state in workflow.states.values()}:
             load(language)
@@ -156,8 +168,6 @@ def _initialize() -> None:
         called = [task.resource for task in own if task.resource is not None]
         if not all(resource.startswith(ACTIVITY) for resource in called):
             runtime_factory.service_handler()
-        runtime_factory.table(service.table)
-        runtime_factory.timer(service.timer)
     runtime_factory.invoker()
     opened.join(MAX_INIT_WAIT_S)
     end_init()
