@@ -19,6 +19,7 @@ from tests.unit.aws.failure_platform import (
     record,
     take_over,
 )
+from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, InconsistentHistory, InvokeError, NotOurEvent, StartsPaused
 from unum_runtime.functions import configuration, failure_function, function_versions, runtime_factory
 from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
@@ -28,6 +29,7 @@ from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.planning.plan import Commit
 
 
@@ -269,6 +271,21 @@ def test_the_intake_sends_what_follows_from_a_committed_outcome(intake: Deployed
         failure_function.handle(take_over(event), Context())
         ((address, sent),) = intake.functions.sent()
         assert (address, sent["state"], sent["input"]) == (at("B"), "B", {"n": 2})
+
+
+def test_the_intake_of_a_version_takes_over_by_the_definition_that_the_request_names(intake: Deployed) -> None:
+    event = intake.event()
+    rt = runtime_factory.runtime_of("Flow", function_versions.configured(at("A"))[1]["Flow"], at("A"), Context())
+    there = replace(rt, workflow=replace(rt.workflow, hop_budget=rt.workflow.hop_budget + 1))
+    digest = there.workflow.digest
+    request = take_over({**event, "ir": digest}, handed_on=True)
+    with pytest.raises(NotOurEvent, match=f"expected the definition with digest {digest}"):
+        failure_function.handle(request, Context())
+    write_definition(there)
+    commit(there, Commit(Envelope.from_json(event).name, "A", Phase.LEFT, Success({"n": 2})), DeliveryState({}))
+    failure_function.handle(request, Context())
+    ((address, sent),) = intake.functions.sent()
+    assert (address, sent["ir"], sent["state"], sent["input"]) == (at("B"), digest, "B", {"n": 2})
 
 
 def test_the_intake_of_a_shared_function_forwards_requests_of_other_workflows(intake: Deployed) -> None:

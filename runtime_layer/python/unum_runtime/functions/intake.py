@@ -3,7 +3,7 @@
 from typing import Any
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import NotOurEvent
+from unum_runtime.errors import DefinitionNotStored, NotOurEvent
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.foreign_events import nudge_execution
 from unum_runtime.functions.function_versions import configured
@@ -29,8 +29,9 @@ def answer(request: TakeOver, context: Any) -> None:
     rt = _runtime(request, context)
     if request.digest == rt.workflow.digest:
         take_over(rt, request, execution_routes(rt, request.name.execution))
-    elif request.handed_on:  # once: two intakes that each take the other for the right one would never end
-        raise NotOurEvent(f"{request.name}: expected IR {rt.workflow.digest}, got {request.digest}")
+    elif request.handed_on:  # this is the intake of its function's version, which runs any definition
+        there = _runtime_there(request, context)
+        take_over(there, request, execution_routes(there, request.name.execution))
     elif has_definition(rt.store, request.workflow, request.digest):
         send(request.address, replace(request, handed_on=True))
     else:  # of release 0.1.0, whose intake knows no such request, but nudges
@@ -45,7 +46,19 @@ def execution_routes(rt: Runtime, execution: Execution) -> dict[str, str]:
     return {key: rt.routes[key] for key in rt.carried} if began is None else {**began.routes}
 
 
-def _runtime(request: TakeOver, context: Any) -> Runtime:
+def _runtime_there(request: TakeOver, context: Any) -> Runtime:
+    """Return a runtime of the request's definition.
+
+    Raises:
+        NotOurEvent: the store has no such definition.
+    """
+    try:
+        return _runtime(request, context, request.digest)
+    except DefinitionNotStored as unknown:
+        raise NotOurEvent(f"{request.name}: {unknown}") from unknown
+
+
+def _runtime(request: TakeOver, context: Any, digest: str | None = None) -> Runtime:
     """Return a runtime without user code, with the routes of the request's function version."""
     qualifier = request.address.rpartition(":")[2]
     if not qualifier.isdecimal():
@@ -53,4 +66,5 @@ def _runtime(request: TakeOver, context: Any) -> Runtime:
     address, table = configured(request.address)
     if request.workflow not in table:
         raise NotOurEvent(f"{address}: expected that it serves workflow {request.workflow!r}, but only {sorted(table)}")
-    return replace(runtime_of(request.workflow, table[request.workflow], address, context), hosts=frozenset())
+    rt = runtime_of(request.workflow, table[request.workflow], address, context, digest)
+    return replace(rt, hosts=frozenset())
