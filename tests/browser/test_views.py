@@ -102,6 +102,14 @@ def test_graph_and_rows_show_a_step_as_what_it_is(at: At, execution: str, status
     browser.picture(execution)
 
 
+def test_a_cold_and_a_retried_step_are_told_in_words(at: At) -> None:
+    ship = at.open("/executions/done").do("innerText", on="tr:has-text('Ship')")
+    assert "cold start" in ship
+    assert "queue 40 ms, cold start 200 ms, user code 300 ms" in ship
+    charge = at.open("/executions/retried").do("innerText", on="tr:has-text('Charge')")
+    assert "retried 2 times" in charge
+
+
 def test_hostile_text_stays_text(at: At) -> None:
     browser = at.open("/executions/failed")
     assert "<script>alert(1)</script>" in browser.do("innerText", on="main")
@@ -156,7 +164,7 @@ def test_a_running_execution_is_followed_and_can_be_stopped(browser: Browser) ->
         at.open("/executions/waiting")
         browser.do("focus", on="text=Stop…")
         shop.client.send_task_success(shop.tokens[-1], '"me"')
-        shop.platform.deliver(shop.platform.sent.pop(0))
+        shop.deliver(shop.platform.sent.pop(0))
         browser.do("waitForSelector", "tr.running")  # the event after it
         assert browser.do("evaluate", "document.activeElement.textContent") == "Stop…"
         browser.do("click", on="text=Stop…")

@@ -1,10 +1,10 @@
 """``unum ui``: a page on localhost that shows the executions of deployed workflows."""
 
 import argparse
-import sys
 import webbrowser
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from unum_cli.commands.command_errors import CommandFailed, UsageError
@@ -12,7 +12,7 @@ from unum_cli.commands.executions import client_at, located, names_workflow, nee
 from unum_cli.commands.printing import print_json
 from unum_cli.commands.stack import Deployed, all_deployed
 from unum_cli.ui.directory import Address, Directory, Place
-from unum_runtime.errors import ClientError
+from unum_runtime.client.client import Client
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -68,10 +68,7 @@ def _directory(options: argparse.Namespace) -> Directory:
         found = _found(session, options)
         for address, one in found.items():
             if made.get(address, (None,))[0] != one:  # new, or deployed again elsewhere
-                try:
-                    made[address] = (one, _place(address, one, session, options))
-                except ClientError as error:  # outputs of something else that end alike
-                    print(f"stack {address[0]}: not shown: {error}", file=sys.stderr)
+                made[address] = (one, Place(*address, partial(_connected, one, session, options)))
         return {address: place for address, (_, place) in made.items() if address in found}
 
     return Directory(listed)
@@ -106,7 +103,7 @@ def _in_stacks(session: "Session", stack: str | None) -> list[tuple[str, Deploye
     return found
 
 
-def _place(address: Address, found: Deployed, session: "Session", options: argparse.Namespace) -> Place:
+def _connected(found: Deployed, session: "Session", options: argparse.Namespace) -> Client:
     client = client_at(found, session)
     # What only changes something is not even connected.
-    return Place(address[0], client if options.allow_changes else replace(client, starts=None, tasks=None))
+    return client if options.allow_changes else replace(client, starts=None, tasks=None)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import TypeAlias
 
@@ -12,22 +13,33 @@ STALE_S = 15
 """Time after which stacks are listed again, so that a new deployment appears."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
     """A deployed workflow.
 
     Attributes:
         stack: name of its stack; ``-`` for a workflow that was named by its table.
-        client: client of the workflow.
+        workflow: name of the workflow.
+        connect: makes a client of the workflow.
     """
 
     stack: str
-    client: Client
+    workflow: str
+    connect: Callable[[], Client] = field(repr=False)
 
     @property
     def path(self) -> str:
         """Path of the workflow's pages."""
-        return f"/{self.stack}/{self.client.workflow}"
+        return f"/{self.stack}/{self.workflow}"
+
+    @cached_property
+    def client(self) -> Client:
+        """Client of the workflow, made on first use: clients of AWS take a while to make.
+
+        Raises:
+            ClientError: the stack's outputs are not those of a workflow.
+        """
+        return self.connect()
 
 
 Address: TypeAlias = tuple[str, str]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
+from unum_cli.ui.stretches import Part, Span, Stretch, stretches
+from unum_runtime.client.deliveries import Delivery
 from unum_runtime.client.events.join_outcome import joined
 from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Phase, Success
@@ -40,28 +42,6 @@ class Shown(StrEnum):
     RETRIED = "retried"
     FAILED = "failed"
     STOPPED = "stopped"
-
-
-class Part(StrEnum):
-    """What passes during a stretch of time."""
-
-    QUEUE = "queue"
-    COLD = "cold start"
-    TRIES = "earlier tries"
-    """Failed attempts and the pauses after them."""
-
-    CODE = "user code"
-    WAITING = "waiting"
-    BRANCHES = "branches"
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Stretch of time, in milliseconds since 1970."""
-
-    part: Part
-    from_ms: int
-    to_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,34 +178,27 @@ class Levels:
     def _step(self, checkpoint: Checkpoint) -> Row:
         failure = failed_with(checkpoint)
         status = Shown.SUCCEEDED if failure is None else _failed(checkpoint)
-        tries = f"{checkpoint.attempt} earlier {'try' if checkpoint.attempt == 1 else 'tries'}"
-        goes_to = f"caught, continues at {checkpoint.continuation.goes_to}"
+        delivery, goes_to = Delivery.of(checkpoint), checkpoint.continuation.goes_to
         notes = {
-            tries: checkpoint.attempt > 0,
-            goes_to: status is Shown.CAUGHT and checkpoint.continuation.goes_to is not None,
+            f"retried {checkpoint.attempt} {'time' if checkpoint.attempt == 1 else 'times'}": checkpoint.attempt > 0,
+            "cold start": delivery is not None and delivery.is_cold,
+            f"caught, continues at {goes_to}": status is Shown.CAUGHT and goes_to is not None,
+            f"Lambda gave it up: {delivery and delivery.given_up}": delivery is not None and delivery.given_up,
             "value no longer stored": isinstance(checkpoint.outcome, Collected),
         }
         return Row(
             key=str(checkpoint.name),
             state=checkpoint.state,
             status=status,
-            stretches=tuple(self._stretches(checkpoint)),
+            stretches=self._stretches(checkpoint),
             note="; ".join(note for note, holds in notes.items() if holds),
             error=None if failure is None else failure.error,
             checkpoint=checkpoint,
         )
 
-    def _stretches(self, checkpoint: Checkpoint) -> Iterator[Stretch]:
+    def _stretches(self, checkpoint: Checkpoint) -> tuple[Stretch, ...]:
         since_ms, due_ms = self._since(checkpoint.name)
-        end_ms = max(checkpoint.committed_ms, since_ms)
-        if self._waits(checkpoint) is not None:
-            yield Stretch(Part.WAITING, since_ms, end_ms)
-            return
-        begun_ms = min(max(end_ms - checkpoint.duration_ms, since_ms), end_ms)
-        waited_ms = min(max(due_ms or 0, since_ms), begun_ms)
-        yield Stretch(Part.WAITING, since_ms, waited_ms)
-        yield Stretch(Part.TRIES if checkpoint.attempt else Part.QUEUE, waited_ms, begun_ms)
-        yield Stretch(Part.CODE, begun_ms, end_ms)
+        return tuple(stretches(checkpoint, Span(since_ms, due_ms, self._waits(checkpoint) is not None)))
 
     def _waits(self, checkpoint: Checkpoint) -> str | None:
         """Return what the Task of `checkpoint` waited for after its user code; None for other states."""

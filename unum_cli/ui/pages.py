@@ -22,6 +22,7 @@ from unum_cli.ui.site import Site
 from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.cost.receipt import UNKNOWN
 from unum_runtime.client.client import Client
+from unum_runtime.client.deliveries import Delivery
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status, Success, to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Scope
@@ -136,6 +137,7 @@ class Pages:
             checkpoint=checkpoint,
             failure=failed_with(checkpoint),
             is_collected=isinstance(checkpoint.outcome, Collected),
+            delivery=Delivery.of(checkpoint),
             children=[*links_to_executions(self.site.directory.places(), output)],
             key=request.query_params["key"],
         )

@@ -11,7 +11,7 @@ from unum_runtime.client.client import Client
 from unum_runtime.client.descriptions import Description
 from unum_runtime.client.reading.progress import progress
 from unum_runtime.client.reading.stored_definitions import Past
-from unum_runtime.errors import ClientError, ExecutionDoesNotExist, UnumError
+from unum_runtime.errors import ExecutionDoesNotExist, UnumError
 from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.naming import Frames
 from unum_runtime.protocol.history.timeline import Timeline
@@ -47,7 +47,7 @@ class Reading:
             return cls(client, description, client.past(name))
         except ExecutionDoesNotExist:
             raise
-        except ClientError as error:  # the description is worth showing without a definition, too
+        except UnumError as error:  # the description is worth showing without a definition, too
             return cls(client, description, None, str(error))
 
     @property

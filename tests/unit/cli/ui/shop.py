@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -25,6 +26,8 @@ from unum_runtime.client.starting import Starts
 from unum_runtime.client.task_responses import Tasks
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began
+from unum_runtime.model.delivery_record import Arrival
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.control import definition_request, operator_requests
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.requests import respond
@@ -63,6 +66,7 @@ DEFINITION: dict[str, Any] = {
         "Ship": {"Type": "Task", "Resource": "Ship", "End": True},
     },
 }
+QUEUED_MS, INIT_MS = 40, 200
 HOSTILE = "<script>alert(1)</script>\"'&"
 
 
@@ -80,6 +84,8 @@ class Shop:
 
     tokens: list[str] = field(default_factory=list)
     busy: int = 0
+    warm: set[str] = field(default_factory=set)
+    requests: Iterator[int] = field(default_factory=count)
 
     @cached_property
     def platform(self) -> Platform:
@@ -123,17 +129,29 @@ class Shop:
         """Run an execution as far as it goes without anybody's help."""
         value = {"lines": [{"count": 2}, {"count": 3}], "approve": False, **order}
         self.platform.clock.ms += 60_000
+        self.arrive("Receive")
         self.platform.start(name, value)
         self.go_on()
 
     def go_on(self) -> None:
         while self.platform.sent or self.platform.waiting:
             while self.platform.sent:
-                event = self.platform.sent.pop(0)
-                self.work(40)  # in Lambda's queue
-                self.platform.deliver(event)
+                self.deliver(self.platform.sent.pop(0))
             if self.platform.waiting:
-                self.platform.deliver(self.platform.pass_to_next())
+                self.deliver(self.platform.pass_to_next())
+
+    def deliver(self, event: Envelope) -> None:
+        self.work(QUEUED_MS)
+        self.arrive(event.state)
+        self.platform.deliver(event)
+
+    def arrive(self, state: str) -> None:
+        """Tell what Lambda knows of a delivery; the first one of a function meets a cold sandbox."""
+        init_ms = None if state in self.warm else INIT_MS
+        self.work(init_ms or 0)
+        self.warm.add(state)
+        facts = Arrival(self.platform.clock.ms, f"request-{next(self.requests)}", f"stream of {state}", init_ms)
+        self.platform.options["arrival"] = facts
 
     @cached_property
     def client(self) -> Client:
@@ -235,7 +253,7 @@ class Answer:
 def served(shop: Shop, *, allow_changes: bool = False) -> Iterator[Visitor]:
     """Serve the page as the command does, on a free port."""
     bound = open_socket(0)
-    place = Place("Shop", shop.client)
+    place = Place("Shop", "orders", lambda: shop.client)
     site = Site(Directory(lambda: {("Shop", "orders"): place}), Secrets(bound.getsockname()[1]), allow_changes)
     server = server_of(site)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)

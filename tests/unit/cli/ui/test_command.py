@@ -18,6 +18,7 @@ from botocore.awsrequest import AWSResponse
 from unum_cli.grammar import grammar
 from unum_cli.ui import command
 from unum_cli.ui.server import open_socket
+from unum_runtime.errors import ClientError
 
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:f:start-"
 
@@ -102,12 +103,12 @@ def test_a_later_deployment_appears(stacks: Stacks) -> None:
     assert after["Shop", "Orders"] is before["Shop", "Orders"]
 
 
-def test_outputs_that_only_look_like_a_workflow_hide_no_other(
-    stacks: Stacks, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_outputs_that_only_look_like_a_workflow_hide_no_other(stacks: Stacks) -> None:
     stacks.named["Plain"] = ["not a workflow"]
-    assert len(command._directory(options()).places()) == 3
-    assert "stack Plain: not shown: " in capsys.readouterr().err
+    places = command._directory(options()).places()
+    assert len(places) == 4
+    with pytest.raises(ClientError, match="workflow: expected"):
+        _ = places["Plain", "not a workflow"].client
 
 
 @pytest.mark.usefixtures("stacks")

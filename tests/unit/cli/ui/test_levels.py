@@ -1,5 +1,7 @@
 """What rows say of steps: each kind as such, with the time told apart."""
 
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -8,8 +10,9 @@ from tests.unit.cli.ui.shop import Shop
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.ui.chart import chart
-from unum_cli.ui.levels import Levels, Part, Row, Shown
+from unum_cli.ui.levels import Levels, Row, Shown
 from unum_cli.ui.past_reading import Reading
+from unum_cli.ui.stretches import Part, Span, stretches
 from unum_runtime.client import Client
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.history.timeline import Timeline
@@ -20,7 +23,10 @@ def rows(shop: Shop, name: str) -> dict[str, Row]:
 
 
 def lengths(row: Row) -> dict[Part, int]:
-    return {each.part: each.to_ms - each.from_ms for each in row.stretches if each.to_ms > each.from_ms}
+    found: Counter[Part] = Counter()
+    for each in row.stretches:
+        found[each.part] += each.to_ms - each.from_ms
+    return dict(+found)
 
 
 def levels(platform: Platform, name: str = "e") -> Levels:
@@ -46,14 +52,37 @@ def test_each_kind_of_step_is_shown_as_such(shop: Shop, name: str, state: str, s
 
 def test_notes_say_more(shop: Shop) -> None:
     assert rows(shop, "caught")["Charge"].note == "caught, continues at Refund"
-    assert rows(shop, "retried")["Charge"].note == "2 earlier tries"
+    assert rows(shop, "retried")["Charge"].note == "retried 2 times"
     assert rows(shop, "waiting")["Approve"].note == "for an answer with its task token"
 
 
-def test_queue_user_code_and_waiting_are_told_apart(shop: Shop) -> None:
-    assert lengths(rows(shop, "done")["Ship"]) == {Part.QUEUE: 40, Part.CODE: 300}
-    assert lengths(rows(shop, "retried")["Charge"]) == {Part.TRIES: 6540, Part.CODE: 250}
+def test_what_passed_before_a_commit_is_told_apart(shop: Shop) -> None:
+    assert lengths(rows(shop, "done")["Ship"]) == {Part.QUEUE: 40, Part.COLD: 200, Part.CODE: 300}
+    assert rows(shop, "done")["Ship"].note == "cold start"
+    assert lengths(rows(shop, "retried")["Ship"]) == {Part.QUEUE: 40, Part.CODE: 300}
+    pauses_ms = 2_000 + 4_000
+    tried = {Part.QUEUE: 80, Part.TRIES: 500, Part.WAITING: pauses_ms + 40, Part.CODE: 250}
+    assert lengths(rows(shop, "retried")["Charge"]) == tried
     assert lengths(rows(shop, "waiting")["Approve"])[Part.WAITING] >= 600_000
+
+
+def test_a_commit_of_an_earlier_release_is_shown_by_its_duration(shop: Shop) -> None:
+    checkpoint = rows(shop, "retried")["Charge"].checkpoint
+    assert checkpoint is not None
+    bare, begun_ms = checkpoint.saying(delivery=""), checkpoint.committed_ms - 1_000
+    found = [*stretches(bare, Span(begun_ms, None, waits=False))]
+    assert [(each.part, each.to_ms - each.from_ms) for each in found] == [(Part.TRIES, 750), (Part.CODE, 250)]
+    assert [each.part for each in stretches(bare, Span(begun_ms, None, waits=True))] == [Part.WAITING]
+
+
+def test_clocks_that_differ_leave_no_gap_and_no_overlap(shop: Shop) -> None:
+    checkpoint = rows(shop, "retried")["Charge"].checkpoint
+    assert checkpoint is not None
+    for since_ms in (checkpoint.committed_ms - 100, checkpoint.committed_ms + 100):
+        found = [*stretches(checkpoint, Span(since_ms, None, waits=False))]
+        assert found[0].from_ms == since_ms
+        assert all(one.to_ms == other.from_ms for one, other in pairwise(found))
+        assert found[-1].to_ms == max(since_ms, checkpoint.committed_ms)
 
 
 def test_an_answered_task_has_waited(shop: Shop) -> None:

@@ -79,7 +79,12 @@ def test_a_step_shows_input_output_error_and_tries(shop: Shop, visitor: Visitor)
     assert "&lt;script&gt;" in caught
     assert "&#34;prices&#34;: [" in caught
     retried = visitor.ask(f"{E}/retried/step?key={key_of(shop, 'retried', 'Charge')}").words
-    assert "Earlier tries 2" in retried
+    assert "Attempts Attempt Result Began (UTC) Lasted 1 failed Busy" in retried
+    assert "2 failed Busy" in retried
+    assert "3 succeeded" in retried
+    assert "Log stream stream of Charge" in retried
+    cold = visitor.ask(f"{E}/done/step?key={key_of(shop, 'done', 'Ship')}").words
+    assert "Sandbox cold, began in 200 ms" in cold
 
 
 def test_a_value_is_a_file_that_no_browser_shows(shop: Shop, visitor: Visitor) -> None:

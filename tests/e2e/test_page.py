@@ -1,0 +1,52 @@
+"""The page of ``unum ui`` over a deployed workflow, as the command serves it."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.e2e.conftest import Deployment, until
+from tests.unit.cli.ui.shop import Visitor
+from unum_cli.ui.directory import Directory
+from unum_cli.ui.guard import Secrets
+from unum_cli.ui.site import Site
+from unum_runtime.model.checkpoint import Status
+
+pytestmark = pytest.mark.e2e
+
+COMMAND = (sys.executable, "-c", "import sys; from unum_cli.main import main; sys.exit(main())", "ui")
+
+
+@contextmanager
+def page(*arguments: str) -> Iterator[Visitor]:
+    """Who has opened the URL that the command printed."""
+    command = [*COMMAND, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - written above
+        try:
+            assert process.stdout is not None
+            port, token = re.findall(r":(\d+)/\?token=(\S+)", process.stdout.readline())[0]
+            yield Visitor(Site(Directory(dict), Secrets(int(port), token=token))).enter()
+        finally:
+            process.terminate()
+
+
+def test_a_deployed_workflow_on_the_page(deployment: Deployment) -> None:
+    client = deployment.client("Callbacks")
+    path = f"/Callbacks/{client.workflow}"
+    with page("--allow-changes") as visitor:
+        assert f'href="{path}/"' in visitor.ask("/").text
+        form = visitor.ask(f"{path}/start").text
+        csrf = re.findall(r'name="csrf" value="([^"]+)"', form)[0]
+        given = '{"case": "ask", "question": "page"}'
+        assert "started at" in visitor.send(f"{path}/start", csrf=csrf, name="page", input=given).words
+        execution = f"{path}/executions/page"
+        until(lambda: "waiting for an answer" in visitor.ask(execution).words)
+        assert "page" in re.findall(rf'href="{path}/executions/([^"]+)"', visitor.ask(f"{path}/?status=RUNNING").text)
+        assert "Stopped at" in visitor.send(f"{execution}/stop", csrf=csrf, cause="seen").words
+        assert client.describe("page").status is Status.ABORTED
+        assert "seen" in visitor.ask(execution).words
+        assert "No change." in visitor.ask(f"{path}/versions?old=page").words
+        assert "Deleted at" in visitor.send(f"{execution}/delete", csrf=csrf, confirm="page").words
