@@ -16,6 +16,8 @@ _JSON = "JSON text, @FILE to read a file, - for standard input"
 
 _REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
+_NAME = "name, construct ID or path of the workflow (default: UNUM_WORKFLOW, or the stack's only one)"
+
 _STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
 _AMOUNTS = (
@@ -349,8 +351,8 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group(
         "the workflow", "either a stack, or a table and a name, and an alias to start executions"
     )
-    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs")
-    where.add_argument("--workflow", metavar="NAME", help="name of the workflow (default: the stack's only one)")
+    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs (default: UNUM_STACK)")
+    where.add_argument("--workflow", metavar="NAME", help=_NAME)
     where.add_argument("--table", help="name or ARN of the workflow's table")
     where.add_argument("--start-alias", metavar="ARN", help="ARN of the workflow's start alias")
     where.add_argument(
@@ -421,8 +423,8 @@ def _add_token(parser: argparse.ArgumentParser) -> None:
 
 def _add_start_alias(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("the workflow", "either a stack or a start alias")
-    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs")
-    where.add_argument("--workflow", metavar="NAME", help="name of the workflow (default: the stack's only one)")
+    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs (default: UNUM_STACK)")
+    where.add_argument("--workflow", metavar="NAME", help=_NAME)
     where.add_argument("--start-alias", metavar="ARN", help="ARN of the workflow's start alias")
     _add_session(where)
     parser.add_argument("--json", action="store_true", help="print JSON")

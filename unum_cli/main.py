@@ -13,6 +13,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.environment import add_defaults
 from unum_cli.grammar import grammar
 from unum_cli.safe_output import safe_output
 
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _speak_utf8()
     # argparse itself prints help and errors, so the streams must be ready before it runs.
     options = grammar().parse_args(arguments)
+    add_defaults(options, os.environ)
     with safe_output():
         return _run(options)
 

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_compiler.compatibility import Compatibility
-from unum_compiler.definition import Definition
-from unum_compiler.frontends.files import file_lines, read_file
-from unum_compiler.frontends.lines import line_at
-from unum_compiler.parsing.document import parse
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import MAX_NAME, NAME_RULE, is_name
 from unum_runtime.model.states import Json
+
+if TYPE_CHECKING:
+    from unum_compiler.definition import Definition
 
 
 def workflow_name(file: str, given: str | None) -> str:
@@ -42,8 +41,12 @@ def compiled(file: str, name: str | None, *, strict: bool = False) -> Workflow:
     return definition_in(file, strict=strict).compile(workflow_name(file, name), None)
 
 
-def definition_in(file: str, *, strict: bool = False) -> Definition:
+def definition_in(file: str, *, strict: bool = False) -> "Definition":
     """Return the unchecked definition in `file`; see `compiled`."""
+    # Here and below: the compiler is a sixth of the time that a command for deployed workflows takes.
+    from unum_compiler.compatibility import Compatibility  # noqa: PLC0415
+    from unum_compiler.definition import Definition  # noqa: PLC0415
+
     value = document(file)
     is_compiled = isinstance(value, dict) and "start_at" in value
     definition = Definition.from_ir(value) if is_compiled else Definition.from_asl(value)
@@ -76,6 +79,9 @@ def problem_lines(file: str, error: DefinitionError) -> list[str]:
 
 def problem_places(file: str, error: DefinitionError) -> list[int | None]:
     """Return the line of each problem in `file`; None for one without a place there, and for the standard input."""
+    from unum_compiler.frontends.files import file_lines  # noqa: PLC0415
+    from unum_compiler.frontends.lines import line_at  # noqa: PLC0415
+
     places = [problem.path for problem in error.problems]
     if file == "-" or not any(place.startswith("$") for place in places):
         return [None for _ in places]
@@ -93,6 +99,8 @@ def document(file: str) -> Json:
         UsageError: unreadable file.
         DefinitionError: neither JSON nor YAML.
     """
+    from unum_compiler.frontends.files import read_file  # noqa: PLC0415
+
     with _readable(file):
         return read_file(file)
 
@@ -112,6 +120,8 @@ def json_option(option: str, given: str) -> Json:
     Raises:
         UsageError: unreadable source or invalid JSON; names line and column.
     """
+    from unum_compiler.parsing.document import parse  # noqa: PLC0415
+
     source, text = _given_text(option, given)
     try:
         return parse(text, source=source)

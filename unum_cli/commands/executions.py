@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from unum_cli.commands.arguments import compiled_or_failed, execution_input
@@ -14,15 +15,21 @@ from unum_cli.commands.stack import Deployed, deployed
 from unum_cli.safe_output import raw
 from unum_runtime.client.boto3_shapes.arns import Arns, home_of
 from unum_runtime.client.client import Client
+from unum_runtime.client.control import Missing
+from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.descriptions import Description
 from unum_runtime.client.stepfunctions import StepFunctionsClient
-from unum_runtime.client.terminal.amounts import time_text
-from unum_runtime.client.terminal.live import LiveTable
-from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
+from unum_runtime.client.terminal.amounts import duration_text, time_text
+from unum_runtime.client.terminal.live import LiveTable, waiting_text
+from unum_runtime.errors import DefinitionNotStored, InvalidExecutionInput, InvalidName, UnumError
+from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
 
 if TYPE_CHECKING:
     from boto3 import Session
+
+MOST_PLACES = 5
+"""Most places of a running execution that ``unum describe`` prints."""
 
 _ADDRESSES = ("table", "start_alias", "control_alias", "payload_bucket", "queue_url")
 """Options that a stack's outputs replace."""
@@ -79,6 +86,24 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
         print_json(to_json(description))
     else:
         print_description(description)
+        if description.status is Status.RUNNING:
+            _print_places(client, description.name)
+
+
+def _print_places(client: Client, name: str) -> None:
+    """Print where a running execution is."""
+    try:
+        found = [*islice(client.pending(name), MOST_PLACES + 1)]
+    except UnumError as error:  # descriptions need no right to read the table
+        print(f"at       unknown: {error}")
+        return
+    now = to_datetime(client.clock.now_ms())
+    for missing in found[:MOST_PLACES]:
+        index = f"[{'.'.join(map(str, missing.index))}]" if missing.index else ""
+        lasted = duration_text(max(0, round((now - missing.since).total_seconds() * 1000)))
+        print(f"at       {missing.state}{index}, {waiting_text(missing)}, for {lasted}")
+    if len(found) > MOST_PLACES:
+        print("at       more states; see unum steps")
 
 
 def _describe_child(client: Client, name: str, options: argparse.Namespace) -> None:
@@ -121,7 +146,21 @@ def _steps(client: Client, options: argparse.Namespace) -> None:
             print(json.dumps(to_json(step), ensure_ascii=False))
         else:
             table.add(step)
+    for missing in _pending(client, options.execution):
+        if options.json:
+            print(json.dumps(to_json(missing) | {"status": waiting_text(missing)}, ensure_ascii=False))
+        else:
+            table.add_pending(missing, to_datetime(client.clock.now_ms()))
     table.close()
+
+
+def _pending(client: Client, name: str) -> Iterator[Missing]:
+    """Yield the commits that an execution waits for; nothing, with a note, if its definition is unknown."""
+    try:
+        if client.describe(name).status is Status.RUNNING:
+            yield from client.pending(name)
+    except DefinitionNotStored as error:
+        print(f"what {name} waits for is unknown: {error}", file=sys.stderr)
 
 
 def names_workflow(options: argparse.Namespace) -> bool:

@@ -15,6 +15,9 @@ _KINDS = (
 _OUTPUT = re.compile(rf"(?P<construct>.*)(?P<field>{_KINDS})")
 """Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
 
+_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
+"""Characters that logical IDs leave out."""
+
 _ALWAYS = frozenset({"StartAlias", "Table", "Workflow", "Retention"})
 """What every workflow has; other outputs may end alike."""
 
@@ -50,33 +53,54 @@ def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> De
     """Return the workflow named `workflow` in a stack, or its only one.
 
     Args:
-        stack: name of the stack, for messages.
+        stack: name of the stack.
         outputs: outputs of the stack, by logical id.
-        workflow: name of the workflow; None for the only one.
+        workflow: name of the workflow, or ID or path of its construct; None for the only one.
 
     Raises:
         UsageError: no such workflow in the stack, or several to choose from.
     """
-    found = {one.workflow: one for one in all_deployed(outputs)}
+    by_construct = _by_construct(outputs)
+    found = {one.workflow: one for one in by_construct.values()}
     if workflow is None and len(found) == 1:
         return next(iter(found.values()))
     if workflow in found:
         return found[workflow]
     names = ", ".join(sorted(found)) or "none"
+    meant = [] if workflow is None else _meant(stack, by_construct, workflow)
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        names = ", ".join(sorted(one.workflow for one in meant))
+        raise UsageError(f"--workflow {workflow}: stack {stack} has several such workflows; choose one of {names}")
     if workflow is None:
         raise UsageError(f"--stack {stack}: expected one workflow, found {names}; choose one with --workflow NAME")
     raise UsageError(f"--workflow {workflow}: stack {stack} has no such workflow; it has {names}")
 
 
+def _meant(stack: str, by_construct: Mapping[str, Deployed], given: str) -> list[Deployed]:
+    """Return the workflows whose construct has the path or the ID `given`."""
+    plain = _SEPARATORS.sub("", given)
+    by_path = [one for path, one in by_construct.items() if plain in (path, _SEPARATORS.sub("", stack) + path)]
+    # A derived name is the path, joined by hyphens, and a hash; the construct's ID is the last part of the path.
+    derived = re.compile(rf"(.*-)?{re.escape(plain)}-?[0-9A-F]{{8}}")
+    return by_path or [one for one in by_construct.values() if plain and derived.fullmatch(one.workflow)]
+
+
 def all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
     """Return all workflows in the outputs of a stack."""
+    return [*_by_construct(outputs).values()]
+
+
+def _by_construct(outputs: Mapping[str, str]) -> dict[str, Deployed]:
+    """Return all workflows by their constructs' paths without separators."""
     groups: dict[str, dict[str, str]] = {}
     for key, value in outputs.items():
         match = _OUTPUT.fullmatch(key)
         if match:
             groups.setdefault(match["construct"], {})[match["field"]] = value
-    return [
-        Deployed(
+    return {
+        construct: Deployed(
             workflow=group["Workflow"],
             table=group["Table"],
             start_alias=group["StartAlias"],
@@ -87,6 +111,6 @@ def all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
             failure_queue=group.get("FailureQueue"),
             payload_bucket=group.get("PayloadBucket"),
         )
-        for group in groups.values()
+        for construct, group in groups.items()
         if group.keys() >= _ALWAYS  # other outputs may end alike
-    ]
+    }

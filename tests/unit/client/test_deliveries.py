@@ -6,9 +6,10 @@ import pytest
 
 from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.client import Step
+from unum_runtime.client import Client, Step
+from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.descriptions import StepStatus
-from unum_runtime.client.terminal.live import notes_of, row
+from unum_runtime.client.terminal.live import notes_of, pending_row, row, waiting_text
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
@@ -174,3 +175,47 @@ def test_steps_of_earlier_releases_have_no_delivery(flaky: Platform) -> None:
     flaky.functions["A"] = lambda event: event
     flaky.run()
     assert [(step.delivery, step.lasted_ms, notes_of(step)) for step in steps(flaky)] == [(None, 0, "")] * 2
+
+
+def pending(platform: Platform) -> list[tuple[str, tuple[int, ...], str]]:
+    """What the execution waits for, as a client without the control function finds it."""
+    client = Client(store=platform.memory, workflow="w", clock=platform.clock)
+    return [(each.state, each.index, waiting_text(each)) for each in client.pending("e", platform.workflow)]
+
+
+def test_a_waiting_state_has_a_row() -> None:
+    waits = asking(TimeoutSeconds=900)
+    token = waits.begun()
+    assert pending(waits.platform) == [("Ask", (), "WAITING for an answer")]
+    (found,) = Client(store=waits.platform.memory, workflow="w").pending("e", waits.platform.workflow)
+    waits.platform.clock.pass_seconds(600)
+    cells = pending_row(found, to_datetime(waits.platform.clock.ms))
+    assert cells == ("Ask", "-", "-", "-", "10 min 00 s", "-", "WAITING for an answer")
+    waits.answered(token)
+    assert pending(waits.platform) == []
+
+
+def test_each_running_branch_has_a_row_and_then_the_join() -> None:
+    inner = {"StartAt": "X", "States": {"X": {"Type": "Task", "Resource": "X", "End": True}}}
+    states = {
+        "M": {"Type": "Map", "ItemProcessor": inner, "Next": "J"},
+        "J": {"Type": "Task", "Resource": "J", "End": True},
+    }
+    platform = Platform.of({"StartAt": "M", "States": states}, X=lambda event: event, J=lambda event: event)
+    platform.start(value=[1, 2, 3])
+    assert pending(platform) == [("X", (index,), "RUNNING") for index in range(3)]
+    platform.deliver(platform.sent.pop(0))
+    assert [index for _, index, _ in pending(platform)] == [(1,), (2,)]
+    platform.deliver(platform.sent.pop(0))
+    platform.deliver(platform.sent.pop(0))
+    assert pending(platform) == [("J", (), "RUNNING")]
+    platform.deliver_all()
+    assert pending(platform) == []
+
+
+def test_a_state_after_a_wait_says_until_when_it_waits() -> None:
+    states = {"W": {"Type": "Wait", "Seconds": 60, "Next": "A"}, "A": {"Type": "Task", "Resource": "A", "End": True}}
+    platform = Platform.of({"StartAt": "W", "States": states}, A=lambda event: event)
+    platform.start()
+    ((state, _, text),) = pending(platform)
+    assert (state, text) == ("A", "WAITING for its time until 2027-01-15 08:01:00 UTC")

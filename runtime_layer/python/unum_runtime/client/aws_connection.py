@@ -1,6 +1,8 @@
 """AWS clients behind `connect`, with boto3; imported on use, because boto3 is an optional dependency."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from threading import Lock
 from typing import Any
 
 import boto3
@@ -30,7 +32,7 @@ class AwsConnection:
         index = DynamoStore(self._pooled("dynamodb"), table)
         if payload_bucket is None:
             return index, index
-        objects = self._pooled("s3")  # created once: clients are thread-safe, their creation is not
+        objects = self._pooled("s3")
         return LargeItems(index, S3Objects(lambda: objects, payload_bucket), workflow), index
 
     def invoker(self) -> LambdaInvoker:
@@ -49,5 +51,25 @@ class AwsConnection:
         return self._client(service, max_pool_connections=PARALLEL_CALLS)
 
     def _client(self, service: str, *, attempts: int = 5, **config: Any) -> Any:
+        return _LazyClient(partial(self._create, service, attempts, config))
+
+    def _create(self, service: str, attempts: int, config: Mapping[str, Any]) -> Any:
         create: Any = self.session.client  # boto3's type stubs accept only literal names
         return create(service, config=Config(retries={"mode": "standard", "max_attempts": attempts}, **config))
+
+
+class _LazyClient:
+    """AWS client that is created on first use: each takes a tenth of a second, and most commands need one or two."""
+
+    def __init__(self, create: Callable[[], Any]) -> None:
+        self._create = create
+
+    def __getattr__(self, operation: str) -> Any:
+        with _CREATION:
+            if "_client" not in vars(self):
+                self._client = self._create()
+        return getattr(self._client, operation)
+
+
+_CREATION = Lock()
+"""Lock of all creations, because sessions are not safe to use from several threads."""

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from unum_runtime.client.control import Control
+from unum_runtime.client.control import Control, Missing
 from unum_runtime.client.descriptions import Step
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
 from unum_runtime.client.reading.map_runs import MapRun, map_runs
+from unum_runtime.client.reading.pending_steps import pending_steps, reading_runtime
 from unum_runtime.client.reading.progress import Progress, progress
 from unum_runtime.client.reading.stored_definitions import Past, definition_of, past_of
+from unum_runtime.clock import Clock
 from unum_runtime.errors import ClientError, DefinitionNotStored
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Workflow
@@ -24,11 +26,13 @@ class PastReader:
         store: workflow's store.
         workflow: workflow name.
         control: requests of operators; None without these.
+        clock: current time.
     """
 
     store: Store
     workflow: str
     control: Control | None
+    clock: Clock
 
     def steps(self, name: str) -> Iterator[Step]:
         """Return every committed step; steps of a fan-out follow the step that opened it.
@@ -105,6 +109,23 @@ class PastReader:
             ClientError: the execution runs on another version than `definition`, or none is stored.
         """
         return [*child_executions(*self.past(name, definition))]
+
+    def pending(self, name: str, definition: Workflow | None = None) -> Iterator[Missing]:
+        """Yield the commits that a running execution waits for, with the reason and the time of the commit before.
+
+        Unlike `why`, it needs no right to ask the control function, and reads the execution's store instead.
+
+        Args:
+            name: execution name.
+            definition: definition of the execution's version; default: `definition` from the store.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            DefinitionNotStored: see `definition`.
+        """
+        record = self._record(name)
+        last = stored_steps.last_step(self.store, self.workflow, record.name.execution) or record
+        return pending_steps(reading_runtime(self.store, self.clock, definition or self.definition(name)), last)
 
     def past(self, name: str, definition: Workflow | None = None) -> Past:
         """Return an execution's commits, and the definitions that it has run on; errors are those of `progress`."""

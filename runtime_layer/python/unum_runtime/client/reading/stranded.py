@@ -1,16 +1,14 @@
 """Running executions that would need what a deployment removes, as a client sees them before the deployment."""
 
 import time
-from collections.abc import Collection, Sequence
-from typing import NoReturn
+from collections.abc import Collection
 
 from unum_runtime.aws.schedules import LONGEST_IN_QUEUE_S
 from unum_runtime.client.client import Client
+from unum_runtime.client.reading.pending_steps import reading_runtime
 from unum_runtime.errors import NoIndex
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.removal import RESERVE_MS, Stranded, Version, find_stranded, removed_parts
-from unum_runtime.protocol.runtime import Call, Runtime
 
 PATIENCE_S = 30
 """Longest search; few callers want to wait longer for an annotation."""
@@ -28,14 +26,10 @@ def stranded_without(client: Client, definition: Workflow, parts: Collection[str
         StoreError: the executions could not be read, or the table does not list them.
     """
     end_s = time.monotonic() + PATIENCE_S
-    rt = Runtime(
-        workflow=definition,
-        store=client.store,
-        invoker=_Nowhere(),
-        clock=client.clock,
-        call=_no_code,
-        hosts=frozenset(),
-        routes={},
+    rt = reading_runtime(
+        client.store,
+        client.clock,
+        definition,
         retention_s=client.retention_s,
         remaining_ms=lambda: RESERVE_MS + round((end_s - time.monotonic()) * 1000),
     )
@@ -44,14 +38,3 @@ def stranded_without(client: Client, definition: Workflow, parts: Collection[str
     removed = removed_parts({name: name for name in parts}, {}, schedules_s=LONGEST_IN_QUEUE_S)
     # Without the functions' addresses: a client may not be allowed to read them.
     return find_stranded(rt, client.index, removed, lambda _: Version({}, client.retention_s))
-
-
-class _Nowhere:
-    """Invoker of a reader, which sends nothing."""
-
-    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
-        raise AssertionError(f"a reader sends no events, got {len(events)}")
-
-
-def _no_code(call: Call, _value: Json) -> NoReturn:
-    raise AssertionError(f"{call.invocation}: a reader runs no user code")

@@ -4,11 +4,14 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TextIO
 
+from unum_runtime.client.control import Missing
 from unum_runtime.client.descriptions import Step, StepStatus
-from unum_runtime.client.terminal.amounts import duration_text, size_text
+from unum_runtime.client.terminal.amounts import duration_text, size_text, time_text
 from unum_runtime.client.terminal.columns import padded_line, printable
+from unum_runtime.protocol.history.pending import WaitsFor
 
 HEADINGS = ("STATE", "INDEX", "ATTEMPT", "QUEUED", "DURATION", "BYTES", "STATUS")
 _FIRST_WIDTHS = (24, 9, 7, 10, 10, 9, 9)
@@ -56,6 +59,14 @@ class LiveTable:
             self.stream.write(f"{self._rows} steps, {elapsed} …")
         self.stream.flush()
 
+    def add_pending(self, missing: Missing, now: datetime) -> None:
+        """Write the row of a commit that the execution waits for."""
+        if self._rows == 0:
+            self._write(self._line(HEADINGS), "")
+        self._rows += 1
+        self._write(self._line(pending_row(missing, now)), _COLOURS[StepStatus.ENTERED])
+        self.stream.flush()
+
     def close(self) -> None:
         """Erase the last line."""
         if self._is_terminal:
@@ -89,6 +100,28 @@ def row(step: Step) -> tuple[str, ...]:
         size_text(step.bytes),
         printable(f"{status} ({notes})" if notes else status),
     )
+
+
+def pending_row(missing: Missing, now: datetime) -> tuple[str, ...]:
+    """Return the cells of a commit that the execution waits for, in the order of `HEADINGS`."""
+    since_ms = max(0, round((now - missing.since).total_seconds() * 1000))
+    index = ".".join(map(str, missing.index)) or "-"
+    return (printable(missing.state), index, "-", "-", duration_text(since_ms), "-", waiting_text(missing))
+
+
+def waiting_text(missing: Missing) -> str:
+    """Return what the commit waits for, and until when."""
+    if missing.waits_for is WaitsFor.DELIVERY:
+        return "RUNNING"
+    until = "" if missing.until is None else f" until {time_text(missing.until)}"
+    return f"WAITING for {_WAITS[missing.waits_for]}{until}"
+
+
+_WAITS: Mapping[WaitsFor, str] = {
+    WaitsFor.TIME: "its time",
+    WaitsFor.ANSWER: "an answer",
+    WaitsFor.JOB: "its job, looked at",
+}
 
 
 def notes_of(step: Step) -> str:

@@ -1,0 +1,102 @@
+"""Commits that a running execution waits for, read from its store with its definition."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from unum_runtime.client.control import Missing
+from unum_runtime.client.deliveries import to_datetime
+from unum_runtime.clock import Clock
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json
+from unum_runtime.protocol.history import pending
+from unum_runtime.protocol.history.pending import Complete, Opened, part_of, pending_after, pending_join
+from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.store.base import Store
+
+
+def pending_steps(rt: Runtime, last: Checkpoint) -> Iterator[Missing]:
+    """Yield the commits that an execution waits for.
+
+    Args:
+        rt: a runtime of the execution's version.
+        last: last commit of its top level, or its start record.
+
+    Raises:
+        StoreError: the store did not answer.
+    """
+    if last.ending is None or last.past:
+        with suppress(RefusedDelivery):  # what was collected meanwhile is over
+            for found in _after(rt, pending_after(rt, last)):
+                yield _shown(rt.workflow, found)
+
+
+def reading_runtime(store: Store, clock: Clock, definition: Workflow, **options: Any) -> Runtime:
+    """Return a runtime that reads executions of `definition`, sends nothing and runs no user code."""
+    return Runtime(
+        workflow=definition,
+        store=store,
+        invoker=_Nowhere(),
+        clock=clock,
+        call=_no_code,
+        hosts=frozenset(),
+        routes={},
+        **options,
+    )
+
+
+def _after(rt: Runtime, found: pending.Missing | Opened | None) -> Iterator[pending.Missing]:
+    if isinstance(found, Opened):
+        yield from _inside(rt, found)
+    elif found is not None:
+        yield found
+
+
+def _inside(rt: Runtime, opened: Opened) -> Iterator[pending.Missing]:
+    """Yield the pending commits in a scope; without any, that of its join."""
+    is_open, latest_ms = False, 0
+    for shard in range(opened.scope.shards):
+        part = part_of(rt, opened, shard)
+        latest_ms = max(latest_ms, part.latest_ms)
+        for found in part.missing:
+            is_open = True
+            yield _joining(opened, found)
+        if part.is_decided:
+            return
+        for inner in part.inside.values():
+            is_open = True
+            yield from _inside(rt, inner)
+    if not is_open:
+        yield _joining(opened, pending_join(rt, opened, Complete(opened.scope), latest_ms))
+
+
+def _joining(opened: Opened, found: pending.Missing) -> pending.Missing:
+    """Return `found`, with the Task that joins the scope's results in place of the scope."""
+    join = opened.opening.arrival.state.join
+    return replace(found, state=join) if join is not None and found.name == opened.scope.join else found
+
+
+def _shown(workflow: Workflow, found: pending.Missing) -> Missing:
+    return Missing(
+        invocation=str(found.name),
+        state=workflow.visible_name(found.state),
+        index=tuple(frame.index for frame in found.name.frames),
+        waits_for=found.waits_for,
+        since=to_datetime(found.since_ms),
+        until=None if found.until_ms is None else to_datetime(found.until_ms),
+        job=found.job,
+    )
+
+
+class _Nowhere:
+    """Invoker of a reader, which sends nothing."""
+
+    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        raise AssertionError(f"a reader sends no events, got {len(events)}")
+
+
+def _no_code(call: Call, _value: Json) -> NoReturn:
+    raise AssertionError(f"{call.invocation}: a reader runs no user code")
