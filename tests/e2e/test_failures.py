@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.conftest import Deployment, deliveries, until
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
+from unum_runtime.client.descriptions import StepStatus
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value
 
@@ -130,3 +131,21 @@ def test_nothing_is_left_over(deployment: Deployment, ended: Mapping[str, Descri
     queue = deployment.session.client("sqs")
     url = deployment.outputs["Failures"]["DeadLetters"]
     assert "Messages" not in queue.receive_message(QueueUrl=url, WaitTimeSeconds=1)
+
+
+def test_steps_tell_of_each_attempt(deployment: Deployment, ended: Mapping[str, Description]) -> None:
+    client: Client = deployment.client("Failures")
+    (retried,) = [step for step in client.steps(ended["retry"].name) if step.attempt]
+    assert retried.delivery is not None
+    assert [each.error for each in retried.delivery.failed] == ["Runtime.ExitError"]
+    failed_at, delivery = retried.delivery.failed[0].failed_at, retried.delivery
+    assert failed_at <= delivery.sent_at <= delivery.began_at <= delivery.ended_at == retried.committed_at
+    # A sandbox that died is replaced by a cold one.
+    assert delivery.is_cold
+    assert 0 < (delivery.init_ms or 0) < 60_000
+    assert delivery.request_id
+    assert delivery.log_stream
+    (dead,) = [step for step in client.steps(ended["timeout"].name) if step.error]
+    assert (dead.status, dead.error) == (StepStatus.CAUGHT, "Sandbox.Timedout")
+    assert dead.delivery is not None
+    assert dead.delivery.given_up.startswith("RetriesExhausted ")
