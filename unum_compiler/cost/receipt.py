@@ -25,9 +25,10 @@ from unum_runtime.model.naming import (
     pack_at,
     root_key,
     scopes_around,
+    shard_partition,
 )
 from unum_runtime.model.pack import ENDS
-from unum_runtime.protocol.history.timeline import from_start, of_shard, shards
+from unum_runtime.protocol.history.timeline import from_start, of_shard
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import item_size, write_units
 from unum_runtime.store.base import Store
@@ -84,9 +85,10 @@ def stored_receipt(
     sets: list[Key] = []
     # The list grows while it is read, so scopes inside of branches are read as well.
     for scope in (checkpoint.opens for checkpoint in checkpoints if checkpoint.opens is not None):
-        for shard in shards(store, workflow, scope):
-            items += shard.items()
-            checkpoints += of_shard(scope, shard)
+        for shard in range(scope.shards):
+            stored_there = store.query(shard_partition(workflow, scope, shard))
+            items += stored_there.items()
+            checkpoints += of_shard(scope, stored_there)
         sets += _set_keys(workflow, scope)
     stored = [_stored(store, execution, *each, retention_s) for each in items]
     beside = sum(map(_additions, store.read(sets).values()))

@@ -304,3 +304,58 @@ def test_a_loop_without_a_task_ends_with_its_state_named(monkeypatch: pytest.Mon
         Failure("States.Runtime", f"state {name!r}: 10 states since the last Task; a loop without a Task must end")
         for name in ("P", "C")
     ]
+
+
+def ended_with(states: Json, value: Json = None, **functions: Any) -> Any:
+    """The outcome of an execution in JSONata."""
+    definition = {"StartAt": next(iter(states)), "QueryLanguage": "JSONata", "States": states}
+    ending = Platform.of(definition, T=functions.get("T", lambda event: event)).run(value=value)
+    assert ending is not None
+    return ending.outcome
+
+
+def fails_below(limit: int) -> Any:
+    def function(event: Any) -> Any:
+        if event < limit:
+            raise ValueError(event)
+        return event
+
+    return function
+
+
+@pytest.mark.parametrize(("tolerated", "is_success"), [(2, True), (1, False)])
+def test_limits_of_a_map_are_expressions_over_its_input(tolerated: int, *, is_success: bool) -> None:
+    called: list[int] = []
+
+    def function(event: Any) -> Any:
+        called.append(event)
+        return fails_below(3)(event)
+
+    limits = {"ToleratedFailureCount": "{% $states.input.tolerated %}", "MaxConcurrency": "{% $states.input.width %}"}
+    states = {"M": each({"T": T}, mode="DISTRIBUTED", Items="{% $states.input.items %}", **limits), "E": do_pass()}
+    states["M"] |= {"Next": "E"}
+    states["M"].pop("End", None)
+    given = {"items": [1, 2, 3, 4], "tolerated": tolerated, "width": 1}
+    outcome = ended_with(states, given, T=function)
+    assert called == [1, 2, 3, 4]
+    assert outcome == Success([3, 4]) if is_success else outcome.error == "States.ExceedToleratedFailureThreshold"
+
+
+def test_a_wait_of_no_time_computes_its_output_and_assigns() -> None:
+    seconds = {"Type": "Wait", "Seconds": 0, "Assign": {"a": "{% $states.input.x %}"}, "Next": "P"}
+    states = {
+        "W": {**seconds, "Output": {"y": "{% $states.input.x %}"}},
+        "P": do_pass(Output={"input": "{% $states.input %}", "a": "{% $a %}"}),
+    }
+    assert ended_with(states, {"x": 5}) == Success({"input": {"y": 5}, "a": 5})
+
+
+def test_a_wait_keeps_its_input_for_its_output() -> None:
+    waits = {"Type": "Wait", "Seconds": 5, "Output": "{% [$states.input.x] %}", "End": True}
+    definition = {"StartAt": "W", "QueryLanguage": "JSONata", "States": {"W": waits}}
+    platform = Platform.of(definition)
+    platform.start(value={"x": 5})
+    platform.deliver(platform.pass_to_next())
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.outcome == Success([5])

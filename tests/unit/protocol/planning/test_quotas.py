@@ -207,3 +207,14 @@ def test_a_value_over_the_quota_is_named_with_both_sizes() -> None:
     for what, (states, value) in named.items():
         where = "" if what == "input" else "state 'A': "
         assert run(states, value).outcome == Failure("States.DataLimitExceeded", f"{where}the {what} {said}"), what
+
+
+def test_a_quota_s_error_names_the_value_and_its_size() -> None:
+    wide = {"A": {"Type": "Pass", "Parameters": {"a.$": "$", "b": 1}, **ENDS}}
+    for states, value, what in ((wide, LARGE, "output"), (wide, f"{LARGE}x", "input")):
+        outcome = run(states, value).outcome
+        assert isinstance(outcome, Failure)
+        assert outcome.error == "States.DataLimitExceeded"
+        assert outcome.cause is not None
+        assert f"the {what} has " in outcome.cause
+        assert f" at most {PAYLOAD_LIMIT} are allowed: pass large data by reference" in outcome.cause

@@ -75,11 +75,6 @@ def from_start(store: Store, workflow: str, execution_name: str) -> list[Checkpo
     return [record, *top_level(store, workflow, record.name.execution)]
 
 
-def shards(store: Store, workflow: str, scope: Scope) -> Iterator[dict[Key, Item]]:
-    """Yield stored items of each shard of `scope`: checkpoints and packs."""
-    return (store.query(shard_partition(workflow, scope, shard)) for shard in range(scope.shards))
-
-
 def of_shard(scope: Scope, items: dict[Key, Item]) -> Iterator[Checkpoint]:
     """Yield the checkpoints of branches of `scope` in the `items` of a shard, by branch and step."""
     for key, item in unpacked(items, scope.execution).items():
