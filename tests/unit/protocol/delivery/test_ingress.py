@@ -7,10 +7,13 @@ import pytest
 
 from tests.unit.protocol.map_platform import around, mapped
 from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import NotOurEvent, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Stored
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.stop import stop
 
 
@@ -77,3 +80,21 @@ def test_with_an_input_in_a_bucket_that_the_function_does_not_know() -> None:
     said = "object place: an event refers to it, but this function knows no bucket for payloads"
     with pytest.raises(StoreError, match=exactly(said)):
         platform.deliver(event)
+
+
+def test_an_unguarded_event_whose_input_was_collected_continues_from_its_own_outcome() -> None:
+    definition = mapped("A", after="B")
+    definition["States"]["B"] = {"Type": "Task", "Resource": "B", "Next": "C"}
+    definition["States"]["C"] = {"Type": "Task", "Resource": "C", "End": True}
+    platform = Platform.of(definition, {"B": FunctionOptions(guard=Guard.COMMIT)}, A=echo, B=echo, C=echo)
+    platform.collection = Collection.EAGER
+    platform.start(value=[1, 2])
+    for _ in range(2):
+        platform.deliver(platform.sent.pop(0))
+    (event,) = platform.sent
+    platform.deliver(event)
+    following = platform.sent.pop()
+    platform.sent.clear()
+    platform.deliver(event)
+    assert [each.name for each in platform.sent] == [following.name]
+    assert platform.calls == {"A": 2, "B": 1}

@@ -244,3 +244,11 @@ def test_events_past_their_deadline_and_of_other_versions_are_refused() -> None:
     with pytest.raises(RefusedDelivery):
         fail(platform, event)
     assert platform.ending() is None
+
+
+def test_a_failure_of_the_platform_stores_no_answer_beside_the_outcome() -> None:
+    platform = rows()
+    event = given_up(platform)
+    before = len(platform.memory._items)
+    fail(platform, event)
+    assert len(platform.memory._items) == before + 1

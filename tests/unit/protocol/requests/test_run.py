@@ -252,7 +252,9 @@ def test_nothing_else_in_the_bucket_is_an_input(alias: Alias, reference: Any) ->
     assert alias.sent == []
 
 
-@pytest.mark.parametrize(("digest", "size"), [("x" * 64, 5), ("X" * 64, 5), ("a" * 63, 5), ("../" * 20 + "aaaa", 5), ("a" * 64, 0)])
+@pytest.mark.parametrize(
+    ("digest", "size"), [("x" * 64, 5), ("X" * 64, 5), ("a" * 63, 5), ("../" * 20 + "aaaa", 5), ("a" * 64, 0)]
+)
 def test_no_link_leads_elsewhere(alias: Alias, digest: str, size: int) -> None:
     alias.objects = MemoryObjects()
     assert alias.ask(upload_request(digest, size))["error"] == "InvalidExecutionInput"

@@ -13,11 +13,12 @@ from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import InconsistentHistory, InvalidToken, InvokeError, StoreError, TaskTimedOut
 from unum_runtime.model.checkpoint import Failure, Status, Success
 from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import Key
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import Call, CallbackPending
 from unum_runtime.protocol.waiting import callback
-from unum_runtime.protocol.waiting.callback import hash_of
+from unum_runtime.protocol.waiting.callback import hash_of, taken_key
 
 
 @pytest.fixture
@@ -417,3 +418,8 @@ def test_a_task_of_an_activity_is_taken_once_and_beats_from_then_on(monkeypatch:
 
 def test_the_secret_part_of_a_token_may_be_any_text() -> None:
     assert hash_of("\ud800") == hash_of("?")
+
+
+def test_what_a_worker_has_taken_keeps_its_place() -> None:
+    """Functions of two releases share it."""
+    assert taken_key(Key("p", "pending")) == Key("p", "taken")
