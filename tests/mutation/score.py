@@ -98,7 +98,7 @@ def unexplained(verdicts: Iterable[Verdict], explained: Mapping[str, Explanation
 
 
 def needless(verdicts: Iterable[Verdict], explained: Mapping[str, Explanation], existing: Iterable[str]) -> list[str]:
-    """Return the explanations of mutants that a test kills, or that no longer exist."""
+    """Return the explanations of mutants that a test kills, or that no longer exist; open ones claim nothing."""
+    claimed = {name for name, each in explained.items() if each.kind != OPEN}
     killed = {verdict.mutant for verdict in verdicts if verdict.is_dead}
-    gone = explained.keys() - set(existing)
-    return sorted(gone | (killed & explained.keys()))
+    return sorted((claimed - set(existing)) | (killed & claimed))

@@ -131,6 +131,7 @@ def test_an_open_survivor_is_known_and_counts_against_the_score() -> None:
     found = score.score(verdicts(a="killed", log="survived"), {"log": Explanation(score.OPEN, "owed")})
     assert found == Score(tried=2, killed=1, equivalent=0, accepted=0, open=1)
     assert found.share == 1 / 2
+    assert needless(verdicts(log="killed"), {"log": Explanation(score.OPEN, "owed")}, []) == []
 
 
 @pytest.mark.parametrize(("kind", "code"), [(None, 1), ("open", 0), ("accepted", 0)])

@@ -77,9 +77,11 @@ def test_executions_without_a_secret_keep_their_numbers(kind: str, monkeypatch: 
     assert drawn(kind) == drawn(kind)
 
 
-def own_numbers(states: dict[str, Any], value: Any, function: Callable[[Any], Any]) -> list[str]:
+def own_numbers(
+    states: dict[str, Any], value: Any, function: Callable[[Any], Any], language: str = "JSONata"
+) -> list[str]:
     """All numbers that an execution drew, as its result shows them."""
-    platform = Platform.of({"StartAt": next(iter(states)), "States": states, "QueryLanguage": "JSONata"}, A=function)
+    platform = Platform.of({"StartAt": next(iter(states)), "States": states, "QueryLanguage": language}, A=function)
     platform.run(value=value)
     ending = platform.ending()
     assert ending is not None
@@ -100,6 +102,13 @@ def test_arguments_and_output_of_a_task_draw_other_numbers_in_each_branch() -> N
     each = {"Type": "Map", "ItemProcessor": {"StartAt": "B", "States": {"B": task}}, "End": True}
     numbers = own_numbers({"M": each}, [1, 2], lambda event: event)
     assert len({*numbers}) == len(numbers) == 4
+
+
+def test_a_selector_of_results_draws_other_numbers_than_the_parameters() -> None:
+    selector = {"own.$": "States.UUID()", "given.$": "$.id"}
+    task = {**CALL, "Parameters": UUID, "ResultSelector": selector, "End": True}
+    numbers = own_numbers({"A": task}, {}, lambda event: event, language="JSONPath")
+    assert len({*numbers}) == len(numbers) == 2
 
 
 def test_a_catcher_draws_other_numbers_than_the_arguments() -> None:
