@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.mutants import Mutant, all_mutants
-from tests.mutation.reach import is_at_home
+from tests.mutation.reach import VALUES, is_at_home
 from tests.mutation.trial import PYTEST, Trial, Verdict
 
 KILLERS = Path(__file__).with_name("killers.json")
@@ -34,11 +34,12 @@ def try_sample() -> tuple[list[Verdict], Mapping[str, str]]:
 
     def choose(mutant: Mutant, items: Mapping[str, pytest.Item]) -> Sequence[str]:
         killer = killers[mutant.name]
-        others = [test for test in items if is_at_home(test, mutant)]
+        # Tests of values are first for a mutant at module level, and at home for no other.
+        others = sorted((test for test in items if is_at_home(test, mutant)), key=lambda test: VALUES not in test)
         return [*([killer] if killer in items else ()), *others[:MOST_TESTS]]
 
     files = {killer.partition("::")[0] for killer in killers.values() if killer}
-    homes = {f"tests/unit/{mutant.room}" for mutant in mutants} | {"tests/contract"}
+    homes = {f"tests/unit/{mutant.room}" for mutant in mutants} | {"tests/contract", VALUES}
     tests = sorted(test for test in files | homes if Path(test).exists())
     pytest.main([*PYTEST, *tests], plugins=[Trial(mutants, choose, lambda _, verdict: verdicts.append(verdict))])
     return verdicts, killers
