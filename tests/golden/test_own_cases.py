@@ -7,8 +7,9 @@ Each file of `asl/` has cases with
 * `tasks`: by the name of a Task, what it answers to one call after the other (the last one to all that follow):
   `{"result": ...}`, `{"echo": true}` for its own event, or `{"error": ..., "cause": ...}`, and with `after_s` how many
   seconds that takes;
-* `expected`: `status`, `output` and `error` as a client sees them; `calls`, how often each Task was called; `events`,
-  what it was called with; `lasts_s`, how many seconds all of it took. What is not there is not compared;
+* `expected`: `status`, `output` and `error` as a client sees them, or the status `REFUSED` by the compiler; `calls`,
+  how often each Task was called; `events`, what it was called with; `lasts_s`, how many seconds all of it took. What is
+  not there is not compared;
 * `instead` and `because`, where Step Functions was seen to do something else than is specified, which is done then.
 """
 
@@ -58,6 +59,10 @@ class Answers:
 
 @pytest.mark.parametrize("case", list(own_cases()))
 def test_case(case: dict[str, Json]) -> None:
+    if case["expected"]["status"] == "REFUSED":
+        with pytest.raises(adapter.Unsupported):
+            adapter.compiled(case["definition"])
+        return
     workflow, clock = adapter.compiled(case["definition"]), SkippingClock()
     given = defaultdict(lambda: [{"echo": True}], case.get("tasks", {}))
     tasks = {task.name: Answers(given[task.name], clock) for task in workflow.tasks}

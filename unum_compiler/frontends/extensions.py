@@ -12,6 +12,14 @@ from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import FanOut, Json, State
 
+_MAP = "branches of a Map do not wait for each other in Step Functions; run the later step after the Map"
+_REASONS = {
+    "after_previous": _MAP,
+    "meets_previous": _MAP,
+    "needs": "branches of a Parallel do not wait for each other in Step Functions; nest Parallel states instead",
+    "quorum": "a Parallel or Map of Step Functions waits for all its branches; leave the number out",
+}
+
 
 def with_extensions(workflow: Workflow, extensions: Mapping[str, Mapping[str, Json]]) -> Workflow:
     """Return `workflow` extended by IR fields, keyed by state name.
@@ -36,7 +44,7 @@ def refuse_extensions(extensions: Mapping[str, Mapping[str, Json]]) -> None:
     for name, fields in extensions.items():
         for field in fields:
             place = member(member("$.states", name), field)
-            report.differs(place, Difference.EXTENSION, "Step Functions has no such state")
+            report.differs(place, Difference.EXTENSION, _REASONS.get(field, "Step Functions has no such state"))
     report.raise_problems(None)
 
 

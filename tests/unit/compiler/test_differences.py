@@ -1,11 +1,13 @@
 """Strict compatibility: parts that Step Functions does otherwise are refused; the quotas of Step Functions hold."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.golden.asl_table.strict import CASES, PASS, each, machine, strict, task
+from unum_compiler import graph as g
 from unum_compiler.checks.differences import MOST_CHARACTERS, Difference
 from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT, Compatibility
 from unum_compiler.definition import Definition
@@ -48,6 +50,34 @@ def test_compiled_definitions_and_extensions_are_no_definitions_of_step_function
     extended = replace(extended, extensions={"A": {"quorum": 1}}, compatibility=Compatibility.STRICT)
     with pytest.raises(DefinitionError, match=r"^\$\.states\.A\.quorum: extension of the language"):
         extended.compile("w", None)
+
+
+BESIDE = g.task("a") >> g.task("b")
+EXTENDED = {
+    "$.states.dag.needs": (g.dag({"a": g.task("a"), "b": g.task("b").after("a")}), "nest Parallel states instead"),
+    "$.states.parallel.quorum": (g.parallel(g.task("a"), g.task("b")).quorum(1), "leave the number out"),
+    "$.states.b.meets_previous": (
+        g.map(g.task("a") >> g.task("b").meets_previous(), items=g.out),
+        "run the later step after the Map",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", EXTENDED)
+def test_what_only_a_graph_can_say_is_refused_by_its_name_and_with_a_remedy(place: str) -> None:
+    graph, remedy = EXTENDED[place]
+    definition = replace(Definition.from_graph(g.task("first") >> graph), compatibility=Compatibility.STRICT)
+    with pytest.raises(DefinitionError) as caught:
+        definition.compile("w", None)
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.feature) == (place, Difference.EXTENSION)
+    assert problem.message.endswith(remedy)
+
+
+def test_any_other_graph_is_a_definition_in_the_language() -> None:
+    graph = g.task("c") >> g.parallel(BESIDE, g.task("d"))
+    text = Definition.from_graph(graph).text
+    assert strict(json.loads(text)).to_json() == strict(text).to_json()
 
 
 def test_mistakes_and_differences_are_reported_together() -> None:

@@ -401,7 +401,9 @@ def test_nodes_of_a_dag_run_once_their_sources_have_ended() -> None:
 
 def test_a_dag_is_refused_in_strict_mode_by_the_name_of_its_edges() -> None:
     flow = g.dag({"A": g.task("a"), "B": g.task("b").after("A")})
-    with pytest.raises(DefinitionError, match=r"\$\.states\.dag\.needs: .*Step Functions has no such state"):
+    with pytest.raises(
+        DefinitionError, match=r"\$\.states\.dag\.needs: .*in Step Functions; nest Parallel states instead"
+    ):
         replace(Definition.from_graph(flow), compatibility=Compatibility.STRICT).compile("w", None)
 
 
