@@ -4,32 +4,26 @@
 """
 
 import json
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
+from tests.e2e.chaos import regions
 from tests.e2e.chaos.judge import WORKFLOWS, Judgement, judge
 from tests.e2e.chaos.play import Play
 from tests.e2e.conftest import PATIENCE_S, Deployment, until
 from tests.history.check import Violation
 from tests.history.record import read
-from unum_runtime.errors import InvokeError, UnumError
 from unum_runtime.model.checkpoint import Status
 
 EXECUTIONS = 40
 """A thousand in `make simulate`."""
 
-SILENT_S = 12
-"""Time after which operators look at regions that have not ended."""
-
-REGIONS = 20
-"""Executions of a region, with six Tasks each."""
+REGIONS = 10
+"""Executions of a region with six Tasks and a wave with six more; `tests.e2e.chaos.regions` plays hundreds."""
 
 FOUND = {
     "second-outcome": "a second outcome",
@@ -102,42 +96,13 @@ def test_enough_died_to_prove_anything(play: Play, judged: Judgement) -> None:
         assert play.asked[request], f"nobody asked for a {request}"
 
 
-def test_regions_end_with_the_results_of_all_their_nodes(deployment: Deployment, history: Path) -> None:
-    client = deployment.client("Chaos", "Region")
-    plans = {f"region-{n}": n for n in range(REGIONS)}
-    for name, n in plans.items():
-        insist(client.start, {"n": n}, name=name)
-    asked_s = time.monotonic()
-
-    def are_done() -> bool:
-        nonlocal asked_s
-        seen = {name: insist(client.describe, name) for name in plans}
-        failed = [name for name, found in seen.items() if found.status is Status.FAILED]
-        assert all(str(seen[name].error).startswith("Runtime.") for name in failed), "Lambda has given an event up"
-        if time.monotonic() - asked_s > SILENT_S:  # what stands still has lost an event with a killed failure handler
-            asked_s = time.monotonic()
-            for name in plans:
-                with suppress(UnumError, ClientError):
-                    client.redrive(name) if name in failed else client.nudge(name)
-        return all(found.status is Status.SUCCEEDED for found in seen.values())
-
-    until(are_done)
-    # f = 1 + d + e, d = 1 + b + c, e = 1 + c, b = c = 1 + a, a = 1 + n
-    outputs = {name: insist(client.describe, name).output for name in plans}
-    assert outputs == {name: {"f": 3 * n + 9} for name, n in plans.items()}
+def test_regions_and_waves_end_with_the_results_of_all_that_they_wait_for(
+    deployment: Deployment, history: Path
+) -> None:
+    outputs = regions.play(deployment.client("Chaos", "Region"), REGIONS, PATIENCE_S)
+    assert outputs == regions.expected(REGIONS)
     assert judge(history, deployment.outputs["Chaos"], {}, "Region").violations == {"Region": []}
-    lines = read(history)
-    own = {line["delivery"] for line in lines if line["what"] == "begun" and "Chaos-Region" in line["function"]}
-    ends = Counter(line["result"] for line in lines if line["what"] == "ended" and line["delivery"] in own)
-    assert ends["killed"] >= REGIONS // 4, ends
-
-
-def insist(request: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Send a request until the function that answers survives; both a start by name and a question may be repeated."""
-    for _ in range(9):
-        with suppress(InvokeError):
-            return request(*arguments, **options)
-    return request(*arguments, **options)
+    assert regions.ends(history)["killed"] >= REGIONS // 2
 
 
 @pytest.mark.parametrize(("name", "rule"), FOUND.items())

@@ -108,6 +108,8 @@ class Builder:
                 states |= self._state(kind, name, following, depth)
             if kind == "task" and meets and self._rarely():
                 self.extensions[name] = {"meets_previous": True}
+            elif kind == "task" and in_map and number > 0 and self._rarely():
+                self.extensions[name] = {"after_previous": self.choose(names)}
         return machine(**states, **self._way_back(states, names) if kinds[-1] == "task" and self._rarely() else {})
 
     def _state(self, kind: str, name: str, following: str | None, depth: int) -> dict[str, Json]:

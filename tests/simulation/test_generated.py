@@ -32,6 +32,7 @@ def test_they_have_whatever_the_protocol_knows() -> None:
     fan_outs = [state for each in made for state in each.workflow.states.values() if isinstance(state, FanOut)]
     assert {task.guard for task in tasks} == {*Guard}
     assert any(task.meets_previous for task in tasks)
+    assert any(task.after_previous for task in tasks)
     assert any(task.committed_by for task in tasks)
     assert any(task.memoize for task in tasks)
     assert any(task.resource for task in tasks)

@@ -77,18 +77,24 @@ class Chaos(Stack):
         _fail(self._workflow("Wide", "wide", functions).control, COPIERS)
 
     def _region(self) -> None:
-        odd, even = (self._function(f"Region{key}", "region.node") for key in ("Odd", "Even"))
+        odd = self._function(
+            "RegionOdd", {**dict.fromkeys("ace", "region.node"), "split": "region.split", "h": "region.total"}
+        )
+        even = self._function("RegionEven", {**dict.fromkeys("bdf", "region.node"), "g": "region.encode"})
         for function in (odd, even):
             _fail(function, TASKS)
         graph = {
-            "a": g.task("a", odd),
-            "b": g.task("b", even).after("a"),
-            "c": g.task("c", odd).after("a"),
-            "d": g.task("d", even).after("b", "c"),
-            "e": g.task("e", odd).after("c"),
-            "f": g.task("f", even).after("d", "e"),
+            "a": g.task("a"),
+            "b": g.task("b").after("a"),
+            "c": g.task("c").after("a"),
+            "d": g.task("d").after("b", "c"),
+            "e": g.task("e").after("c"),
+            "f": g.task("f").after("d", "e"),
         }
-        self._killed(UnumWorkflow(self, "Region", definition=Definition.from_graph(g.dag(graph))))
+        wave = g.map(g.task("g") >> g.task("h").after_previous("h"), items=g.out)
+        functions = {**odd.by_key, **even.by_key}
+        definition = Definition.from_graph(g.dag(graph) >> g.task("split") >> wave)
+        self._killed(UnumWorkflow(self, "Region", definition=definition, functions=functions))
 
     def _broken(self) -> None:
         functions = {key: self._function(key, f"broken.{key.lower()}") for key in ("First", "Second")}
@@ -99,11 +105,12 @@ class Chaos(Stack):
         definition = Definition.from_asl({"StartAt": "First", "States": states})
         UnumWorkflow(self, "Broken", definition=definition, functions=functions)
 
-    def _function(self, construct_id: str, handler: str) -> UnumFunction:
+    def _function(self, construct_id: str, handler: str | dict[str, str]) -> UnumFunction:
         function = UnumFunction(
             self,
             construct_id,
-            handler=handler,
+            handler=handler if isinstance(handler, str) else None,
+            handlers=None if isinstance(handler, str) else handler,
             code=lambda_.Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]),
             environment={"NOTES_TABLE": self._notes.table_name},
             timeout=Duration.seconds(10),
