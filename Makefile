@@ -96,11 +96,12 @@ e2e: setup  ## real deployments into the emulator
 endurance: setup  ## the deployments that are crowded, with EXECUTIONS=1000, and recoveries that crash, of BRANCHES=2000
 	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) UNUM_BRANCHES=$(or $(BRANCHES),2000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_endurance.py tests/e2e/test_wide_recovery.py
 
-simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, a chaos run, all mutants (hours), then at random for MINUTES=30
+simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, two chaos runs, all mutants (hours), then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
 	$(BIN)/python -m pytest -n 2 --timeout 3600 -rs -m long tests/simulation tests/golden tests/formal
 	$(BIN)/python -m tests.formal.check
 	$(BIN)/python -m tests.e2e.chaos --executions $(or $(EXECUTIONS),1000)
+	$(BIN)/python -m tests.e2e.chaos.regions --executions $(or $(REGIONS),200)
 	$(BIN)/python -m tests.mutation
 	$(BIN)/python -m tests.simulation.search --minutes $(or $(MINUTES),30)
 

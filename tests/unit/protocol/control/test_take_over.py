@@ -427,3 +427,32 @@ def test_an_intake_that_forgets_retries_is_noticed(monkeypatch: pytest.MonkeyPat
     platform.functions["A"] = fail
     with pytest.raises(SystemExit):
         platform.run("e", 1)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_retry_of_a_neighbour_join_gets_both_inputs_again(times: int) -> None:
+    flow = g.map(g.task("A") >> g.task("B").retry().meets_previous(), items=g.out)
+    failed: set[str] = set()
+
+    def once(both: Any) -> Any:
+        if str(both) not in failed:
+            failed.add(str(both))
+            raise ValueError(both)
+        return both
+
+    functions: dict[str, Function] = {"A": lambda n: n * 10, "B": once}
+    platform = Stranded(Source.from_graph(flow).compile("w", None), functions, times=times)
+    assert ended(platform, [1, 2, 3]) == [[None, 10], [10, 20], [20, 30]]
+    assert len(failed) == 3
+
+
+def test_the_planned_event_of_a_neighbour_join_has_both_inputs() -> None:
+    flow = g.map(g.task("A") >> g.task("B").meets_previous(), items=g.out)
+    platform = Stranded(Source.from_graph(flow).compile("w", None), {"A": lambda n: n, "B": lambda both: both})
+    platform.free = True
+    platform.start("e", [1, 2])
+    first, second = platform.sent[:2]
+    platform.deliver(first)
+    platform.deliver(second)
+    for event in (each for each in platform.sent if each.state == "B"):
+        assert take_over.planned_event(platform.runtime(), event, event.routes).input == event.input

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.envelope import Envelope, Results, Siblings
+from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope, checkpoint_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.nudge import effects_of
@@ -87,7 +87,7 @@ def planned_event(rt: Runtime, event: Envelope, routes: Mapping[str, str]) -> En
     effect = _pending(rt, request).effect
     if isinstance(effect, Resend):
         return effect.envelope
-    invoke = effect.invoke if isinstance(effect, JoinNeighbour) else effect
+    invoke = _joined(effect) if isinstance(effect, JoinNeighbour) else effect
     if not isinstance(invoke, Invoke):
         raise NotOurEvent(f"{event.name}: expected an event of the execution, got one of state {event.state!r}")
     # Who could say that it had failed before it was due could shorten every Wait.
@@ -110,7 +110,7 @@ def _pending(rt: Runtime, request: TakeOver) -> Missing:
         NotOurEvent: no committed outcome leads to the invocation.
     """
     effect = _leads_to(rt, request)
-    invoke = effect.invoke if isinstance(effect, JoinNeighbour) else effect
+    invoke = _joined(effect) if isinstance(effect, JoinNeighbour) else effect
     if not isinstance(effect, Invoke | JoinNeighbour | Commit) or not isinstance(invoke, Invoke | Commit):
         raise NotOurEvent(
             f"{request.name}: expected an outcome that leads to it, found one that leads to {effect!r:.200}"
@@ -123,6 +123,11 @@ def _pending(rt: Runtime, request: TakeOver) -> Missing:
     if request.retries and isinstance(invoke, Invoke) and missing.waits_for is WaitsFor.DELIVERY:
         missing = replace(missing, effect=replace(invoke, retries=request.retries, due_ms=request.due_ms))
     return missing
+
+
+def _joined(effect: JoinNeighbour) -> Invoke:
+    """Return the event of a neighbour join, which reads the inputs of both branches."""
+    return replace(effect.invoke, input=Neighbours())
 
 
 def _leads_to(rt: Runtime, request: TakeOver) -> Effect:
