@@ -224,6 +224,16 @@ class _Checker:
     def _is_envelope(self, event: Any) -> bool:
         return isinstance(event, dict) and event.get("workflow") == self._workflow and of_envelope(event) is not None
 
+    def _feeds(self, sender: Delivery, place: Place, event: Any) -> bool:
+        """Return True if `event` gives a Task of a wave the result of the previous branch, which `sender` acts for."""
+        given = event.get("input")
+        if not isinstance(given, dict) or given.keys() != {"own", "previous"}:
+            return False
+        beside = (own for own in sender.places if own.shares_a_fan_out(place) and len(own.frames) == len(place.frames))
+        previous = [own for own in beside if own.frames[-1].branch + 1 == place.frames[-1].branch]
+        commits = (self._found.commits.get(own) for own in previous)
+        return any(each and json.loads(each.item.get("value", "null")) == given["previous"] for each in commits)
+
     def _check_event(self, event: Any, by: str, line: Line) -> None:
         """Check that an event follows from what its sender may act for, and from what was committed before."""
         if by in self._deliveries:
@@ -240,7 +250,7 @@ class _Checker:
             if _text(event) not in {self._messages.get(each) for each in sender.messages}:
                 self._violate("a foreign event", place, line, "the forwarder was given no such message")
             return
-        if not sender.may(place):
+        if not sender.may(place) and not self._feeds(sender, place, event):
             self._violate("a foreign event", place, line, f"sent by {by}, which acts for {_all(sender.places)}")
         self._check_before(place, sender, line, "an event is sent before its cause")
         self._check_stamps(place, json.dumps(event), line, "an event")

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.history.check import Commit, Findings, check, check_results, still
-from tests.history.places import Place, UnknownFormatError, of_envelope, of_key, of_text
+from tests.history.check import Commit, Findings, _Checker, check, check_results, still
+from tests.history.places import Frame, Place, UnknownFormatError, of_envelope, of_key, of_text
 from tests.history.record import Line, parsed
+from tests.history.roles import Delivery, Role
 from tests.history.story import tell
 
 RECORDED = Path(__file__).with_name("recorded.jsonl.gz")
@@ -317,3 +318,16 @@ def test_a_commit_made_of_a_failure_is_no_success() -> None:
     item = {"phase": "left", "state": "A", "value": "1"}
     assert Commit(0, "", item).is_success
     assert not Commit(0, "", {**item, "caught_error": '"E"'}).is_success
+
+
+@pytest.mark.parametrize(
+    ("branch", "previous", "is_right"), [(1, 10, True), (1, 11, False), (2, 10, False), (0, 10, False)]
+)
+def test_a_result_is_given_to_the_next_branch_as_it_was_committed(branch: int, previous: int, is_right: bool) -> None:  # noqa: FBT001
+    before, place = (Place("e:1", (Frame("map", 1, 0, each),), 1) for each in (0, branch))
+    checker = _Checker(WORKFLOW, TABLE, NOTES)
+    checker._found.commits[before] = Commit(1, "b", {"state": "b", "phase": "left", "value": "10"})
+    sender = Delivery(1, {}, Role.INVOCATION, {before})
+    event = {"input": {"own": 20, "previous": previous}}
+    assert checker._feeds(sender, place, event) is is_right
+    assert not checker._feeds(sender, place, {"input": {"own": 20}})
