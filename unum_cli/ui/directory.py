@@ -66,5 +66,6 @@ class Directory:
         with self._lock:
             if self.clock_s() >= self._until_s:
                 self._known = self.listed()
-                self._until_s = self.clock_s() + STALE_S
+                # A page without workflows waits for the first deployment, which should appear at once.
+                self._until_s = self.clock_s() + (STALE_S if self._known else 0)
             return self._known

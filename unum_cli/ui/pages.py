@@ -23,9 +23,11 @@ from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.cost.receipt import UNKNOWN
 from unum_runtime.client.client import Client
 from unum_runtime.client.deliveries import Delivery
+from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status, Success, to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Scope
+from unum_runtime.model.states import Map
 from unum_runtime.protocol.history.timeline import failed_with
 
 BRANCHES_ON_A_PAGE = 100
@@ -110,9 +112,14 @@ class Pages:
             raise HTTPException(404, f"{scope.state} has {scope.size:,} branches, numbered from 0.")
         status = levels.statuses(scope)[index]
         rows = levels.rows(scope.branch(index))
+        child = _child(reading, scope, index)
+        values = (
+            {} if child is None else {"input": _shown(Success(child.input)), "output": _shown(Success(child.output))}
+        )
         return self.site.render(
             "branch.html",
-            **self._facts(place, reading),
+            **(self._facts(place, reading) | {"values": values}),
+            child=child,
             scope=scope,
             index=index,
             branch_status=status,
@@ -211,6 +218,16 @@ def _scope(reading: Reading, request: Request) -> Scope:
     if scope is None:
         raise HTTPException(404, "No Map or Parallel begins after this step.")
     return scope
+
+
+def _child(reading: Reading, scope: Scope, index: int) -> ChildExecution | None:
+    """Return the child execution that a branch of a distributed Map is; None for other branches."""
+    state = None if reading.past is None else reading.past.last.states.get(scope.state)
+    if reading.past is None or not isinstance(state, Map) or not state.distributed:
+        return None
+    place = tuple(frame.index for frame in scope.branch(index))
+    found = (each for each in child_executions(*reading.past) if each.index == place and each.state == scope.state)
+    return next(found, None)
 
 
 def _number(request: Request, name: str, least: int = 1) -> int:

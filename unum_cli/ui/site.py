@@ -52,7 +52,9 @@ class Site:
     def render(self, template: str, /, *, status: int = 200, **context: Any) -> Response:
         """Return the page that `template` makes of `context`."""
         shared = {"allow_changes": self.allow_changes, "csrf": self.secrets.csrf}
-        return HTMLResponse(_TEMPLATES.get_template(template).render({**shared, **context}), status)
+        text = _TEMPLATES.get_template(template).render({**shared, **context})
+        # Data may have lone surrogates, which UTF-8 cannot encode.
+        return HTMLResponse(text.encode("utf-8", "backslashreplace"), status)
 
     async def render_error(self, _request: Request, error: Exception) -> Response:
         """Return the page that shows `error`."""

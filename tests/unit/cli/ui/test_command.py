@@ -103,6 +103,14 @@ def test_a_later_deployment_appears(stacks: Stacks) -> None:
     assert after["Shop", "Orders"] is before["Shop", "Orders"]
 
 
+def test_the_first_deployment_appears_at_once(stacks: Stacks) -> None:
+    stacks.named = {"Plain": []}
+    directory = command._directory(options())
+    assert directory.places() == {}
+    stacks.named["Plain"] = ["First"]
+    assert set(directory.places()) == {("Plain", "First")}
+
+
 def test_outputs_that_only_look_like_a_workflow_hide_no_other(stacks: Stacks) -> None:
     stacks.named["Plain"] = ["not a workflow"]
     places = command._directory(options()).places()

@@ -5,10 +5,12 @@ import re
 import time
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from tests.unit.cli.ui.shop import HOSTILE, Shop, Visitor, key_of, open_shop, served
+from tests.unit.cli.ui.shop import HOSTILE, Broken, Shop, Visitor, key_of, open_shop, served
+from unum_compiler import compile_workflow
 from unum_runtime.client.client import Client
 from unum_runtime.errors import DefinitionNotStored
 from unum_runtime.model.checkpoint import Status
@@ -218,3 +220,60 @@ def test_what_cannot_be_done_is_said(owner: tuple[Shop, Visitor], path: str, for
     answer = owner[1].send(path, **form)
     assert answer.status == 400
     assert "Not possible" in answer.words
+
+
+SURROGATE = json.loads('"\\ud800"')
+STRANGE = "<b>\"&'/#?%"
+
+
+def other_shop(definition: Any, value: Any, **functions: Any) -> Shop:
+    """A shop with another workflow, and its execution `e`."""
+    shop = Shop()
+    handlers = {"Same": lambda event: event, **functions}
+    shop.platform.workflow = compile_workflow(definition, name="orders", functions=handlers)
+    shop.platform.functions = handlers
+    shop.platform.start("e", value)
+    shop.platform.deliver_all()
+    return shop
+
+
+def test_strange_names_and_values_are_shown_as_they_are() -> None:
+    def fail(_: Any) -> Any:
+        raise Broken(HOSTILE)
+
+    state = {"Type": "Task", "Resource": "Same", "Next": "Last"}
+    last = {"Type": "Task", "Resource": "Fail", "End": True}
+    definition = {"StartAt": STRANGE, "States": {STRANGE: state, "Last": last}}
+    shop = other_shop(definition, {"text": SURROGATE}, Same=lambda _: {}, Fail=fail)
+    with served(shop) as visitor:
+        visitor.enter()
+        for path in (f"{E}/e", *(f"{E}/e/step?key={key_of(shop, 'e', name)}" for name in (STRANGE, "Last"))):
+            answer = visitor.ask(path)
+            assert answer.status == 200
+            assert "<b>" not in answer.text
+        assert "\\ud800" in visitor.ask(f"{E}/e").text
+        assert visitor.ask(f"{E}/e/value?of=input").status == 200
+
+
+def test_a_branch_of_a_distributed_map_is_a_child_execution() -> None:
+    processor: dict[str, Any] = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    processor |= {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "Same", "End": True}}}
+    shop = other_shop(
+        {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": processor, "End": True}}}, [1, 2]
+    )
+    child = shop.client.children("e")[1]
+    scope = next(step.checkpoint.opens for step in shop.client.steps("e") if step.checkpoint.opens)
+    with served(shop) as visitor:
+        words = visitor.enter().ask(f"{E}/e/branch?key={quote(str(scope.origin), safe='')}&index=1").words
+    assert child.name in words
+    assert "Output 2" in words
+
+
+def test_a_map_right_at_the_start_and_an_empty_one() -> None:
+    processor = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "Same", "End": True}}}
+    definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": processor, "End": True}}}
+    for value, expected in (([1], "1 branches"), ([], "succeeded")):
+        with served(other_shop(definition, value)) as visitor:
+            answer = visitor.enter().ask(f"{E}/e")
+            assert answer.status == 200
+            assert expected in answer.words
