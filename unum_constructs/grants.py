@@ -13,19 +13,17 @@ from aws_cdk import aws_sqs as sqs
 
 from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import (
-    READING_ITEMS,
     READING_OBJECTS,
     RECEIVING,
-    WRITING_ITEMS,
     WRITING_OBJECTS,
     Actions,
     key_statement,
 )
 from unum_constructs.cdk.lookup import path_of
+from unum_constructs.cdk.storage import Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
-from unum_constructs.store import ACTIONS, has_list_index, index_arn, partition_condition
 from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
 from unum_runtime.protocol.control.doors import Door
 
@@ -39,7 +37,7 @@ class IUnumWorkflow(MeteredWorkflow):
 
     Attributes:
         workflow_name: name in events and keys.
-        table: table with the state of executions.
+        storage: place of the state of executions.
         start_alias: alias for event sources: whatever arrives is the input of an execution.
         run_alias: alias that starts executions by name.
         describe_alias: alias that describes executions; None if unknown.
@@ -51,7 +49,7 @@ class IUnumWorkflow(MeteredWorkflow):
     """
 
     workflow_name: str
-    table: dynamodb.ITable
+    storage: Storage
     start_alias: lambda_.IFunction
     run_alias: lambda_.IFunction
     describe_alias: lambda_.IFunction | None
@@ -60,6 +58,18 @@ class IUnumWorkflow(MeteredWorkflow):
     activities: Mapping[str, sqs.IQueue]
     payload_bucket: s3.IBucket | None
     former_clients: bool = False
+
+    @property
+    def table(self) -> dynamodb.ITable:
+        """Table with the state of executions.
+
+        Raises:
+            ConstructError: the state is in a bucket.
+        """
+        if isinstance(self.storage, TableStorage):
+            return self.storage.table
+        found = f"the bucket {self.storage.resource.node.path}"
+        raise ConstructError(self, f"table: expected state in a table (`Store.dynamodb`), got {found}; see `storage`")
 
     @property
     def own_partitions(self) -> str:
@@ -108,21 +118,19 @@ class IUnumWorkflow(MeteredWorkflow):
     def _grant_table_reads(self, grantee: iam.IGrantable) -> iam.Grant:
         definitions = definition_partition_prefix(self.workflow_name)
         partitions = [start_partition_prefix(self.workflow_name), self.own_partitions, definitions]
-        read = self._grant_items(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
-        # An index has an ARN of its own, which permissions for the table do not cover.
-        if has_list_index(self.table):
-            read = read.combine(
-                self._grant_items(
-                    grantee, ACTIONS[Operation.LIST], [self.own_partitions], resource_arn=index_arn(self.table)
-                )
-            )
-        return read.combine(self._grant_objects(grantee, "s3:GetObject")).combine(
-            self._grant_key_use(grantee, writes=False)
+        statements = self.storage.item_statements([Operation.READ, Operation.LIST], partitions)
+        if self.storage.lists():
+            statements += self.storage.list_statements(self.own_partitions)
+        return (
+            _grant_all(grantee, statements)
+            .combine(self._grant_objects(grantee, "s3:GetObject"))
+            .combine(self._grant_key_use(grantee, writes=False))
         )
 
     def _grant_former_start(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow what clients of release 0.1.0 do besides: they write start records and large inputs themselves."""
-        record = self._grant_items(grantee, ACTIONS[Operation.CREATE], [start_partition_prefix(self.workflow_name)])
+        start = [start_partition_prefix(self.workflow_name)]
+        record = _grant_all(grantee, self.storage.item_statements([Operation.CREATE], start))
         input_ = self._grant_objects(grantee, "s3:PutObject", "s3:GetObject")
         return record.combine(input_).combine(self._grant_key_use(grantee, writes=True))
 
@@ -201,12 +209,12 @@ class IUnumWorkflow(MeteredWorkflow):
         return take.combine(self.grant_task_response(grantee))
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
-        """Allow other `actions`: Lambda actions on the start alias, DynamoDB actions on the whole table.
+        """Allow other `actions`: those of Lambda on the start alias, of DynamoDB or S3 on the whole table or bucket.
 
         Raises:
             ConstructError: there is no action, or an action of another service.
         """
-        services = ("dynamodb", "lambda")
+        services = (self.storage.service, "lambda")
         if not actions or not {action.partition(":")[0] for action in actions} <= {*services}:
             raise ConstructError(self, f"grant: expected actions of {[*services]}, got {[*actions]}")
         of_items, of_functions = ([each for each in actions if each.startswith(f"{service}:")] for service in services)
@@ -214,9 +222,7 @@ class IUnumWorkflow(MeteredWorkflow):
         if of_functions:
             given.append(self._grant_on_alias(grantee, of_functions, self.start_alias))
         if of_items:
-            given.append(
-                iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=[self.table.table_arn])
-            )
+            given.append(iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=self.storage.arns))
         return reduce(iam.Grant.combine, given)
 
     def _door(self, door: Door) -> lambda_.IFunction:
@@ -261,22 +267,6 @@ class IUnumWorkflow(MeteredWorkflow):
         """Functions of Tasks, if this app makes them."""
         return ()
 
-    def _grant_items(
-        self,
-        grantee: iam.IGrantable,
-        actions: Iterable[str],
-        partitions: Iterable[str],
-        *,
-        resource_arn: str | None = None,
-    ) -> iam.Grant:
-        """Allow `actions` on items with one of the partition key prefixes `partitions`, in the table or its index."""
-        return iam.Grant.add_to_principal(
-            grantee=grantee,
-            actions=[*actions],
-            resource_arns=[resource_arn or self.table.table_arn],
-            conditions=partition_condition(partitions),
-        )
-
     def _grant_objects(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
         if self.payload_bucket is None:
             return iam.Grant.drop(grantee, "there is no bucket for large values")
@@ -286,8 +276,9 @@ class IUnumWorkflow(MeteredWorkflow):
     def _grant_key_use(self, grantee: iam.IGrantable, *, writes: bool) -> iam.Grant:
         # `combine` needs a first grant.
         none = iam.Grant.drop(grantee, "keys of AWS need no grant")
-        items, objects = (WRITING_ITEMS, WRITING_OBJECTS) if writes else (READING_ITEMS, READING_OBJECTS)
-        kept = [(self.table, items, "dynamodb"), (self.payload_bucket, objects, "s3")]
+        items = self.storage.writing if writes else self.storage.reading
+        objects = WRITING_OBJECTS if writes else READING_OBJECTS
+        kept = [(self.storage, items, self.storage.service), (self.payload_bucket, objects, "s3")]
         given = [
             _grant_service_use(each.encryption_key, actions, grantee, through=service)
             for each, actions, service in kept
@@ -298,10 +289,15 @@ class IUnumWorkflow(MeteredWorkflow):
 
 def _grant_service_use(key: kms.IKey, actions: Actions, grantee: iam.IGrantable, *, through: str) -> iam.Grant:
     """Allow `actions` with `key` through the service `through`."""
-    statement = key_statement(key, actions, through=through)
-    return iam.Grant.add_to_principal(
-        grantee=grantee,
-        actions=statement.actions,
-        resource_arns=statement.resources,
-        conditions=statement.conditions,
+    return _grant_all(grantee, [key_statement(key, actions, through=through)])
+
+
+def _grant_all(grantee: iam.IGrantable, statements: Iterable[iam.PolicyStatement]) -> iam.Grant:
+    """Grant what `statements` allow, at least one."""
+    given = (
+        iam.Grant.add_to_principal(
+            grantee=grantee, actions=each.actions, resource_arns=each.resources, conditions=each.conditions
+        )
+        for each in statements
     )
+    return reduce(iam.Grant.combine, given)

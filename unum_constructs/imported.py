@@ -16,6 +16,7 @@ from unum_constructs.cdk.argument_checks import check_mappings
 from unum_constructs.cdk.lookup import is_token
 from unum_constructs.cdk.outputs import export_name
 from unum_constructs.cdk.resource_checks import check_is_table
+from unum_constructs.cdk.storage import BucketStorage, Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
 from unum_runtime.model.envelope import with_alias
@@ -28,6 +29,7 @@ from unum_runtime.model.naming import (
     start_alias,
 )
 from unum_runtime.protocol.control.doors import Door
+from unum_runtime.store.base import BUCKET
 
 _FUNCTION = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+")
 _ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+:[^:]+")
@@ -53,8 +55,7 @@ class ImportedWorkflow(IUnumWorkflow):
     ) -> None:
         super().__init__(scope, construct_id)
         self.workflow_name = checked_name(self, workflow_name)
-        self.table = self._table(table) if isinstance(table, str) else table
-        check_is_table(self, "table", self.table)
+        self.storage = self._storage(table)
         self.activities = self._queues(activities)
         self.payload_bucket = self._bucket(payload_bucket)
         start = self._qualified("start_alias_arn", start_alias_arn, start_alias(workflow_name))
@@ -114,10 +115,15 @@ class ImportedWorkflow(IUnumWorkflow):
             f"got {arn!r}",
         )
 
-    def _table(self, named: str) -> dynamodb.ITable:
-        """Import the table with this name or ARN."""
-        known_by = dynamodb.Table.from_table_arn if named.startswith("arn:") else dynamodb.Table.from_table_name
-        return known_by(self, "Table", named)
+    def _storage(self, given: dynamodb.ITable | str) -> Storage:
+        """Return the table with this name or ARN, or the bucket with this address."""
+        if not isinstance(given, str):
+            check_is_table(self, "table", given)
+            return TableStorage(given)
+        if given.startswith(BUCKET):
+            return BucketStorage(s3.Bucket.from_bucket_name(self, "State", given.removeprefix(BUCKET)), is_shared=True)
+        known_by = dynamodb.Table.from_table_arn if given.startswith("arn:") else dynamodb.Table.from_table_name
+        return TableStorage(known_by(self, "Table", given))
 
     def _bucket(self, given: s3.IBucket | str | None) -> s3.IBucket | None:
         bucket = s3.Bucket.from_bucket_name(self, "Payloads", given) if isinstance(given, str) else given
@@ -209,7 +215,8 @@ class Importable:
             scope: parent construct.
             construct_id: id below `scope`.
             workflow_name: name of the workflow.
-            table: table with the state of executions, as construct, name or ARN. Import a table with a customer managed
+            table: table with the state of executions, as construct, name or ARN; for a workflow with `Store.s3`,
+                ``s3://`` and the name of its bucket. Import a table with a customer managed
                 key together with its `encryption_key`: grants then include the key.
             start_alias_arn: ARN of the start alias; run alias and response alias belong to the same function.
             describe_alias_arn: ARN of the describe alias; `grant_describe` and `grant_start_sync` require it.

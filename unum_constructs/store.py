@@ -1,10 +1,11 @@
 """Storage of execution state."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aws_cdk import RemovalPolicy
+from aws_cdk import aws_s3 as s3
 from aws_cdk.aws_dynamodb import (
     Attribute,
     AttributeType,
@@ -21,10 +22,11 @@ from aws_cdk.aws_dynamodb import (
 from aws_cdk.aws_kms import IKey
 from constructs import Construct
 
-from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.argument_checks import check_types
+from unum_constructs.cdk.buckets import new_bucket
 from unum_constructs.cdk.nag import NO_RECOVERY, TABLE, acknowledge
 from unum_constructs.cdk.resource_checks import check_key, check_table
+from unum_constructs.cdk.storage import BucketStorage, Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.list_index import INDEX, PLACE, PROJECTED
 from unum_runtime.model.list_index import PARTITION as LISTED_IN
@@ -32,29 +34,24 @@ from unum_runtime.model.list_index import PARTITION as LISTED_IN
 PARTITION, SORT, EXPIRY = "pk", "sk", "ttl"
 """Attributes of items in `unum_runtime.store.dynamodb`."""
 
-ACTIONS: dict[Operation, tuple[str, ...]] = {
-    Operation.CREATE: ("dynamodb:PutItem",),
-    Operation.READ: ("dynamodb:BatchGetItem", "dynamodb:GetItem"),
-    Operation.LIST: ("dynamodb:Query",),
-    Operation.ADD: ("dynamodb:UpdateItem",),
-    Operation.COLLECT: ("dynamodb:UpdateItem",),
-}
-"""IAM actions of each store operation."""
-
 _SCHEMA = {"partition key": f"{PARTITION} (S)", "sort key": f"{SORT} (S)", "time to live": EXPIRY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Storage of a workflow's execution state; made by `Store.dynamodb`.
+    """Storage of a workflow's execution state; made by `Store.dynamodb` or `Store.s3`.
 
     Attributes:
         table: table of your own; None lets the workflow make one.
-        options: options of the table that the workflow makes, by argument of `Store.dynamodb`.
+        options: options of the table or bucket that the workflow makes, by argument of the method.
+        in_bucket: True for state in a bucket.
+        bucket: bucket of your own; None lets the workflow make one.
     """
 
     table: ITable | None
     options: Mapping[str, Any]
+    in_bucket: bool = False
+    bucket: s3.IBucket | None = None
 
     @classmethod
     def dynamodb(  # noqa: PLR0913 - one keyword for each option, as everywhere in the CDK
@@ -111,6 +108,61 @@ class Store:
         }
         return cls(table=table, options={name: value for name, value in given.items() if value is not None})
 
+    @classmethod
+    def s3(cls, *, bucket: s3.IBucket | None = None, encryption_key: IKey | None = None) -> "Store":
+        """Store state in objects of an S3 bucket; see "Choose a store" in ``docs/stores.md``.
+
+        Writes cost eight times as much as in DynamoDB, and cold starts take longer, because they load botocore. Without
+        arguments, the workflow makes a bucket of its own, which outlives the stack; objects expire. Large values are in
+        the same bucket, unless `payload_bucket` names another.
+
+        Args:
+            bucket: bucket of your own, which may have other objects; those of the workflow begin with ``state:``,
+                ``listed:`` and its name. Functions may then list the names of their own workflow's objects alone, so
+                each read of an absent object costs a list.
+            encryption_key: customer managed KMS key of the bucket that the workflow makes. Default: the workflow's
+                `encryption_key`, or a key of S3.
+
+        Returns:
+            The storage, for `UnumWorkflow`; the workflow checks the options.
+        """
+        options = {} if encryption_key is None else {"encryption_key": encryption_key}
+        return cls(table=None, options=options, in_bucket=True, bucket=bucket)
+
+    @property
+    def purpose(self) -> str:
+        """Purpose of the table or bucket, for its name if functions of other stacks must know it."""
+        return "payloads" if self.in_bucket else "table"  # the workflow has one bucket: large values are in it, too
+
+    def storage_for(
+        self, workflow: Construct, workflow_name: str, *, name: str | None = None, encryption_key: IKey | None = None
+    ) -> Storage:
+        """Return the place of `workflow`'s state; make a table or bucket called `name` unless the user gave one.
+
+        `encryption_key` is the workflow's key, for a table or bucket without its own.
+
+        Raises:
+            ConstructError: the table or bucket cannot have the state, or has that of another workflow of this name; or
+                options exclude each other.
+        """
+        storage = self._storage(workflow, name, encryption_key)
+        claim_name(workflow, storage, workflow_name)
+        return storage
+
+    def _storage(self, workflow: Construct, name: str | None, encryption_key: IKey | None) -> Storage:
+        if not self.in_bucket:
+            return TableStorage(self.table_for(workflow, "Table", name=name, encryption_key=encryption_key))
+        check_key(workflow, "store: encryption_key", self.options.get("encryption_key"))
+        if self.bucket is None:
+            key = self.options.get("encryption_key", encryption_key)
+            return BucketStorage(new_bucket(workflow, "State", key=key, name=name), is_shared=False)
+        if not hasattr(self.bucket, "bucket_name"):
+            raise ConstructError(workflow, f"store: bucket: expected an aws_s3.IBucket, got {self.bucket!r}")
+        if self.options:
+            remedy = "set it where you make the bucket, or leave out `bucket`"
+            raise ConstructError(workflow, f"store: expected `bucket` alone, got `encryption_key` as well; {remedy}")
+        return BucketStorage(self.bucket, is_shared=True)
+
     def table_for(
         self, workflow: Construct, construct_id: str, *, name: str | None = None, encryption_key: IKey | None = None
     ) -> ITable:
@@ -143,43 +195,39 @@ class Store:
         return self.options
 
 
-def claim_name(workflow: Construct, table: ITable, name: str) -> None:
-    """Reserve `name` for `workflow` in `table`.
+def checked_store(workflow: Construct, store: Store | None, *, exported: bool, former_clients: bool) -> Store:
+    """Return `store`, a table for None.
 
     Raises:
-        ConstructError: another workflow of this app uses the name in this table.
+        ConstructError: it is no store; or an option of `workflow` needs a table, and it has none.
     """
-    claimed = f"Unum-{name}"
-    if table.node.try_find_child(claimed) is not None:
+    check_types(workflow, Store, {"store": store})
+    store = store or Store.dynamodb()
+    reasons = {
+        "exported": exported and "imports by name take its address for a table's; import it by its attributes",
+        "former_clients": former_clients and "clients of release 0.1.0 know tables alone; leave the option out",
+    }
+    for option, reason in reasons.items():
+        if store.in_bucket and reason:
+            raise ConstructError(workflow, f"{option}: expected `Store.dynamodb`, got `Store.s3`: {reason}")
+    return store
+
+
+def claim_name(workflow: Construct, storage: Storage, name: str) -> None:
+    """Reserve `name` for `workflow` in `storage`.
+
+    Raises:
+        ConstructError: another workflow of this app uses the name there.
+    """
+    claimed, resource = f"Unum-{name}", storage.resource
+    if resource.node.try_find_child(claimed) is not None:
         raise ConstructError(
             workflow,
-            f"store: another workflow called {name!r} uses the table {table.node.path}; change `workflow_name`",
+            f"store: another workflow called {name!r} uses the {storage.noun} {resource.node.path}; change "
+            "`workflow_name`",
         )
     # A child construct of the table: two workflows of any stack in the app find the same claim.
-    Construct(table, claimed)  # type: ignore[arg-type]  # every table is a construct
-
-
-def has_list_index(table: ITable, *, if_imported: bool = True) -> bool:
-    """Return True if `table` has the index of executions; `if_imported` for imported tables, which may have it."""
-    resource = table.node.default_child
-    if not isinstance(resource, CfnTable | CfnGlobalTable):
-        # Imported tables have no template here; a missing index fails at run time.
-        return if_imported
-    indexes = resource.stack.resolve(resource.global_secondary_indexes) or ()
-    return any(index["indexName"] == INDEX for index in indexes)
-
-
-def partition_condition(partitions: Iterable[str]) -> Mapping[str, Any]:
-    """Return an IAM condition that restricts items to partition keys with one of the prefixes `partitions`.
-
-    Source: Amazon DynamoDB Developer Guide, "Using IAM policy conditions for fine-grained access control".
-    """
-    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{each}*" for each in partitions]}}
-
-
-def index_arn(table: ITable) -> str:
-    """Return the ARN of the index of executions."""
-    return f"{table.table_arn}/index/{INDEX}"
+    Construct(resource, claimed)  # type: ignore[arg-type]  # every table and bucket is a construct
 
 
 def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any], name: str | None) -> Table:

@@ -1,10 +1,10 @@
 """Periodic search for stalled executions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Annotations, Aws, Duration, Token
-from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as targets
@@ -14,12 +14,12 @@ from constructs import Construct
 from unum_compiler.lambda_settings import DEFAULT_TIMEOUT_S
 from unum_constructs.cdk.argument_checks import check_types, seconds
 from unum_constructs.cdk.lookup import resource_of
+from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host, async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.schedules import new_scheduler_role
-from unum_constructs.store import has_list_index
 from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.control.sweep import Sweep as Request
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
@@ -63,17 +63,17 @@ class Sweep:
         """
         return cls(interval=interval, silent_for=silent_for, nudge=nudge)
 
-    def checked(self, workflow: Construct, table: dynamodb.ITable, hosts: Iterable[Host]) -> "Sweep | None":
+    def checked(self, workflow: Construct, storage: Storage, hosts: Iterable[Host]) -> "Sweep | None":
         """Return these options; None if they are the default, and the table lists no executions as far as is known.
 
         Raises:
             ConstructError: the sweep would never find stalled executions, or would report healthy ones, because the
                 table does not list executions or a time is too short; or a value has another type.
         """
-        if self is HOURLY and not has_list_index(table, if_imported=False):
+        if self is HOURLY and not storage.lists(if_imported=False):
             Annotations.of(workflow).add_info_v2("unum:NoSweep", NO_SWEEP)
             return None
-        if not has_list_index(table):
+        if not storage.lists():
             remedy = "give `store=Store.dynamodb(list_executions=True)`, or the table such an index"
             raise ConstructError(workflow, f"sweep: expected a table that lists executions, got none; {remedy}")
         interval_s = HOUR_S if self.interval is None else seconds(workflow, "sweep: every", self.interval)
@@ -116,8 +116,7 @@ class WorkflowSweep(Construct):
         scope: the workflow.
         construct_id: id below `scope`.
         options: interval and limits.
-        index_arn: ARN of the index of executions.
-        partitions: prefix of the workflow's partitions in the index.
+        listing: permission to list executions.
         control: control function, which runs the sweep.
         dead_letters: queue for failed sweeps, whose letters each sweep tries again.
 
@@ -125,22 +124,20 @@ class WorkflowSweep(Construct):
         schedule: EventBridge Scheduler schedule.
     """
 
-    def __init__(  # noqa: PLR0913 - one keyword for each part
+    def __init__(
         self,
         scope: Construct,
         construct_id: str,
         *,
         options: Sweep,
-        index_arn: str,
-        partitions: str,
+        listing: Sequence[iam.PolicyStatement],
         control: ControlFunction,
         dead_letters: sqs.IQueue,
     ) -> None:
         super().__init__(scope, construct_id)
-        listing = permissions.list_statement(index_arn, partitions)
         letters = permissions.retry_statements(dead_letters)
         alias = control.doors[Door.SWEEP]
-        policy = permissions.attach(self, "Permissions", control.function, [listing, *letters])
+        policy = permissions.attach(self, "Permissions", control.function, [*listing, *letters])
         configuration = async_configuration(
             self,
             function_name=control.function.function_name,

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aws_cdk import Duration, Tags
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -53,7 +52,7 @@ from unum_constructs.hosting.host import Failures
 from unum_constructs.imported import Importable
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
-from unum_constructs.resources import activities, permissions
+from unum_constructs.resources import activities
 from unum_constructs.resources.control_function import DIRECTORY, ControlFunction
 from unum_constructs.resources.deployment_guard import DeploymentGuard, is_guarded, policies_of
 from unum_constructs.resources.doors import new_doors
@@ -63,7 +62,7 @@ from unum_constructs.resources.payload_bucket import payload_bucket_for
 from unum_constructs.resources.service_calls import CallingWorkflow
 from unum_constructs.resources.timer import WorkflowTimer
 from unum_constructs.resources.upgrades import Keep, OnRemoved
-from unum_constructs.store import Store, claim_name, index_arn
+from unum_constructs.store import Store, checked_store
 from unum_constructs.sweep import HOURLY, Sweep, WorkflowSweep
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection
 from unum_runtime.model.log_level import LogLevel
@@ -166,7 +165,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
 
     Attributes:
         workflow_name: name in events, keys and outputs.
-        table: table with the state of executions.
+        storage: table or bucket with the state of executions; see also `table`.
         layer: layer with runtime and definition, for the newest Python among the functions.
         start_alias: alias for event sources: whatever arrives is the input of an execution.
         doors: aliases that start executions by name, describe them, and take answers with task tokens; also as
@@ -239,7 +238,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         mappings = {"functions": functions, "function_options": function_options, "tags": tags}
         check_mappings(self, {**mappings, "definition_substitutions": definition_substitutions})
         check_types(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
-        check_types(self, Store, {"store": store})
+        store = checked_store(self, store, exported=exported, former_clients=former_clients)
         check_types(self, Sweep, {"sweep": sweep})
         provision = Provision(
             architecture=architecture or lambda_.Architecture.ARM_64,
@@ -273,10 +272,14 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         self.metrics, self.nodes = runtime.metrics, tuple(task.name for task in self._workflow.tasks)
 
         # 3. Resources that hold state, code and events.
-        self.table = self._new_table(store or Store.dynamodb(), encryption_key)
-        sweep = sweep and sweep.checked(self, self.table, self._hosts.values())
-        guarded = is_guarded(self, self.table, decision, is_in_vpc=vpc is not None)
-        layers = WorkflowLayers(self, workflow=self._workflow, python=provision.python)
+        self.storage = store.storage_for(
+            self, self.workflow_name, name=self._fixed_name(store.purpose), encryption_key=encryption_key
+        )
+        sweep = sweep and sweep.checked(self, self.storage, self._hosts.values())
+        guarded = is_guarded(self, self.storage, decision, is_in_vpc=vpc is not None)
+        layers = WorkflowLayers(
+            self, workflow=self._workflow, python=provision.python, in_bucket=self.storage.in_bucket
+        )
         self.layer = layers.first
         self.failure_queue = self._new_failure_queue(encryption_key)
         self.activities = activities.new_activities(
@@ -309,7 +312,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             control_alias=self.control_alias,
             control_function=self.control.function,
             doors=self.doors,
-            table=self.table,
+            storage=self.storage,
             failure_queue=self.failure_queue,
             payload_bucket=self.payload_bucket,
             activities=self.activities,
@@ -378,11 +381,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             program=program, wiring=wiring.with_kept(program.kept), known=cross_stack.functions_known_to(self, hosts)
         )
 
-    def _new_table(self, store: Store, encryption_key: kms.IKey | None) -> dynamodb.ITable:
-        table = store.table_for(self, "Table", name=self._fixed_name("table"), encryption_key=encryption_key)
-        claim_name(self, table, self.workflow_name)
-        return table
-
     def _new_failure_queue(self, encryption_key: kms.IKey | None) -> sqs.Queue:
         queue = new_queue(self, "Failures", encryption_key=encryption_key)
         acknowledge(queue, DEAD_LETTERS)
@@ -414,13 +412,14 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             self,
             compiled=self._workflow,
             payload=payload,
-            bucket=payload_bucket,
-            table=self.table,
+            bucket=payload_bucket or self.storage.payload_bucket(payload),
+            key=self.storage.encryption_key,
             retention_s=result_retention_s,
             name=self._fixed_name(cross_stack.BUCKET),
         )
+        self.storage.expire(self, self.workflow_name, result_retention_s)
         return State(
-            table=self.table,
+            storage=self.storage,
             payload_bucket=bucket,
             retention_s=checked_history_retention_s(self, history_retention, result_retention_s),
             result_retention_s=result_retention_s,
@@ -430,7 +429,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         return Assembly(
             wired=wired,
             layers=layers,
-            distant_layers=cross_stack.distant_layers_of(self, self._workflow, self._hosts.values()),
+            distant_layers=cross_stack.distant_layers_of(self, layers, self._workflow, self._hosts.values()),
             state=state,
             runtime=runtime,
             former_clients=self.former_clients,
@@ -459,7 +458,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
 
     def _new_guard(self, assembly: Assembly, *, lists: bool) -> DeploymentGuard:
         # The sweep has the same permission.
-        listing = permissions.list_statement(index_arn(self.table), self.own_partitions) if lists else None
+        listing = self.storage.list_statements(self.own_partitions) if lists else ()
         guard = DeploymentGuard(self, "Guard", control=self.control, parts=assembly.parts, listing=listing)
         guard.precede(policies_of(self.control, self.failure_handler))
         return guard
@@ -493,8 +492,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             self,
             "Sweep",
             options=options,
-            index_arn=index_arn(self.table),
-            partitions=self.own_partitions,
+            listing=self.storage.list_statements(self.own_partitions),
             control=self.control,
             dead_letters=self.failure_queue,
         )

@@ -1,4 +1,4 @@
-"""Stores for the contract tests: memory, DynamoDB in moto, DynamoDB in the emulator (marked e2e).
+"""Stores for the contract tests: memory, DynamoDB and S3 in moto, and both in the emulator (marked e2e).
 
 Both botocore and `unum_runtime.wire` access each table.
 """
@@ -23,10 +23,11 @@ from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.memory import MemoryStore
+from unum_runtime.store.s3 import S3Store
 from unum_runtime.wire.service_clients import WireClient, wire_client
 
 REGION = "us-east-1"
-EMULATED = ("emulator", "emulator-wire")
+EMULATED = ("emulator", "emulator-wire", "s3-emulator")
 EMULATOR_PYTHON = Path(__file__).parents[2] / "emulator" / ".venv" / "bin" / "python"
 
 
@@ -56,6 +57,10 @@ class OneAtATime:
                 return getattr(self._client, operation)(**parameters)
 
         return call
+
+    def get_paginator(self, operation: str) -> Any:
+        """Return the client's paginator, whose requests no lock orders: they only read."""
+        return self._client.get_paginator(operation)
 
 
 @pytest.fixture
@@ -87,6 +92,7 @@ class Moto(BaseHTTPRequestHandler):
         "memory",
         "moto",
         "moto-wire",
+        "s3",
         *(pytest.param(each, marks=[pytest.mark.e2e, pytest.mark.enable_socket]) for each in EMULATED),
     ],
 )
@@ -105,6 +111,14 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
                 _with_wire(_dynamo_store(clock, {"region_name": REGION}), endpoint) as store,
             ):
                 yield replace(store, client=OneAtATime(store.client))
+        case "s3":
+            with mock_aws():
+                objects = s3_store(clock, {"region_name": REGION})
+                client = OneAtATime(objects.client())
+                yield S3Store(lambda: client, objects.bucket, clock)
+        case "s3-emulator":
+            endpoint = request.getfixturevalue("emulator_endpoint")
+            yield s3_store(clock, {"region_name": REGION, "endpoint_url": endpoint})
         case emulated:
             endpoint = request.getfixturevalue("emulator_endpoint")
             store = _dynamo_store(clock, {"region_name": REGION, "endpoint_url": endpoint})
@@ -162,6 +176,19 @@ def _dynamo_store(clock: MovableClock, options: dict[str, Any]) -> DynamoStore:
         ],
     )
     return DynamoStore(client, table, clock)  # type: ignore[arg-type]  # same methods
+
+
+def s3_store(clock: MovableClock, options: dict[str, Any]) -> S3Store:
+    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test")
+    client = session.client("s3", config=Config(max_pool_connections=64), **options)
+    bucket = f"contract-{uuid.uuid4()}"
+    client.create_bucket(Bucket=bucket)
+    for operation in ("ListObjectsV2", "ListObjectVersions"):
+        # Else a page has 1,000 objects, and few tests would have a second one.
+        client.meta.events.register(
+            f"provide-client-params.s3.{operation}", lambda params, **_: {**params, "MaxKeys": 5}
+        )
+    return S3Store(lambda: client, bucket, clock)
 
 
 def _keys(partition: str, sort: str) -> list[Any]:

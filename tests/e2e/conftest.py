@@ -38,7 +38,7 @@ class Deployment:
             describe_alias=outputs.get(f"{workflow}DescribeAlias"),
             control_alias=outputs.get(f"{workflow}ControlFunction", outputs.get(f"{workflow}ControlAlias")),
             session=self.session,
-            payload_bucket=outputs.get("WorkflowPayloadBucket"),
+            payload_bucket=outputs.get(f"{workflow}PayloadBucket"),
         )
 
     def table(self, stack: str, output: str) -> Any:

@@ -17,6 +17,7 @@ from tests.e2e.chaos.play import Play
 from tests.e2e.conftest import PATIENCE_S, Deployment, until
 from tests.history.check import Violation
 from tests.history.record import read
+from unum_runtime.errors import ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status
 
 EXECUTIONS = 40
@@ -24,6 +25,9 @@ EXECUTIONS = 40
 
 REGIONS = 10
 """Executions of a region with six Tasks and a wave with six more; `tests.e2e.chaos.regions` plays hundreds."""
+
+OBJECTS = 9
+"""Executions with their state in S3, with a Map of up to 8 items each."""
 
 FOUND = {
     "second-outcome": "a second outcome",
@@ -103,6 +107,17 @@ def test_regions_and_waves_end_with_the_results_of_all_that_they_wait_for(
     assert outputs == regions.expected(REGIONS)
     assert judge(history, deployment.outputs["Chaos"], {}, "Region").violations == {"Region": []}
     assert regions.ends(history)["killed"] >= REGIONS // 2
+
+
+def test_executions_with_their_state_in_s3_end_with_the_right_results(deployment: Deployment, history: Path) -> None:
+    client = deployment.client("Chaos", "Objects")
+    outputs = regions.play(client, OBJECTS, PATIENCE_S)
+    assert outputs == {f"region-{n}": sum(number * number for number in range(n)) for n in range(OBJECTS)}
+    assert regions.ends(history, "Objects")["killed"] >= OBJECTS // 4
+    assert {each.name for each in client.list(limit=100).executions} == outputs.keys()
+    regions.insist(client.delete_execution, "region-8")
+    with pytest.raises(ExecutionDoesNotExist, match="was deleted"):
+        regions.insist(client.describe, "region-8")
 
 
 @pytest.mark.parametrize(("name", "rule"), FOUND.items())

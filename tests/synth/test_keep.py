@@ -7,7 +7,7 @@ import pytest
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain
 from unum_constructs import ConstructError, Keep
-from unum_constructs.store import ACTIONS
+from unum_constructs.cdk.storage import ACTIONS
 
 
 @pytest.fixture(scope="module")

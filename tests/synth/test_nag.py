@@ -24,6 +24,7 @@ from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import a_map, chain, machine, task
 from unum_constructs import Collection, Store, UnumWorkflow
 from unum_constructs.cdk import nag
+from unum_constructs.cdk.storage import TableStorage
 from unum_constructs.resources import activities, failure_handler, permissions, schedules, timer
 from unum_runtime.model.metrics import Metrics
 
@@ -202,10 +203,10 @@ def any_function(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_action(patch: pytest.MonkeyPatch) -> None:
-    def table_statements(table: dynamodb.ITable, _operations: Any, **_options: Any) -> Iterator[iam.PolicyStatement]:
-        yield iam.PolicyStatement(actions=["dynamodb:*"], resources=[table.table_arn])
+    def state_statements(storage: TableStorage, _operations: Any, **_options: Any) -> Iterator[iam.PolicyStatement]:
+        yield iam.PolicyStatement(actions=["dynamodb:*"], resources=storage.arns)
 
-    patch.setattr(permissions, "table_statements", table_statements)
+    patch.setattr(permissions, "state_statements", state_statements)
 
 
 def any_schedule(patch: pytest.MonkeyPatch) -> None:

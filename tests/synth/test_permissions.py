@@ -10,7 +10,7 @@ from tests.synth.deployment import CODE, Deployment, as_list, flat, function
 from tests.synth.machines import a_map, chain, choice, machine, task
 from unum_compiler.analysis.edges import Operation
 from unum_constructs import Store
-from unum_constructs.store import ACTIONS
+from unum_constructs.cdk.storage import ACTIONS
 
 COMMIT = ["dynamodb:PutItem"]
 READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem"]

@@ -24,11 +24,13 @@ from constructs import Construct, IConstruct, IDependable
 
 from unum_constructs.cdk.lambda_runtimes import newest_python
 from unum_constructs.cdk.lookup import path_of, stack_of
+from unum_constructs.cdk.storage import BucketStorage, Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Failures, Host
 from unum_constructs.hosting.version_ids import nested_in, retain_with
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.model.ir import Workflow
+from unum_runtime.store.base import BUCKET as BUCKET_ADDRESS
 
 BUCKET = "payloads"
 """Purpose of the name of a bucket."""
@@ -83,16 +85,21 @@ def functions_known_to(workflow: Construct, hosts: Mapping[str, Host]) -> dict[s
     return {key: known[host] for key, host in hosts.items()}
 
 
-def distant_layers_of(workflow: Construct, compiled: Workflow, hosts: Collection[Host]) -> dict[str, WorkflowLayers]:
-    """Make the workflow's layers in each other stack of its functions; return them by stack path."""
+def distant_layers_of(
+    workflow: Construct, layers: WorkflowLayers, compiled: Workflow, hosts: Collection[Host]
+) -> dict[str, WorkflowLayers]:
+    """Make layers like `layers` in each other stack of the workflow's functions; return them by stack path."""
     stacks = {host.stack: stack_of(host.function) for host in hosts}
     stacks.pop(path_of(stack_of(workflow)), None)
     # The path makes the id unique among workflows of several stacks that share this stack.
     place = "-".join(("Unum", *workflow.node.path.split("/")))
-    return {
-        path: WorkflowLayers(Construct(stack, place), workflow=compiled, python=newest_python(_in_stack(path, hosts)))
-        for path, stack in stacks.items()
-    }
+    made: dict[str, WorkflowLayers] = {}
+    for path, stack in stacks.items():
+        python = newest_python(_in_stack(path, hosts))
+        made[path] = WorkflowLayers(
+            Construct(stack, place), workflow=compiled, python=python, in_bucket=layers.in_bucket
+        )
+    return made
 
 
 def _in_stack(path: str, hosts: Iterable[Host]) -> list[lambda_.Function]:
@@ -124,12 +131,18 @@ def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
             depend(stack)
 
 
-def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
-    """Return the name of `table` for functions of other stacks.
+def store_address(workflow: Construct, storage: Storage) -> str:
+    """Return the address of `storage` for functions of other stacks.
 
     Raises:
-        ConstructError: the name is known only by a reference to the workflow's stack, which depends on theirs.
+        ConstructError: it is known only by a reference to the workflow's stack, which depends on theirs.
     """
+    if isinstance(storage, BucketStorage):
+        return BUCKET_ADDRESS + bucket_name(workflow, storage.bucket, "store", "bucket")
+    return _table_name(workflow, storage.table) if isinstance(storage, TableStorage) else storage.address
+
+
+def _table_name(workflow: Construct, table: dynamodb.ITable) -> str:
     resource = table.node.default_child
     named = resource.table_name if isinstance(resource, dynamodb.CfnTable | dynamodb.CfnGlobalTable) else None
     if named is not None and not Token.is_unresolved(named):
@@ -138,7 +151,9 @@ def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
     return table.table_name
 
 
-def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
+def bucket_name(
+    workflow: Construct, bucket: s3.IBucket, option: str = "payload_bucket", argument: str = "payload_bucket"
+) -> str:
     """Return the name of `bucket` for functions of other stacks.
 
     Raises:
@@ -148,8 +163,8 @@ def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
     named = resource.bucket_name if isinstance(resource, s3.CfnBucket) else None
     if named is not None and Stack.of(bucket).resolve(named) is not None:
         return named
-    remedy = "set `bucket_name`, or leave out `payload_bucket`"
-    _check_is_elsewhere(workflow, bucket, "payload_bucket: expected a bucket", remedy)
+    remedy = f"set `bucket_name`, or leave out `{argument}`"
+    _check_is_elsewhere(workflow, bucket, f"{option}: expected a bucket", remedy)
     return bucket.bucket_name
 
 

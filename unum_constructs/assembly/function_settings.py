@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from aws_cdk import Aws
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
@@ -30,6 +29,7 @@ from unum_constructs.assembly.options import RuntimeOptions
 from unum_constructs.assembly.wiring import Wiring, operations
 from unum_constructs.cdk.lookup import arn_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
+from unum_constructs.cdk.storage import Storage
 from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import activities, permissions
@@ -67,13 +67,13 @@ class State:
     """Storage of execution state.
 
     Attributes:
-        table: table with the state.
+        storage: place of the state.
         payload_bucket: bucket for values that exceed an item; None without one.
         retention_s: lifetime of the history, in seconds.
         result_retention_s: lifetime of start records and results, in seconds.
     """
 
-    table: dynamodb.ITable
+    storage: Storage
     payload_bucket: s3.IBucket | None
     retention_s: int
     result_retention_s: int
@@ -129,7 +129,7 @@ class Assembly:
         """Fields of `unum_runtime.functions.configuration.Service` that all functions share; defaults are left out."""
         # Values equal to the runtime's default are left out: environments have 4 KB for all workflows of a function.
         service: dict[str, Any] = {
-            "table": self.state.table.table_name,
+            "table": self.state.storage.address,
             "hosts": [],
             "routes": {},
             "retention_s": self.state.retention_s,
@@ -176,15 +176,15 @@ class Assembly:
     def allow_handler(self, handler: FailureHandler, control: ControlFunction) -> None:
         """Let `handler` and `control` act in place of any function."""
         # All operations: executions of older definitions may need those that no function has any more.
-        statements = [*self._table_statements(frozenset(Operation)), *permissions.send_statements(self._queues)]
+        statements = [*self._state_statements(frozenset(Operation)), *permissions.send_statements(self._queues)]
         definitions = self._definition_statements(Operation.CREATE, Operation.READ, Operation.LIST)
         every = [*statements, *definitions, *self._object_statements()]
         control.handler = handler
-        deletion = permissions.deletion_statements(self.state.table, self.state.payload_bucket, self.workflow.name)
+        deletion = permissions.deletion_statements(self.state.storage, self.state.payload_bucket, self.workflow.name)
         hosts = dict.fromkeys(self.wired.known.values())
         handler.allow(hosts, every)
         control.allow(hosts, [*every, *deletion])
-        control.tell_kept(self.state.table)
+        control.tell_kept(self.state.storage)
         handler.allow_own()
         own = [role_id_of(each.function) for each in (handler, control)]
         senders = {"workflow": self.workflow.name, "trusted": [*own, *(self.timer.role_ids if self.timer else ())]}
@@ -266,7 +266,7 @@ class Assembly:
             yield from self._definition_statements(Operation.CREATE, Operation.READ)
         # Events of executions on other definitions are run by these.
         yield from self._shared("definitions", lambda: self._definition_statements(Operation.LIST))
-        yield from self._table_statements(operations(self.workflow, self.wiring, key), starts=starts, key=key)
+        yield from self._state_statements(operations(self.workflow, self.wiring, key), starts=starts, key=key)
         yield from self._object_statements()
         if not self.hosts[key].takes_layers and not self._reads_store(key):
             yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).first.definition)
@@ -292,22 +292,22 @@ class Assembly:
                 called=self.wired.program.called,
             )
 
-    def _table_statements(self, done: frozenset[Operation], *, starts: bool = True, key: str = "") -> Statements:
-        """Return permissions of function `key` for the operations `done` on the table.
+    def _state_statements(self, done: frozenset[Operation], *, starts: bool = True, key: str = "") -> Statements:
+        """Return permissions of function `key` for the operations `done` on the state.
 
         They include writes of start records if it `starts`, and results that its Tasks share with other workflows.
         """
         name, shares = self.workflow.name, shares_with_all(self.workflow, key)
         return self._shared(
             (done, starts, shares),
-            lambda: permissions.table_statements(
-                self.state.table, done, workflow_name=name, starts=starts, shares_results=shares
+            lambda: permissions.state_statements(
+                self.state.storage, done, workflow_name=name, starts=starts, shares_results=shares
             ),
         )
 
     def _definition_statements(self, *done: Operation) -> Iterator[iam.PolicyStatement]:
         """Yield permissions for the operations `done` on definition records."""
-        return permissions.definition_statements(self.state.table, self.workflow.name, done)
+        return permissions.definition_statements(self.state.storage, self.workflow.name, done)
 
     def _object_statements(self) -> Statements:
         """Return permissions for objects with large values."""
@@ -325,7 +325,7 @@ class Assembly:
 
     def _names_for_other_stacks(self, service: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields of `service` that functions of other stacks need as names instead of references."""
-        named = {"table": cross_stack.table_name(self.layers.first, self.state.table)}
+        named = {"table": cross_stack.store_address(self.layers.first, self.state.storage)}
         if self.state.payload_bucket:
             named["payload_bucket"] = cross_stack.bucket_name(self.layers.first, self.state.payload_bucket)
         if self.timer and "timer" in service:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from aws_cdk import Stack
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.cdk.outputs import add_outputs
+from unum_constructs.cdk.storage import Storage
 from unum_constructs.resources.doors import Doors
 
 
@@ -21,7 +21,7 @@ class WorkflowOutputs(NamedTuple):
     control_alias: lambda_.Alias
     control_function: lambda_.IFunction
     doors: Doors
-    table: dynamodb.ITable
+    storage: Storage
     failure_queue: sqs.Queue
     payload_bucket: s3.IBucket | None
     activities: Mapping[str, sqs.Queue]
@@ -31,7 +31,7 @@ class WorkflowOutputs(NamedTuple):
         """Add the outputs of `workflow`, exported by its `name` if `exported`."""
         outputs = {
             "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
-            "Table": (self.table.table_name, f"Table of workflow {name}"),
+            "Table": (self.storage.address, f"Table of workflow {name}"),
             "Workflow": (name, "Name of the workflow"),
             "DescribeAlias": (self.doors.describe.function_arn, f"Describe alias of workflow {name}"),
             "RunAlias": (self.doors.run.function_arn, f"Run alias of workflow {name}"),

@@ -42,7 +42,10 @@ _RARE = (
 """Modules for long waits, for what cannot be delivered, for answers over HTTP, for clients of release 0.1.0, and for
 large inputs."""
 
-SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL, *_RARE})
+_BUCKET_STORE = ("conditional.py", "s3.py", "s3_names.py")
+"""Modules for state in a bucket."""
+
+SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL, *_RARE, *_BUCKET_STORE})
 """Folders and modules that stay sources: sources are smaller, and these modules load botocore, which takes longer
 anyway."""
 
@@ -95,14 +98,15 @@ def runtime_folder() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def layer_content(workflow: Workflow, runtime: Path) -> Content:
+def layer_content(workflow: Workflow, runtime: Path, *, in_bucket: bool = False) -> Content:
     """Return the layer's content as sources.
 
     Args:
         workflow: compiled workflow.
         runtime: folder of the package `unum_runtime`.
+        in_bucket: True if the state is in a bucket.
     """
-    unused = (*_unused(workflow),)
+    unused = (*_unused(workflow), *(() if in_bucket else [f"store/{each}" for each in _BUCKET_STORE]))
     modules = ((path, file) for path, file in _modules(runtime) if not any(map(path.is_relative_to, unused)))
     files = {f"python/{PACKAGE}/{path}": _text(file) for path, file in modules}
     files[f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json"] = workflow.to_json().encode()

@@ -46,8 +46,10 @@ class WorkflowLayer(lambda_.LayerVersion):
         python: runtime of its functions, such as ``python3.13``.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, workflow: Workflow, python: str) -> None:
-        content = layer_content(workflow, runtime_folder())
+    def __init__(
+        self, scope: Construct, construct_id: str, *, workflow: Workflow, python: str, in_bucket: bool = False
+    ) -> None:
+        content = layer_content(workflow, runtime_folder(), in_bucket=in_bucket)
         self.python = python
         files = deployed_files(content, self._bytecode(content))
         self.digest = digest(files, python)
@@ -103,14 +105,16 @@ class WorkflowLayers:
         scope: parent construct of the layers.
         workflow: compiled workflow.
         python: runtime of the first layer's functions.
+        in_bucket: True if the state is in a bucket.
 
     Attributes:
         first: first layer; its logical id does not depend on the Python.
+        in_bucket: True if the state is in a bucket.
     """
 
-    def __init__(self, scope: Construct, *, workflow: Workflow, python: str) -> None:
-        self._scope, self._workflow = scope, workflow
-        self.first = WorkflowLayer(scope, "Layer", workflow=workflow, python=python)
+    def __init__(self, scope: Construct, *, workflow: Workflow, python: str, in_bucket: bool = False) -> None:
+        self._scope, self._workflow, self.in_bucket = scope, workflow, in_bucket
+        self.first = WorkflowLayer(scope, "Layer", workflow=workflow, python=python, in_bucket=in_bucket)
         self._layers = {python: self.first}
 
     def add_to(self, function: lambda_.Function) -> WorkflowLayer:
@@ -127,7 +131,9 @@ class WorkflowLayers:
 
     def _layer_for(self, python: str) -> WorkflowLayer:
         if python not in self._layers:
-            made = WorkflowLayer(self._scope, f"Layer-{python}", workflow=self._workflow, python=python)
+            made = WorkflowLayer(
+                self._scope, f"Layer-{python}", workflow=self._workflow, python=python, in_bucket=self.in_bucket
+            )
             self._layers[python] = made
         return self._layers[python]
 

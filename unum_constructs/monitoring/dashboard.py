@@ -29,14 +29,14 @@ class MonitoredParts:
 
     Attributes:
         functions: functions by their name in graphs.
-        table: table with execution state.
+        table: table with execution state; None where S3 has it, whose metrics of requests have a price.
         dead_letters: failure queue.
         waiting: timer queue; None without one.
         is_swept: True if a sweep finds stalled executions.
     """
 
     functions: Functions
-    table: dynamodb.ITable
+    table: dynamodb.ITable | None
     dead_letters: sqs.IQueue
     waiting: sqs.IQueue | None
     is_swept: bool
@@ -48,7 +48,9 @@ def dashboard_rows(workflow: MeteredWorkflow, parts: MonitoredParts) -> list[Row
     return [_executions(workflow, parts), _functions(parts.functions), *of_nodes, _resources(workflow, parts)]
 
 
-def cost_per_thousand(workflow: MeteredWorkflow, parts: MonitoredParts) -> cloudwatch.MathExpression:
+def cost_per_thousand(
+    workflow: MeteredWorkflow, parts: MonitoredParts, table: dynamodb.ITable
+) -> cloudwatch.MathExpression:
     """Return the cost of 1,000 executions in US dollars: requests and duration of functions, requests of the table.
 
     It divides usage of a period by executions started in the period, at list prices of us-east-1, without free tiers,
@@ -57,8 +59,8 @@ def cost_per_thousand(workflow: MeteredWorkflow, parts: MonitoredParts) -> cloud
     usd = list_prices().usd
     metrics: dict[str, cloudwatch.IMetric] = {
         "started": workflow.metric_started(),
-        "writes": parts.table.metric_consumed_write_capacity_units(statistic="Sum"),
-        "reads": parts.table.metric_consumed_read_capacity_units(statistic="Sum"),
+        "writes": table.metric_consumed_write_capacity_units(statistic="Sum"),
+        "reads": table.metric_consumed_read_capacity_units(statistic="Sum"),
     }
     prices = {"writes": _decimal(usd["dynamodb_write_unit"]), "reads": _decimal(usd["dynamodb_read_unit"])}
     for number, function in enumerate(parts.functions.values()):
@@ -123,11 +125,15 @@ def _nodes(workflow: MeteredWorkflow) -> Row:
 
 
 def _resources(workflow: MeteredWorkflow, parts: MonitoredParts) -> Row:
+    table = parts.table
+    if table is None:
+        return _row(("Events in queues", _queued(parts)))
     units = [
-        parts.table.metric_consumed_write_capacity_units(label="write units"),
-        parts.table.metric_consumed_read_capacity_units(label="read units"),
+        table.metric_consumed_write_capacity_units(label="write units"),
+        table.metric_consumed_read_capacity_units(label="read units"),
     ]
-    return _row(("Events in queues", _queued(parts)), ("Table", units), ("Cost", [cost_per_thousand(workflow, parts)]))
+    cost = cost_per_thousand(workflow, parts, table)
+    return _row(("Events in queues", _queued(parts)), ("Table", units), ("Cost", [cost]))
 
 
 def _queued(parts: MonitoredParts) -> list[cloudwatch.IMetric]:

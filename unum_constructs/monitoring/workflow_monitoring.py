@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.cdk.argument_checks import check_types
+from unum_constructs.cdk.storage import Storage, TableStorage
 from unum_constructs.hosting.host import Host
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, optional_alarm
@@ -23,7 +23,7 @@ from unum_constructs.sweep import WorkflowSweep
 class MonitoredWorkflow(MeteredWorkflow):
     """Workflow with known parts, alarms, and dashboard."""
 
-    table: dynamodb.ITable
+    storage: Storage
     timer: WorkflowTimer | None
     sweep: WorkflowSweep | None
     failure_handler: FailureHandler
@@ -126,7 +126,7 @@ class MonitoredWorkflow(MeteredWorkflow):
             functions["timer"] = self.timer.forwarder
         return MonitoredParts(
             functions=functions,
-            table=self.table,
+            table=self.storage.table if isinstance(self.storage, TableStorage) else None,
             dead_letters=self.failure_queue,
             waiting=self.timer.queue if self.timer else None,
             is_swept=self.sweep is not None,

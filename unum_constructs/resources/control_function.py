@@ -7,19 +7,16 @@ callers of its aliases may invoke this one.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 
 from unum_constructs.cdk.queues import KEPT_DAYS
+from unum_constructs.cdk.storage import Storage
 from unum_constructs.resources import permissions
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control.doors import Door
-
-RESTORABLE_DAYS = 35
-"""Source: Amazon DynamoDB Developer Guide, "Point-in-time backups for DynamoDB"."""
 
 DIRECTORY = Door.NUDGE
 """The door whose alias tells the start alias, in its description."""
@@ -45,9 +42,9 @@ class ControlFunction(PlanningFunction):
         """Let a sweep deliver dead letters of trusted `senders` as they are."""
         self.function.add_environment("UNUM_SENDERS", self.function.stack.to_json_string(senders))
 
-    def tell_kept(self, table: dynamodb.ITable) -> None:
-        """Tell the function how many days logs, backups of `table` and queues keep data of deleted executions."""
-        kept = {"queues": KEPT_DAYS, "logs": _days_of_logs(self.function), **_days_of_backups(table)}
+    def tell_kept(self, storage: Storage) -> None:
+        """Tell the function how many days logs, backups of `storage` and queues keep data of deleted executions."""
+        kept = {"queues": KEPT_DAYS, "logs": _days_of_logs(self.function), **storage.backup_days}
         self.function.add_environment("UNUM_KEPT", self.function.stack.to_json_string(kept))
 
     def open(self, start_alias: lambda_.Alias, *, sweeps: bool) -> None:
@@ -77,15 +74,6 @@ def _days_of_logs(function: lambda_.Function) -> float | None:
     """Return the retention of a function's logs, in days; None for no end."""
     group = function.log_group.node.default_child
     return group.retention_in_days if isinstance(group, logs.CfnLogGroup) else None
-
-
-def _days_of_backups(table: dynamodb.ITable) -> Mapping[str, int | None]:
-    """Return how long `table` can be restored, in days: None if it is not known, nothing if it cannot."""
-    resource = table.node.default_child
-    if not isinstance(resource, dynamodb.CfnTable):
-        return {"backups": None}
-    recovery = resource.stack.resolve(resource.point_in_time_recovery_specification) or {}
-    return {"backups": RESTORABLE_DAYS} if recovery.get("pointInTimeRecoveryEnabled") else {}
 
 
 def door_arns(function_arn: str, workflow_name: str) -> Mapping[Door, str]:

@@ -6,18 +6,17 @@ failure handler change after the resource: the guard reads the versions of funct
 intake continues on them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aws_cdk import Annotations, Aws, CustomResource, Duration
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.upgrades import OnRemoved
-from unum_constructs.store import has_list_index
 from unum_runtime.protocol.control.removal import PARTS
 
 RESOURCE_TYPE = "Custom::UnumDeploymentGuard"
@@ -32,13 +31,13 @@ NO_GUARD = (
 )
 
 
-def is_guarded(workflow: Construct, table: dynamodb.ITable, on_removed: OnRemoved | None, *, is_in_vpc: bool) -> bool:
+def is_guarded(workflow: Construct, storage: Storage, on_removed: OnRemoved | None, *, is_in_vpc: bool) -> bool:
     """Return True if deployments of `workflow` are checked; say so at synth if the default cannot check them.
 
     Raises:
         ConstructError: the guard could not find executions, because the table does not list them.
     """
-    if on_removed is None and not has_list_index(table, if_imported=False):
+    if on_removed is None and not storage.lists(if_imported=False):
         reason = "the table lists no executions as far as this app knows"
         text = NO_GUARD.format(reason=reason, condition=" if it has the index `executions` (see `Store.dynamodb`)")
         Annotations.of(workflow).add_info_v2("unum:NoGuard", text)
@@ -48,7 +47,7 @@ def is_guarded(workflow: Construct, table: dynamodb.ITable, on_removed: OnRemove
         text = NO_GUARD.format(reason=reason, condition=" if it reaches both")
         Annotations.of(workflow).add_info_v2("unum:NoGuard", text)
         return False
-    if on_removed is OnRemoved.REFUSE and not has_list_index(table):
+    if on_removed is OnRemoved.REFUSE and not storage.lists():
         remedy = "give `store=Store.dynamodb(list_executions=True)`, or the table such an index"
         raise ConstructError(
             workflow, f'on_removed: "refuse" expects a table that lists executions, got one that does not; {remedy}'
@@ -64,8 +63,8 @@ class DeploymentGuard(Construct):
         construct_id: id below `scope`.
         control: control function, which answers.
         parts: places of the workflow's parts by name, see `unum_runtime.protocol.control.removal`.
-        listing: permission to list executions; None if the function has it anyway. A role's inline policies have 10,240
-            characters for all statements.
+        listing: permission to list executions; empty if the function has it anyway. A role's inline policies have
+            10,240 characters for all statements.
 
     Attributes:
         resource: the custom resource.
@@ -78,7 +77,7 @@ class DeploymentGuard(Construct):
         *,
         control: ControlFunction,
         parts: Mapping[str, str],
-        listing: iam.PolicyStatement | None,
+        listing: Sequence[iam.PolicyStatement],
     ) -> None:
         super().__init__(scope, construct_id)
         self.resource = CustomResource(
@@ -93,7 +92,7 @@ class DeploymentGuard(Construct):
         )
         # To recognize a rollback, which must not be refused.
         status = iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[Aws.STACK_ID])
-        policy = permissions.attach(self, "Permissions", control.function, [status, *([listing] if listing else ())])
+        policy = permissions.attach(self, "Permissions", control.function, [status, *listing])
         self.precede([policy])  # a deployment that changes the sweep must not take the permission before it is used
 
     def precede(self, policies: Iterable[iam.Policy | iam.ManagedPolicy]) -> None:

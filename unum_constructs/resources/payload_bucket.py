@@ -1,12 +1,12 @@
 """Bucket for values that exceed a table item."""
 
-from aws_cdk import Annotations, Duration, RemovalPolicy
-from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import Annotations, Duration
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from unum_compiler.payload import Payload, wants_bucket
-from unum_constructs.cdk.nag import LARGE_VALUES, acknowledge
+from unum_constructs.cdk.buckets import new_bucket
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.ir import Workflow
 from unum_runtime.store.large_items import object_lifetime_days
@@ -18,7 +18,7 @@ def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
     compiled: Workflow,
     payload: Payload | str,
     bucket: s3.IBucket | None,
-    table: dynamodb.ITable,
+    key: kms.IKey | None,
     retention_s: int,
     name: str | None,
 ) -> s3.IBucket | None:
@@ -29,7 +29,7 @@ def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
         compiled: its compiled definition.
         payload: the option `payload`.
         bucket: bucket of the user.
-        table: the workflow's table; a new bucket uses the same key.
+        key: customer managed key of a new bucket, that of the other state.
         retention_s: longest lifetime of items that refer to objects, in seconds.
         name: name of a new bucket; None leaves it to CloudFormation.
 
@@ -40,7 +40,7 @@ def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
         return None
     days = Duration.days(object_lifetime_days(retention_s))
     if bucket is None:
-        return _new_bucket(workflow, table, days, name)
+        return new_bucket(workflow, "Payloads", key=key, name=name, rules=[s3.LifecycleRule(expiration=days)])
     if isinstance(bucket, s3.Bucket):
         # Only below the workflow's name: other objects of the user's bucket stay.
         # With versions, expiry leaves an object as a noncurrent version, and then a marker without versions.
@@ -66,24 +66,3 @@ def _needs_bucket(workflow: Construct, compiled: Workflow, payload: Payload | st
             workflow, f"payload_bucket: expected an aws_s3.IBucket, got {bucket!r}; see Bucket.from_bucket_name"
         )
     return bucket is not None or wants_bucket(compiled, payload)
-
-
-def _new_bucket(workflow: Construct, table: dynamodb.ITable, days: Duration, name: str | None) -> s3.Bucket:
-    key = table.encryption_key
-    bucket = s3.Bucket(
-        workflow,
-        "Payloads",
-        bucket_name=name,
-        encryption=s3.BucketEncryption.KMS if key else s3.BucketEncryption.S3_MANAGED,
-        encryption_key=key,
-        # Bucket keys replace a KMS request for each object by one for many.
-        # Source: Amazon S3 User Guide, "Reducing the cost of SSE-KMS with Amazon S3 Bucket Keys".
-        bucket_key_enabled=True if key else None,
-        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-        enforce_ssl=True,
-        lifecycle_rules=[s3.LifecycleRule(expiration=days)],
-        # CloudFormation cannot delete a bucket with objects. They expire, and an empty bucket costs nothing.
-        removal_policy=RemovalPolicy.RETAIN,
-    )
-    acknowledge(bucket, LARGE_VALUES)
-    return bucket

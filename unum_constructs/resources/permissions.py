@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from aws_cdk import Aws
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
@@ -13,9 +12,9 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.analysis.edges import Operation
-from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, key_statement
+from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_OBJECTS, Actions, key_statement
 from unum_constructs.cdk.lookup import arn_of, role_of
-from unum_constructs.store import ACTIONS, partition_condition
+from unum_constructs.cdk.storage import Storage, key_statements
 from unum_runtime.model.naming import (
     control_alias,
     definition_partition_prefix,
@@ -152,18 +151,18 @@ def read_aliases_statement(of: HasFunction) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=["lambda:GetAlias"], resources=[arn_of(of.function)])
 
 
-def table_statements(
-    table: dynamodb.ITable,
+def state_statements(
+    storage: Storage,
     operations: Iterable[Operation],
     *,
     workflow_name: str,
     starts: bool,
     shares_results: bool = False,
 ) -> Iterator[iam.PolicyStatement]:
-    """Yield permission for `operations` on one workflow's items in `table`, which workflows may share.
+    """Yield permission for `operations` on one workflow's items in `storage`, which workflows may share.
 
     Args:
-        table: the table.
+        storage: place of the items.
         operations: what the function does.
         workflow_name: the workflow.
         starts: True for a function that writes start records; other functions only read them.
@@ -171,38 +170,24 @@ def table_statements(
     """
     own = partition_prefixes(workflow_name)
     if starts:
-        yield _item_statement(table, operations, own)
+        yield from storage.item_statements(operations, own)
+        yield from storage.entry_statements(workflow_name)
     else:
         reads = {*operations} & {Operation.READ, Operation.LIST}
         written = [each for each in own if each != start_partition_prefix(workflow_name)]
-        yield _item_statement(table, {*operations} - reads, written)
+        yield from storage.item_statements({*operations} - reads, written)
         if reads:
-            yield _item_statement(table, reads, own)
+            yield from storage.item_statements(reads, own)
     if shares_results:
-        yield _item_statement(table, (Operation.CREATE, Operation.READ), [memo_key("", "").partition])
-    if table.encryption_key is not None:
-        yield key_statement(table.encryption_key, WRITING_ITEMS, through="dynamodb")
-
-
-def _item_statement(
-    table: dynamodb.ITable, operations: Iterable[Operation], partitions: Iterable[str]
-) -> iam.PolicyStatement:
-    actions = sorted({action for operation in operations for action in ACTIONS[operation]})
-    condition = partition_condition(partitions)
-    return iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=condition)
-
-
-def list_statement(index_arn: str, partitions: str) -> iam.PolicyStatement:
-    """Return permission to list the executions in index partitions with the prefix `partitions`."""
-    condition = partition_condition([partitions])
-    return iam.PolicyStatement(actions=["dynamodb:Query"], resources=[index_arn], conditions=condition)
+        yield from storage.item_statements((Operation.CREATE, Operation.READ), [memo_key("", "").partition])
+    yield from key_statements(storage)
 
 
 def definition_statements(
-    table: dynamodb.ITable, workflow_name: str, operations: Iterable[Operation]
+    storage: Storage, workflow_name: str, operations: Iterable[Operation]
 ) -> Iterator[iam.PolicyStatement]:
     """Yield permission for `operations` on definition records, which functions of other Tasks cannot reach."""
-    yield _item_statement(table, operations, [definition_partition_prefix(workflow_name)])
+    yield from storage.item_statements(operations, [definition_partition_prefix(workflow_name)])
 
 
 def object_statements(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.PolicyStatement]:
@@ -213,11 +198,10 @@ def object_statements(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.Po
 
 
 def deletion_statements(
-    table: dynamodb.ITable, bucket: s3.IBucket | None, workflow_name: str
+    storage: Storage, bucket: s3.IBucket | None, workflow_name: str
 ) -> Iterator[iam.PolicyStatement]:
     """Yield permission to delete one workflow's items and all versions of its objects."""
-    own = partition_condition(partition_prefixes(workflow_name))
-    yield iam.PolicyStatement(actions=["dynamodb:BatchWriteItem"], resources=[table.table_arn], conditions=own)
+    yield from storage.deletion_statements(workflow_name)
     if bucket is not None:
         objects, folder = objects_of(bucket, workflow_name), {"StringLike": {"s3:prefix": f"{workflow_name}/*"}}
         yield iam.PolicyStatement(actions=["s3:DeleteObject", "s3:DeleteObjectVersion"], resources=[objects])

@@ -67,10 +67,10 @@ def expected(count: int) -> dict[str, Any]:
     return {name: [f + 1, 2 * f + 3, 3 * f + 6] for name, f in results.items()}
 
 
-def ends(history: Path) -> Counter[str]:
+def ends(history: Path, workflow: str = "Region") -> Counter[str]:
     """Return how many deliveries of the workflow's functions ended in which way."""
     lines = read(history)
-    own = {line["delivery"] for line in lines if line["what"] == "begun" and "Chaos-Region" in line["function"]}
+    own = {line["delivery"] for line in lines if line["what"] == "begun" and f"Chaos-{workflow}" in line["function"]}
     return Counter(line["result"] for line in lines if line["what"] == "ended" and line["delivery"] in own)
 
 

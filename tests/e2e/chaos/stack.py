@@ -7,7 +7,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Store, UnumFunction, UnumWorkflow
 from unum_constructs import graph as g
 
 HERE = Path(__file__).parent
@@ -28,7 +28,7 @@ own do, so that records become letters."""
 class Chaos(Stack):
     """Workflows of which the emulator kills every function: one of all kinds of states, its child, a Map, a region.
 
-    The runtime of a last one is broken in ways that a checker must find.
+    One has its state in S3. The runtime of a last one is broken in ways that a checker must find.
     """
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
@@ -52,6 +52,7 @@ class Chaos(Stack):
         _fail(services, SERVICES)
         self._wide()
         self._region()
+        self._objects()
         self._broken()
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
@@ -95,6 +96,20 @@ class Chaos(Stack):
         functions = {**odd.by_key, **even.by_key}
         definition = Definition.from_graph(g.dag(graph) >> g.task("split") >> wave)
         self._killed(UnumWorkflow(self, "Region", definition=definition, functions=functions))
+
+    def _objects(self) -> None:
+        keys = ("Split", "Square", "Total")
+        functions = {key: self._function(f"Objects{key}", f"objects.{key.lower()}") for key in keys}
+        for function in functions.values():
+            _fail(function, TASKS)
+        each = {"StartAt": "Each", "States": {"Each": {"Type": "Task", "Resource": "Square", "End": True}}}
+        states = {
+            "First": {"Type": "Task", "Resource": "Split", "Next": "Map"},
+            "Map": {"Type": "Map", "ItemProcessor": each, "Next": "Last"},
+            "Last": {"Type": "Task", "Resource": "Total", "End": True},
+        }
+        definition = Definition.from_asl({"StartAt": "First", "States": states})
+        self._killed(UnumWorkflow(self, "Objects", definition=definition, functions=functions, store=Store.s3()))
 
     def _broken(self) -> None:
         functions = {key: self._function(key, f"broken.{key.lower()}") for key in ("First", "Second")}

@@ -12,6 +12,7 @@ from moto import mock_aws
 
 from tests.unit.aws.test_task_function import CACHES, TABLE, Context, make_table
 from unum_compiler import compile_workflow
+from unum_runtime.aws.client_factory import client
 from unum_runtime.clock import SystemClock
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
@@ -113,7 +114,7 @@ def node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     with mock_aws():
         make_table()
         task_function._initialize()
-        made = Node(runtime_factory.table(TABLE))
+        made = Node(DynamoStore(client("dynamodb"), TABLE))
         if request.param == STORE:
             made.keep(HERE)
         yield made

@@ -17,7 +17,8 @@ class Address(TypedDict, total=False):
     """Arguments of `Client.connect`, for clients built on it.
 
     Attributes:
-        table: name or ARN of the workflow's DynamoDB table; without it, the client reads no steps and no lists.
+        table: name or ARN of the workflow's DynamoDB table, or ``s3://`` and the name of its bucket; without it, the
+            client reads no steps and no lists.
         workflow: workflow name.
         start_alias: ARN of the start alias; without it, the client only reads.
         describe_alias: ARN of the describe alias; without it, descriptions are read in the table.

@@ -12,9 +12,10 @@ from unum_runtime.aws.activities import Activities
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
 from unum_runtime.aws.object_bucket import S3Objects
-from unum_runtime.store.base import Store
+from unum_runtime.store.base import BUCKET, Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.s3 import S3Store
 
 
 class AwsConnection:
@@ -27,13 +28,18 @@ class AwsConnection:
     def __init__(self, session: boto3.Session | None) -> None:
         self.session = session or boto3.Session()
 
-    def open_stores(self, table: str, workflow: str, payload_bucket: str | None) -> tuple[Store, DynamoStore]:
-        """Return the workflow's store, and its table as index."""
-        index = DynamoStore(self._pooled("dynamodb"), table)
+    def open_stores(self, table: str, workflow: str, payload_bucket: str | None) -> tuple[Store, Index]:
+        """Return the workflow's store, and its table or bucket as index."""
+        # Created once: clients are thread-safe, their creation is not.
+        objects = self._pooled("s3") if payload_bucket or table.startswith(BUCKET) else None
+        items: DynamoStore | S3Store
+        if table.startswith(BUCKET):
+            items = S3Store(lambda: objects, table.removeprefix(BUCKET))
+        else:
+            items = DynamoStore(self._pooled("dynamodb"), table)
         if payload_bucket is None:
-            return index, index
-        objects = self._pooled("s3")
-        return LargeItems(index, S3Objects(lambda: objects, payload_bucket), workflow), index
+            return items, items
+        return LargeItems(items, S3Objects(lambda: objects, payload_bucket), workflow), items
 
     def invoker(self) -> LambdaInvoker:
         """Return an invoker for asynchronous requests."""

@@ -27,7 +27,7 @@ class Service:
     """Settings of one workflow that a function serves.
 
     Attributes:
-        table: name of the workflow's DynamoDB table.
+        table: name of the workflow's DynamoDB table, or ``s3://`` and the name of its bucket.
         hosts: keys of the workflow's functions that run in this Lambda function.
         routes: version ARNs of functions by key, and ARNs of other workflows' start aliases.
         carried: keys of functions and start aliases whose ARNs travel with executions that start here.

@@ -24,7 +24,7 @@ from unum_runtime.model.states import ACTIVITY, Json, Pattern
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.lease import maintain_by_default
 from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer, not_paused
-from unum_runtime.store.base import Index, Store
+from unum_runtime.store.base import BUCKET, Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.objects import Objects
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from unum_runtime.model.take_over import TakeOver
     from unum_runtime.protocol.delivery.pause import Pause
     from unum_runtime.protocol.requests.answers import Links
+    from unum_runtime.store.s3 import S3Store
 
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
 
@@ -66,7 +67,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any, dige
 
 def index_of(workflow: str) -> Index:
     """Return the index of executions in the table of `workflow`."""
-    return table(services()[workflow].table)
+    return state_store(services()[workflow].table)
 
 
 @cache
@@ -105,9 +106,13 @@ def service_handler() -> Callable[[Call, Json, Clock, Mapping[str, str]], Any]:
 
 
 @cache
-def table(name: str) -> DynamoStore:
-    """Return the store in DynamoDB table `name`."""
-    return DynamoStore(client("dynamodb"), name)
+def state_store(address: str) -> "DynamoStore | S3Store":
+    """Return the store at `address`: the name of a DynamoDB table, or ``s3://`` and the name of a bucket."""
+    if not address.startswith(BUCKET):
+        return DynamoStore(client("dynamodb"), address)
+    from unum_runtime.store.s3 import S3Store  # noqa: PLC0415 - loads botocore with the first request
+
+    return S3Store(cache(lambda: botocore_client("s3")), address.removeprefix(BUCKET))
 
 
 @cache
@@ -246,7 +251,7 @@ def _offer(service: Service, call: Call, value: Json) -> CallbackPending:
 
 
 def _store(workflow: str, service: Service) -> Store:
-    items = table(service.table)
+    items = state_store(service.table)
     return items if service.payload_bucket is None else LargeItems(items, _objects(service.payload_bucket), workflow)
 
 

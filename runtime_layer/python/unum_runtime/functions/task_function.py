@@ -35,6 +35,7 @@ from unum_runtime.model.naming import response_alias, run_alias, start_alias
 from unum_runtime.model.states import ACTIVITY, Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
+from unum_runtime.store.base import BUCKET
 
 MAX_INIT_WAIT_S = 2.0
 """Longest wait of the init phase for connections, in seconds; Lambda allows the init phase 10 seconds.
@@ -157,7 +158,7 @@ def _initialize() -> None:
     for key in handler_paths():
         user_handler(key)
     for name, service in services().items():
-        runtime_factory.table(service.table)
+        runtime_factory.state_store(service.table)
         runtime_factory.timer(service.timer)
         if not has_own_definition(name):  # the first event names the definition to read
             continue
@@ -175,7 +176,9 @@ def _initialize() -> None:
 
 def _services_called() -> Iterator[str]:
     """Yield the AWS services that all or many steps call."""
-    yield from ("dynamodb", "lambda")
+    if not all(service.table.startswith(BUCKET) for service in services().values()):
+        yield "dynamodb"
+    yield "lambda"
     if any(service.timer for service in services().values()):
         yield "sqs"
 

@@ -23,6 +23,9 @@ MAX_ITEM_BYTES = 400_000
 """Maximum size of an item, keys and attribute names included. Source: Amazon DynamoDB Developer Guide, "Quotas", where
 it is 400 KB."""
 
+BUCKET = "s3://"
+"""Begin of a store's address that names a bucket; other addresses name a DynamoDB table."""
+
 
 class Store(Protocol):
     """Shared state of all deliveries."""
@@ -97,11 +100,12 @@ class Store(Protocol):
         ...
 
     def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
-        """Add `members` to the set at `key` in one write, and return the set right after this addition.
+        """Add `members` to the set at `key` in one write, and return the set after this addition.
 
-        An absent set counts as empty. A repeated member changes nothing. At most 256 are added at once. Concurrent
-        additions are ordered, so at least one caller sees the completed set. `expires_at_s` becomes the expiry of the
-        whole set, in seconds since 1970.
+        An absent set counts as empty. A repeated member changes nothing. At most 256 are added at once. The returned
+        set has these members and those of all additions before, so at least one of several concurrent callers sees the
+        completed set. It may also have members that others add meanwhile, so several may see it completed.
+        `expires_at_s` becomes the expiry of the whole set, in seconds since 1970.
 
         Raises:
             StoreError: the store refused or did not answer; all members may be added, or none.

@@ -7,12 +7,12 @@ from typing import Any, Protocol, TypeAlias
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.errors import NoIndex, StoreDenied, StoreError
+from unum_runtime.errors import NoIndex, StoreError
 from unum_runtime.model.checkpoint import MEMBERS, OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.list_index import FIRST, INDEX, LAST, PLACE, PROJECTED
 from unum_runtime.model.list_index import PARTITION as LISTED_IN
 from unum_runtime.model.naming import Key
-from unum_runtime.wire.call_errors import DENIED, call_errors, error_code, error_response
+from unum_runtime.wire.call_errors import call_errors, error_code, error_response, store_error
 
 PARTITION, SORT, EXPIRY = "pk", "sk", "ttl"
 OWNER, UNTIL_MS = "owner", "until"
@@ -247,7 +247,7 @@ class DynamoStore:
             return True, getattr(self.client, operation)(TableName=self.table, **parameters)
         except call_errors() as error:
             if error_code(error) != FAILED_CONDITION:
-                raise _store_error(error)(f"{operation} {self.table} {key}: {error}") from error
+                raise store_error(f"{operation} {self.table} {key}", error) from error
             return False, error_response(error).get("Item", {})
 
     def _read_batch(self, keys: list[Key]) -> Iterator[Attributes]:
@@ -302,7 +302,7 @@ class DynamoStore:
         except call_errors() as error:
             if "IndexName" in parameters and _is_index_missing(error):
                 raise NoIndex(_no_index_text(self.table, error)) from error
-            raise _store_error(error)(f"{operation} {self.table}: {error}") from error
+            raise store_error(f"{operation} {self.table}", error) from error
 
     def _now_s(self) -> int:
         return self.clock.now_ms() // 1000
@@ -310,11 +310,6 @@ class DynamoStore:
 
 _ENDLESS = {"N": str(2**63)}
 """Expiry of index entries without one."""
-
-
-def _store_error(error: Exception) -> type[StoreError]:
-    """Return the class for a failed call: a lost permission does not come back by a retry."""
-    return StoreDenied if error_code(error) in DENIED else StoreError
 
 
 def _is_index_missing(error: Exception) -> bool:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from unum_runtime.errors import InvokeError, RouteGone
+from unum_runtime.errors import InvokeError, RouteGone, StoreDenied, StoreError
 
 
 class Unsupported(Exception):
@@ -43,6 +43,12 @@ def invoke_error(place: str, error: Exception) -> InvokeError:
     if code in DENIED or code in DELETED:
         return RouteGone(place, error, is_deleted=code in DELETED)
     return InvokeError(f"{place}: {error}")
+
+
+def store_error(place: str, error: Exception) -> StoreError:
+    """Return the error of a call to a store at `place`: a lost permission does not come back by a retry."""
+    kind = StoreDenied if error_code(error) in DENIED else StoreError
+    return kind(f"{place}: {error}")
 
 
 def error_response(error: Exception) -> Mapping[str, Any]:
