@@ -1,6 +1,7 @@
 """People redrive, nudge and fork executions, through aliases of the control function and with no other permission."""
 
 import json
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import Deployment, until
 from tests.e2e.control.stack import SILENT_S
 from tests.e2e.lost_starts import start_lost
 from tests.unit.protocol.cut_store import CutStore, Died
@@ -21,6 +22,7 @@ from unum_runtime.errors import (
     ExecutionDoesNotExist,
     ExecutionNotDeletable,
     ExecutionNotRedrivable,
+    StartsPaused,
 )
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.protocol.control.fork import ForkRequest, fork
@@ -171,3 +173,33 @@ def test_a_fork_goes_on_with_another_input(deployment: Deployment, client: Clien
     assert client.fork(run, from_node="Each", new_name=f"{run}-2", input=other).name == f"{run}-2"
     assert client.wait(f"{run}-2", timeout_s=60).output == [1, 2]
     assert counts(deployment, run)[:3] == [1, 2, 1]
+
+
+def test_a_paused_workflow_starts_nothing_until_it_is_resumed(client: Client) -> None:
+    """Nothing by name and nothing by an event, which Lambda keeps; what exists is answered."""
+    known, late = uuid.uuid4().hex, uuid.uuid4().hex
+    value = {"run": known, "items": []}
+    client.start(value, name=known)
+    client.pause_starts("the supplier is closed")
+    try:
+        until(lambda: is_refused(client, value))
+        client.submit(value, name=late)
+        assert client.start(value, name=known).is_new is False
+        assert client.wait(known, timeout_s=60).status is not Status.RUNNING
+        with pytest.raises(ExecutionDoesNotExist):
+            client.describe(late)
+    finally:
+        client.resume_starts()
+    until(lambda: not is_refused(client, value))
+    # Lambda tries the submitted start again after a minute; nobody waits for that here.
+    assert client.start(value, name=late).name == late
+
+
+def is_refused(client: Client, value: Any) -> bool:
+    """Start another execution; return True if the pause refuses it."""
+    time.sleep(1)  # each that is not refused is one more
+    try:
+        client.start(value, name=uuid.uuid4().hex)
+    except StartsPaused:
+        return True
+    return False

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Deployment, deliveries, until
+from tests.e2e.failures.stack import INVOCATIONS, WIDTH
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
 from unum_runtime.client.descriptions import StepStatus
@@ -24,6 +25,8 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "retry": {},
     "branch": {"items": ["lives", "dies"]},
     "doomed": {},
+    "wide": {"case": "branch", "items": ["lives"] * (WIDTH + 1)},
+    "many": {"case": "branch", "items": ["lives"] * WIDTH},
 }
 
 pytestmark = pytest.mark.e2e
@@ -56,6 +59,22 @@ def test_a_function_that_exhausts_its_memory_is_caught_by_the_name_for_what_is_u
     error, message = caught(ended, "memory")
     assert error == "Runtime.OutOfMemory"
     assert "signal: killed" in message
+
+
+@pytest.mark.parametrize(
+    ("case", "error", "cause"),
+    [
+        ("wide", "Unum.WidthBudgetExceeded", f"{WIDTH + 1} branches; at most {WIDTH} are allowed: "),
+        ("many", "Unum.InvocationBudgetExceeded", f"at most {INVOCATIONS} are allowed: raise invocation_budget"),
+    ],
+)
+def test_an_execution_beyond_a_budget_fails_before_the_first_branch(
+    ended: Mapping[str, Description], deployment: Deployment, case: str, error: str, cause: str
+) -> None:
+    assert (ended[case].status, ended[case].error) == (Status.FAILED, error)
+    assert cause in str(ended[case].cause)
+    states = [step.state for step in deployment.client("Failures").steps(ended[case].name)]
+    assert "Branch" not in states
 
 
 def test_a_function_that_exits(ended: Mapping[str, Description]) -> None:

@@ -61,6 +61,7 @@ class Control(Stack):
             self.workflow.grant_nudge,
             self.workflow.grant_fork,
             self.workflow.grant_delete,
+            self.workflow.grant_pause,
         ):
             grant(operator)
         CfnOutput(self, "CountsTable", value=counts.table_name)

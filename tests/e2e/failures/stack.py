@@ -15,6 +15,10 @@ IMPORT = "import a_module_that_is_nowhere\n\ndef handle(event, context):\n    re
 SYNTAX = "def handle(event, context)\n    return event\n"
 
 
+WIDTH, INVOCATIONS = 4, 6
+"""Budgets: a Map of four items would be wide enough, and is too many invocations."""
+
+
 class Failures(Stack):
     """One workflow with a case for every way in which a function can end without an answer."""
 
@@ -34,6 +38,8 @@ class Failures(Stack):
                 "Import": self._broken("Import", IMPORT),
                 "Misspell": self._broken("Misspell", SYNTAX),
             },
+            width_budget=WIDTH,
+            invocation_budget=INVOCATIONS,
         )
         CfnOutput(self, "DeadLetters", value=self.workflow.failure_queue.queue_url)
 
