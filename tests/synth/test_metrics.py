@@ -133,6 +133,7 @@ def test_alarms_go_off_at_failures_and_at_what_does_not_move(watched: Deployment
         "Throttles": ("Unum", 10),
         "ExecutionsSilent": ("Unum", 1),
         "ExecutionsAbandoned": ("Unum", 1),
+        "LateEvents": ("Unum", 1),
         "ApproximateAgeOfOldestMessage": ("AWS/SQS", 1200),
         "ApproximateNumberOfMessagesVisible": ("AWS/SQS", 1),
     }
@@ -148,7 +149,9 @@ def test_alarms_are_set_as_one_likes() -> None:
     assert (alarms.timed_out, alarms.timer_age, alarms.silent, alarms.abandoned) == (None, None, None, None)
     failed = deployment.properties("Flow/Alarms/Failed")
     assert (failed["Threshold"], failed["Period"]) == (5, 3600)
-    assert len(deployment.all("CloudWatch::Alarm")) == 3
+    assert len(deployment.all("CloudWatch::Alarm")) == 4
+    without = Deployment.of(chain("A"), "A", sweep=None)
+    assert flow_of(without).add_alarms(late=None).late is None
 
 
 def widgets(deployment: Deployment) -> list[dict[str, Any]]:

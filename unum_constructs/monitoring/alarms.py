@@ -25,6 +25,7 @@ class Alarms:
         timer_age: waiting events that the forwarder does not receive.
         silent: stalled executions that a sweep found.
         abandoned: executions without an end at their last moment.
+        late: events after the last moment of their execution, which have no effect.
         dead_letters: events in the failure queue; they need an operator.
     """
 
@@ -34,6 +35,7 @@ class Alarms:
     timer_age: cloudwatch.Alarm | None
     silent: cloudwatch.Alarm | None
     abandoned: cloudwatch.Alarm | None
+    late: cloudwatch.Alarm | None
     dead_letters: cloudwatch.Alarm
 
     def act(self, actions: Sequence[cloudwatch.IAlarmAction]) -> None:

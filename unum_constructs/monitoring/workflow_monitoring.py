@@ -43,6 +43,7 @@ class MonitoredWorkflow(MeteredWorkflow):
         timer_age: Duration | None = None,
         silent: int | None = 1,
         abandoned: int | None = 1,
+        late: int | None = 1,
     ) -> Alarms:
         """Add alarms on failed, late, throttled and stalled executions.
 
@@ -55,6 +56,7 @@ class MonitoredWorkflow(MeteredWorkflow):
             timer_age: age of a waiting event that the forwarder has not received. Default: 20 minutes.
             silent: stalled executions that a sweep finds in a period, if there is a sweep; None for no alarm.
             abandoned: executions in a period that a sweep ends because their last moment has passed; None for no alarm.
+            late: events in a period that arrive after the last moment of their execution; None for no alarm.
 
         Returns:
             The alarms.
@@ -82,6 +84,7 @@ class MonitoredWorkflow(MeteredWorkflow):
             abandoned=self._sweep_alarm(
                 scope, "Abandoned", self.metric_abandoned(period=over), abandoned, f"Executions of {name} never ended"
             ),
+            late=optional_alarm(scope, "Late", self.metric_late(period=over), late, f"Events of {name} came too late"),
             dead_letters=self.failure_alarm,
         )
         alarms.act(actions)
