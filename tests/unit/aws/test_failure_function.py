@@ -20,7 +20,14 @@ from tests.unit.aws.failure_platform import (
     take_over,
 )
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import ExecutionDoesNotExist, InconsistentHistory, InvokeError, NotOurEvent, StartsPaused
+from unum_runtime.errors import (
+    DefinitionNotStored,
+    ExecutionDoesNotExist,
+    InconsistentHistory,
+    InvokeError,
+    NotOurEvent,
+    StartsPaused,
+)
 from unum_runtime.functions import configuration, failure_function, function_versions, runtime_factory
 from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
 from unum_runtime.model.checkpoint import Phase, Status, Success, start_record
@@ -279,7 +286,7 @@ def test_the_intake_of_a_version_takes_over_by_the_definition_that_the_request_n
     there = replace(rt, workflow=replace(rt.workflow, hop_budget=rt.workflow.hop_budget + 1))
     digest = there.workflow.digest
     request = take_over({**event, "ir": digest}, handed_on=True)
-    with pytest.raises(NotOurEvent, match=f"expected the definition with digest {digest}"):
+    with pytest.raises(DefinitionNotStored, match=f"expected the definition with digest {digest}"):
         failure_function.handle(request, Context())
     write_definition(there)
     commit(there, Commit(Envelope.from_json(event).name, "A", Phase.LEFT, Success({"n": 2})), DeliveryState({}))

@@ -81,7 +81,7 @@ def definition_at(store: Store, name: str, digest: str | None, function_arn: str
         if digest in (None, own.digest):
             return own
     if digest is None:
-        raise NotOurEvent(f"workflow {name!r}: expected an event of an execution, because none starts in this function")
+        raise NotOurEvent(f"workflow {name!r}: no execution starts in this function")
     if (name, digest) not in _stored:
         from unum_runtime.protocol.history.definition_records import read_definition  # noqa: PLC0415 - few events need it
 

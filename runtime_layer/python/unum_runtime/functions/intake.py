@@ -3,7 +3,7 @@
 from typing import Any
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import DefinitionNotStored, NotOurEvent
+from unum_runtime.errors import NotOurEvent
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.foreign_events import nudge_execution
 from unum_runtime.functions.function_versions import configured
@@ -22,6 +22,7 @@ def answer(request: TakeOver, context: Any) -> None:
 
     Raises:
         NotOurEvent: the request belongs to another workflow, or to no execution of it.
+        DefinitionNotStored: the store has no definition with the digest of the request.
         UnumError: a service did not answer; Lambda calls again.
     """
     if request.workflow not in services():
@@ -30,7 +31,7 @@ def answer(request: TakeOver, context: Any) -> None:
     if request.digest == rt.workflow.digest:
         take_over(rt, request, execution_routes(rt, request.name.execution))
     elif request.handed_on:  # this is the intake of its function's version, which runs any definition
-        there = _runtime_there(request, context)
+        there = _runtime(request, context, request.digest)
         take_over(there, request, execution_routes(there, request.name.execution))
     elif has_definition(rt.store, request.workflow, request.digest):
         send(request.address, replace(request, handed_on=True))
@@ -44,18 +45,6 @@ def execution_routes(rt: Runtime, execution: Execution) -> dict[str, str]:
     item = rt.store.read([key]).get(key)
     began = None if item is None else Checkpoint.from_item(Name(execution, (), START_STEP + 1), item).began
     return {key: rt.routes[key] for key in rt.carried} if began is None else {**began.routes}
-
-
-def _runtime_there(request: TakeOver, context: Any) -> Runtime:
-    """Return a runtime of the request's definition.
-
-    Raises:
-        NotOurEvent: the store has no such definition.
-    """
-    try:
-        return _runtime(request, context, request.digest)
-    except DefinitionNotStored as unknown:
-        raise NotOurEvent(f"{request.name}: {unknown}") from unknown
 
 
 def _runtime(request: TakeOver, context: Any, digest: str | None = None) -> Runtime:

@@ -132,10 +132,10 @@ def _deliver(event: Json, context: Any) -> None:
 def _step(envelope: Envelope, context: Any) -> None:
     """Run one protocol step on the definition that the envelope names: the execution stays on it."""
     try:
-        own = runtime_here(envelope.workflow, context, envelope.digest)
+        runtime = runtime_here(envelope.workflow, context, envelope.digest)
     except DefinitionNotStored as unknown:
         raise NotOurEvent(f"{envelope.name}: {unknown}") from unknown
-    step(own, envelope)
+    step(runtime, envelope)
 
 
 def _log_transient(work: Callable[[Any], Json], workflow: str, context: Any) -> Json:
@@ -146,8 +146,7 @@ def _log_transient(work: Callable[[Any], Json], workflow: str, context: Any) -> 
         # An InvokeError that a later delivery cannot cure, so it does not count as throttling.
         raise
     except (StoreError, InvokeError, LeaseHeldError) as error:
-        log = runtime_factory.logger_of(workflow, context)
-        log("put off", error=type(error).__name__, reason=str(error))
+        runtime_factory.logger_of(workflow, context)("put off", error=type(error).__name__, reason=str(error))
         raise
 
 
