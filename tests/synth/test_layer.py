@@ -41,7 +41,7 @@ from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
-SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 229, 273, 295, 369
+SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 230, 277, 296, 370
 """Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks call services, and of
 that in JSONata."""
 
