@@ -34,9 +34,9 @@ def try_sample() -> tuple[list[Verdict], Mapping[str, str]]:
 
     def choose(mutant: Mutant, items: Mapping[str, pytest.Item]) -> Sequence[str]:
         killer = killers[mutant.name]
-        # Tests of values are first for a mutant at module level, and at home for no other.
-        others = sorted((test for test in items if is_at_home(test, mutant)), key=lambda test: VALUES not in test)
-        return [*([killer] if killer in items else ()), *others[:MOST_TESTS]]
+        near = [test for test in items if is_at_home(test, mutant)]
+        values = [test for test in near if test.startswith(VALUES) and not mutant.scope]
+        return [*([killer] if killer in items else ()), *values, *near[:MOST_TESTS]]
 
     files = {killer.partition("::")[0] for killer in killers.values() if killer}
     homes = {f"tests/unit/{mutant.room}" for mutant in mutants} | {"tests/contract", VALUES}
