@@ -215,7 +215,7 @@ class Visitor:
         return self.site.secrets.port
 
     def ask(self, path: str, *, method: str = "GET", body: str = "", **headers: str) -> "Answer":
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         own = {"Host": f"127.0.0.1:{self.port}"} | ({"Cookie": self.cookie} if self.cookie else {})
         connection.request(method, path, body or None, own | headers)
         response = connection.getresponse()
