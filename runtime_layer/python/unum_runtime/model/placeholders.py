@@ -27,30 +27,21 @@ def fill(ir: str, values: Mapping[str, str]) -> str:
         DefinitionError: the value of a number is no number, or JSON text has an error.
     """
     for name, value in values.items():
-        placeholder = f"${{{name}}}"
-        if name.startswith(NUMBER):
-            ir = ir.replace(f'"{placeholder}"', _number(placeholder, value))
-        elif name.startswith(ARRAY):
-            ir = ir.replace(f'"{placeholder}"', json.dumps(value.split(SEPARATOR) if value else []))
-        elif name.startswith(JSON):
-            ir = ir.replace(f'"{placeholder}"', _json(placeholder, value))
+        if name.startswith((NUMBER, ARRAY, JSON)):
+            # Written anew: the other members of the IR must stay as they are.
+            ir = ir.replace(f'"${{{name}}}"', json.dumps(_parsed(name, value)))
         else:
-            ir = ir.replace(placeholder, json.dumps(value)[1:-1])
+            ir = ir.replace(f"${{{name}}}", json.dumps(value)[1:-1])
     return ir
 
 
-def _json(placeholder: str, value: str) -> str:
-    try:
-        return json.dumps(json.loads(value))  # written anew: the IR must stay valid
-    except ValueError as error:
-        raise DefinitionError((Problem(placeholder, f"expected JSON from the deployment, got {value!r}"),)) from error
-
-
-def _number(placeholder: str, value: str) -> str:
-    parsed = None
+def _parsed(name: str, value: str) -> object:
+    if name.startswith(ARRAY):
+        return value.split(SEPARATOR) if value else []
+    is_number = name.startswith(NUMBER)
     with suppress(ValueError):
         parsed = json.loads(value)
-    # Written anew: only a number may come between the other members of the IR.
-    if isinstance(parsed, bool) or not isinstance(parsed, int | float) or not isfinite(parsed):
-        raise DefinitionError((Problem(placeholder, f"expected a number from the deployment, got {value!r}"),))
-    return json.dumps(parsed)
+        if not is_number or (isinstance(parsed, int | float) and not isinstance(parsed, bool) and isfinite(parsed)):
+            return parsed
+    expected = "a number" if is_number else "JSON"
+    raise DefinitionError((Problem(f"${{{name}}}", f"expected {expected} from the deployment, got {value!r}"),))
