@@ -138,6 +138,7 @@ def test_a_pause_needs_a_reason(deployed: Deployed, reason: str) -> None:
     [
         {"control": "pause"},
         {"control": "pause", "reason": 5},
+        {"control": "pause", "reason": "\ud800"},
         {"control": "resume", "execution": "e"},
         {"control": "resume", "reason": "x"},
     ],

@@ -94,6 +94,7 @@ def _record(rt: Runtime, number: int, record: Item) -> bool:
 
 
 def _checked_reason(reason: Json) -> str:
-    if not isinstance(reason, str) or not 0 < len(reason) <= MAX_REASON:
-        raise ValidationException(f"reason: expected a text of 1 to {MAX_REASON} characters, got {reason!r:.100}")
-    return reason
+    # A lone surrogate is valid JSON, and no store takes it.
+    if isinstance(reason, str) and 0 < len(reason) <= MAX_REASON and reason.encode(errors="replace").decode() == reason:
+        return reason
+    raise ValidationException(f"reason: expected a text of 1 to {MAX_REASON} characters, got {reason!r:.100}")
