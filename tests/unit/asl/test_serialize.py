@@ -105,3 +105,11 @@ def test_a_tower_of_lists() -> None:
         tower = [tower]
     with pytest.raises(NotSerializable, match="nested too deeply"):
         dumps(tower)
+
+
+def test_a_fault_that_is_nested_too_deeply_to_be_found_is_one() -> None:
+    value: Any = "\ud800"
+    for _ in range(600):
+        value = [value]
+    with pytest.raises(NotSerializable, match="surrogates not allowed"):
+        dumps(value)

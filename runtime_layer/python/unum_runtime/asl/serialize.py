@@ -6,6 +6,7 @@ NaN and Infinity are errors, because no other part of a workflow could read them
 
 import json
 import math
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -41,8 +42,15 @@ def dumps(value: Any, *, where: str = "$") -> str:
         raise NotSerializable(f"{where}: nested too deeply to be JSON; return fewer levels") from None
     except (TypeError, ValueError) as error:
         # Only now search for the place: the search is much slower than the encoder, and most values are JSON.
-        raise NotSerializable(_fault(value, where, ()) or f"{where}: {error}") from None
+        raise NotSerializable(_found_fault(value, where) or f"{where}: {error}") from None
     return text
+
+
+def _found_fault(value: object, where: str) -> str | None:
+    # The search nests deeper than the encoder: it may not reach a fault that the encoder has found.
+    with suppress(RecursionError):
+        return _fault(value, where, ())
+    return None
 
 
 def _number(value: object) -> float:
