@@ -10,10 +10,11 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from unum_compiler import compile_workflow
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.states import Guard, Json, Task
 from unum_runtime.simulator.local import Function, LocalWorkflow
-from unum_runtime.simulator.metering import StillClock, Usage, meter
+from unum_runtime.simulator.metering import BEGUN_MS, StillClock, Usage, meter
 from unum_runtime.store.dynamodb import Attributes, DynamoStore
 
 TABLE = "table"
@@ -176,7 +177,8 @@ def test_the_shards_of_a_large_map_are_counted_as_dynamodb_does(counting: Counti
 
 
 def metered_usage(definition: Workflow, value: Json, guard: Guard, collection: Collection) -> dict[str, int]:
-    run = meter(guarded(definition, guard), FUNCTIONS, value, name="exec", collection=collection)
+    arrival = Arrival(BEGUN_MS)  # as a local workflow has it
+    run = meter(guarded(definition, guard), FUNCTIONS, value, name="exec", collection=collection, arrival=arrival)
     return measures(run.usage)
 
 
