@@ -75,7 +75,7 @@ def enter_by_reader(state: states.State, readers: Mapping[str, str]) -> states.S
 def _map_between(state: states.Map) -> states.Map:
     """Return `state` stripped of fields that move to its Tasks."""
     reads, writes = _READER in state.data, _WRITER in state.data
-    moved = {_READER, _WRITER, "Label", *(("ItemsPath", "Items") if reads else ()), *(_OF_RESULT if writes else ())}
+    moved = {_READER, _WRITER, *(("ItemsPath", "Items") if reads else ()), *(_OF_RESULT if writes else ())}
     bare = replace(state, data={name: value for name, value in state.data.items() if name not in moved}, reads=reads)
     # The writer needs the results as its input, so they cannot be passed by reference to a later Task.
     return replace(bare, writes=True, next=_task_name(state.name, _WRITER), join=None) if writes else bare

@@ -53,6 +53,16 @@ def test_a_child_has_the_name_that_its_context_object_has() -> None:
         assert output["id"].endswith(":execution:w:e")
 
 
+def test_the_arn_of_a_child_has_the_label_of_its_map() -> None:
+    platform = Platform.of(named(Label="people"), A=work)
+    platform.start(value=["a"])
+    platform.deliver_all()
+    (child,) = children(platform)
+    (inside,) = client_of(platform).describe("e").output["inside"]
+    assert child.label == "people"
+    assert inside["id"].endswith(f":execution:w/people:{child.name}")
+
+
 def test_children_are_told_apart_by_status_and_steps() -> None:
     platform = Platform.of(named(MaxConcurrency=1, ToleratedFailureCount=1), A=work)
     platform.start(value=["bad", "good", "later"])
