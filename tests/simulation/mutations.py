@@ -26,7 +26,7 @@ from unum_runtime.model.naming import Frame, Key, Name, Scope
 from unum_runtime.model.states import Json
 from unum_runtime.protocol import runtime
 from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, perform, run_task, start
-from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
 from unum_runtime.protocol.fanout import completion, lanes, read_outcome
 from unum_runtime.protocol.planning import evaluation, plan, retry
 from unum_runtime.protocol.runtime import Runtime
@@ -128,9 +128,12 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
         task = ingress.admit(rt, envelope)
         effects = ingress.look_up(rt, envelope, task, fresh=fresh)
         if isinstance(effects, Value):
-            outcome: Any = run_task.run(rt, envelope, task, effects)
+            entered = effects
+            outcome: Any = run_task.run(rt, envelope, task, entered)
             perform.perform(rt, DeliveryState(envelope.routes), plan.plan(rt.workflow, commit.draft(rt, outcome)))
-            effects = commit.commit(rt, outcome, DeliveryState(envelope.routes))
+            delivery = DeliveryState(envelope.routes)
+            delivery.event = DeliveredEvent(envelope, entered.entered_ms)
+            effects = commit.commit(rt, outcome, delivery)
         perform.perform(rt, DeliveryState(envelope.routes), *effects)
 
     patch.setattr(engine, "step", work)

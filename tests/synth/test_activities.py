@@ -65,7 +65,8 @@ def test_a_workflow_that_begins_with_no_task() -> None:
 
 def test_who_waits_reads_what_was_handed_in(asking: Deployment) -> None:
     found = [actions for actions, _ in asking.statements("Flow/Permissions/B") if actions[0].startswith("dynamodb")]
-    assert found == [["dynamodb:PutItem"], ["dynamodb:BatchGetItem", "dynamodb:GetItem"]]
+    definitions = ["dynamodb:Query"]
+    assert found == [definitions, ["dynamodb:PutItem"], ["dynamodb:BatchGetItem", "dynamodb:GetItem"]]
 
 
 def test_recursion_is_allowed_where_answers_pass(asking: Deployment) -> None:

@@ -53,7 +53,7 @@ def test_its_tasks_share_its_resources() -> None:
         return len(deployment.template["Resources"])
 
     apart = resources(lambda stack: {key: function(stack, key) for key in PATHS})
-    assert resources(orders) == apart - 7
+    assert resources(orders) == apart - 6
 
 
 def test_several_workflows_use_what_they_need() -> None:

@@ -26,6 +26,8 @@ def test_public_names() -> None:
         "IUnumWorkflow",
         "Keep",
         "LogLevel",
+        "MemoScope",
+        "Memoization",
         "Metrics",
         "NodeMetric",
         "OnRemoved",

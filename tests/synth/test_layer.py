@@ -164,8 +164,12 @@ def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: t
     assert all(modules_in(with_it, folder) for folder in folders)
 
 
-NEVER_NEEDED = {"unum_runtime.aws.activities", "unum_runtime.functions.service_function"}
-"""What workflows without Tasks that call services do not need."""
+NEVER_NEEDED = {
+    "unum_runtime.aws.activities",
+    "unum_runtime.functions.service_function",
+    "unum_runtime.store.s3",
+}
+"""What workflows with a table, and without Tasks that call services, do not need."""
 
 FOR_REGIONS = {"unum_runtime.model.region", "unum_runtime.protocol.planning.region"}
 """What workflows without regions do not need, beside a module that uses these."""

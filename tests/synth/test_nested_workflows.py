@@ -54,7 +54,7 @@ def test_the_parent_may_invoke_the_child_s_run_alias_and_knows_where_it_starts(t
 
 
 def test_a_child_may_look_how_its_executions_are(two: Deployment) -> None:
-    _, executions = [actions for actions, _ in two.statements("Child/Permissions/A") if "dynamodb" in actions[0]]
+    *_, executions = [actions for actions, _ in two.statements("Child/Permissions/A") if "dynamodb" in actions[0]]
     assert "dynamodb:Query" in executions
 
 

@@ -25,7 +25,7 @@ def test_a_key_may_be_granted_to_a_workflow() -> None:
     key = kms.Key(deployment.stack, "Key")
     grant = key.grant_encrypt_decrypt(flow)
     grant.assert_success()
-    ((actions, arns),) = deployment.statements("Flow/ServicesRole/DefaultPolicy")[1:]
+    ((actions, arns),) = deployment.statements("Flow/ServicesRole/DefaultPolicy")
     assert "kms:Decrypt" in actions
     assert arns == [f"{deployment.logical_id('Key')}.Arn"]
 

@@ -192,6 +192,7 @@ LOGICAL_IDS = {
     "FlowControlFunctionFunctionLogs398BB54E",
     "FlowControlFunctionFunctionRole32AB83CC",
     "FlowControlFunctionNudge6F2B21ED",
+    "FlowControlFunctionPauseD4AB349B",
     "FlowControlFunctionPermissionsE66D3B7A",
     "FlowControlFunctionRedrive046CABBB",
     "FlowControlFunctionStop8312EC8A",

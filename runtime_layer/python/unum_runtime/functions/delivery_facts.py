@@ -3,7 +3,6 @@
 import os
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from unum_runtime.clock import Clock
@@ -36,6 +35,7 @@ def arrival_of(context: Any, clock: Clock) -> Arrival:
 def _process_age_ms() -> int:
     """Return the time since this process began; 0 on systems that do not tell."""
     with suppress(OSError, AttributeError, IndexError, ValueError):
-        started = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[_START_TICKS])
+        with open("/proc/self/stat", encoding="utf-8") as file:  # noqa: PTH123 - 6 ms of import
+            started = int(file.read().rpartition(")")[2].split()[_START_TICKS])
         return round((time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")) * 1000)
     return 0
