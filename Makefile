@@ -15,22 +15,20 @@ OWN := unum-runtime unum-compiler unum-cli
 PROJECTS := pyproject.toml runtime_layer/pyproject.toml unum_compiler/pyproject.toml unum_cli/pyproject.toml emulator/pyproject.toml
 CORE := template_structure permissions cross_stack samples
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/delivery/test_lease_failures.py tests/golden/test_recorded_under_faults.py
+SEPARATE := $(patsubst %,tests/e2e/test_%.py,cdk definitions readme repair service_cases stranded upgrade versions)
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick emulator-tests dist synth-newest computing waiting check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick emulator-tests dist synth-newest computing check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
 
 test: setup  ## everything; deployments wait for most of the time, so they run beside the rest
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target computing waiting
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target computing e2e-shared e2e-separate
 
 computing: setup  ## one after the other, for its tests have a process for each core
 	@$(MAKE) --no-print-directory --jobs 1 check emulator-tests synth-floor bench-check packaging docs
-
-waiting: setup  ## little computing
-	@$(MAKE) --no-print-directory --jobs 1 e2e
 
 check: lint unit  ## all that needs no emulator
 
@@ -90,8 +88,13 @@ docs: setup  ## the documentation as a site, in out/site
 emulator-tests: setup  ## the emulator's own tests
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
 
-e2e: setup  ## real deployments into the emulator
-	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
+e2e: e2e-shared e2e-separate  ## real deployments into the emulator
+
+e2e-shared: setup  ## tests of the stacks that are deployed once for all
+	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e $(SEPARATE:%=--ignore=%)
+
+e2e-separate: setup  ## tests that deploy stacks of their own, into another emulator
+	$(BIN)/python -m pytest -m e2e $(SEPARATE)
 
 endurance: setup  ## the deployments that are crowded, with EXECUTIONS=1000, and recoveries that crash, of BRANCHES=2000
 	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) UNUM_BRANCHES=$(or $(BRANCHES),2000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_endurance.py tests/e2e/test_wide_recovery.py

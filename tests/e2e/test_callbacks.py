@@ -263,10 +263,9 @@ def test_no_delivery_failed_on_the_way(client: Client, emulator: Emulator) -> No
 
 
 def is_of_attack(text: str) -> bool:
-    """What `tests/e2e/attacks` sends to this stack is refused, in these words."""
-    return any(
-        each in text for each in ("former_clients", "no start record of execution", 'expected "start" and one of')
-    )
+    """What `tests/e2e/attacks` sends to this stack, and writes into its table, is refused in these words."""
+    words = ("former_clients", "no start record of execution", 'expected "start" and one of', "the table was changed")
+    return any(each in text for each in words)
 
 
 def lines_of(lines: list[str], message: str) -> list[Any]:
