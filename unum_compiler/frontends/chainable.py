@@ -16,10 +16,10 @@ from constructs import IConstruct
 
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.keys import unique_keys
+from unum_compiler.frontends.lost_objects import restore_objects
 from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.frontends.values import TOKEN, named_functions, token_of_function
 from unum_compiler.parsing.document import parse
-from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json
 
@@ -71,7 +71,7 @@ def read_chainable(
     graph = sfn.StateGraph(start, comment or "")
     if timeout is not None:
         graph.timeout = timeout
-    machine = _plain(graph.to_graph_json(query_language), "$")
+    machine = _plain(restore_objects(graph.to_graph_json(query_language), start, graph))
     if query_language is not None:
         # The graph's states omit their query language if it is the same.
         machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}
@@ -169,24 +169,18 @@ def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.F
     return statement.actions == _INVOKE and ours.issuperset(statement.resources)
 
 
-def _plain(value: Json, place: str) -> Json:
+def _plain(value: Json) -> Json:
     """Return `value` with tokens in place of CloudFormation's intrinsic functions, which hand-written states may have.
 
     The CDK encodes paths of `sfn.JsonPath` as tokens, in payloads and elsewhere. They become plain paths again.
-
-    Raises:
-        DefinitionError: the CDK lost an object that it resolves later on its way to Python.
     """
     match value:
         case dict() if len(value) == 1 and _INTRINSIC.fullmatch(next(iter(value))):
             return Token.as_string(value)
         case dict():
-            return {key: _plain(item, member(place, key)) for key, item in value.items()}
+            return {key: _plain(item) for key, item in value.items()}
         case list():
-            return [_plain(item, element(place, index)) for index, item in enumerate(value)]
-        case "<unresolved-token>":
-            message = "expected text, a number, an array or an object, got an object that the CDK resolves later; "
-            raise DefinitionError((Problem(place, f"{message}write it as a token of text: Token.as_string(...)"),))
+            return [_plain(item) for item in value]
         case str() if value == _discard():
             return None
         case str() if TOKEN.fullmatch(value) and sfn.JsonPath.is_encoded_json_path(value):
