@@ -19,18 +19,19 @@ SEPARATE := $(patsubst %,tests/e2e/test_%.py,cdk definitions readme repair servi
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick emulator-tests dist synth-newest computing check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick emulator-tests dist synth-newest separate check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
 
 test: setup  ## everything; deployments wait for most of the time, so they run beside the rest
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target computing e2e-shared e2e-separate
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target check e2e-shared separate
 
-computing: setup  ## one after the other, for its tests have a process for each core
-	@$(MAKE) --no-print-directory --jobs 1 check emulator-tests synth-floor bench-check packaging docs
+separate: setup  ## one after the other what shares nothing with the other tests
+	@$(MAKE) --no-print-directory --jobs 1 e2e-separate emulator-tests synth-floor bench-check packaging docs
 
-check: lint unit  ## all that needs no emulator
+check: setup  ## all that needs no emulator
+	@$(MAKE) --no-print-directory --jobs 1 lint unit
 
 lint: setup  ## linters, types, architecture
 	$(BIN)/ruff check .
