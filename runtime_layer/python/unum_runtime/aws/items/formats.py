@@ -73,7 +73,7 @@ def _lines(stream: BinaryIO, _config: ReaderConfig) -> Iterator[Json]:
     """Yield one item for each line; skip blank lines."""
     for line in io.TextIOWrapper(stream, encoding="utf-8-sig"):
         if not line.isspace():
-            yield parse_json(line)
+            yield _LINE.decode(line)
 
 
 def _array(stream: BinaryIO, config: ReaderConfig) -> list[Json]:
@@ -106,6 +106,9 @@ def _resolve_pointer(value: Json, pointer: str) -> Json:
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
+
+_LINE = json.JSONDecoder(parse_constant=_refuse)
+"""Parser of lines as `parse_json`, which would make one for each."""
 
 _FORMATS: Mapping[str, _Format] = {
     "CSV": lambda stream, config: rows(stream, config.delimiter, config.headers),
