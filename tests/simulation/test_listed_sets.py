@@ -19,7 +19,8 @@ def listed(graph: str, faults: Faults, **more: Any) -> ListedScenario:
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_sets_that_are_listed_complete_every_fan_out_once(graph: str) -> None:
-    search(listed(graph, Faults(crashes=1, duplicates=1, throttles=1, repeats=1)), range(15))
+    found = search(listed(graph, Faults(crashes=1, duplicates=1, throttles=1, repeats=1)), range(15))
+    assert found.ends == 15
 
 
 def test_every_interleaving_of_two_branches() -> None:

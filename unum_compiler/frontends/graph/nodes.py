@@ -5,6 +5,7 @@ instead.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -14,13 +15,13 @@ from unum_compiler.frontends.graph.kinds import check_number, check_truth, check
 from unum_runtime.model.states import Json
 
 
-class Piece:
+class Piece(ABC):
     """A part of a ``>>`` sequence."""
 
     @property
+    @abstractmethod
     def steps(self) -> tuple["Step", ...]:
         """Return the nodes of the sequence."""
-        raise NotImplementedError
 
     def after(self, *sources: str) -> "Node":
         """Return the nodes as one node of a `dag`, whose input is the results of `sources` by name.

@@ -226,7 +226,7 @@ class Client(PastReader):
         return self._descriptions.describe(name)
 
     def describe_pause(self) -> StartsPause | None:
-        """Return since when and why the workflow starts no executions; None while it does.
+        """Return begin and reason of the current pause; None while the workflow starts executions.
 
         Raises:
             StoreError, InvokeError: no answer; call again.

@@ -156,7 +156,7 @@ class StartsPause:
 
     @classmethod
     def of(cls, answer: Json) -> "StartsPause | None":
-        """Return the pause in the answer to a request or a question; None if it has none."""
+        """Return the pause that a control function's `answer` describes; None for a workflow that starts executions."""
         found = None if answer["pause"] is None else Pause.from_json(answer["pause"])
         return None if found is None else cls(since=to_datetime(found.since_ms), reason=found.reason)
 

@@ -79,7 +79,7 @@ class Delivery:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Self | None:
-        """Return the delivery of `checkpoint`; None for one of an earlier release, or without an event of its own."""
+        """Return the delivery that committed `checkpoint`; None for commits of earlier releases, and of joins."""
         found, at_ms = parse(checkpoint.delivery, checkpoint.committed_ms), checkpoint.committed_ms
         if found is None:
             return None

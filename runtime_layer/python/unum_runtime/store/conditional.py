@@ -5,6 +5,7 @@ still there. Whoever loses a race reads again. Subclasses implement reads and th
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -69,7 +70,7 @@ Change: TypeAlias = Callable[[Document | None], Document | None]
 """Function of the live document that returns its replacement, or None to leave it as it is."""
 
 
-class ConditionalStore:
+class ConditionalStore(ABC):
     """Store of documents that are replaced conditionally.
 
     Attributes:
@@ -80,14 +81,15 @@ class ConditionalStore:
     clock: Clock
     place: str
 
+    @abstractmethod
     def get(self, key: Key) -> Document | None:
         """Return the document at `key`, expired or not; None if absent. Reads are strongly consistent.
 
         Raises:
             StoreError: the database did not answer.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def put(self, key: Key, document: Document, *, replaces: Document | None) -> bool:
         """Write `document` if `key` still has the version of `replaces`, or no document for None.
 
@@ -97,8 +99,8 @@ class ConditionalStore:
         Raises:
             StoreError: the database refused or did not answer; the document may be written or not.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def documents(self, partition: str, newest: int | None) -> Iterator[tuple[Key, Document]]:
         """Yield the items of `partition` in sort key order, or in reverse order if `newest` is given.
 
@@ -109,8 +111,8 @@ class ConditionalStore:
         Raises:
             StoreError: the database did not answer.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def listed(
         self, partition: str, oldest: str, newest: str, *, oldest_first: bool, limit: int | None
     ) -> Iterator[tuple[Key, Document]]:
@@ -118,7 +120,6 @@ class ConditionalStore:
 
         `limit` is the number of documents that the caller probably needs.
         """
-        raise NotImplementedError
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
