@@ -42,7 +42,7 @@ _RARE = (
 """Modules for long waits, for what cannot be delivered, for answers over HTTP, for clients of release 0.1.0, and for
 large inputs."""
 
-_BUCKET_STORE = ("conditional.py", "s3.py", "s3_names.py")
+_BUCKET_STORE = ("additions.py", "conditional.py", "s3.py", "s3_names.py")
 """Modules for state in a bucket."""
 
 SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL, *_RARE, *_BUCKET_STORE})

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from unum_runtime.model.naming import Key
 from unum_runtime.store import s3_names as names
+from unum_runtime.store.additions import Addition
 
 PARTS = st.text("ab0/=%:~#.é ", max_size=12)
 
@@ -26,17 +27,8 @@ def test_long_partitions_keep_their_workflow_and_are_told_apart() -> None:
 
 @given(st.sets(st.integers(0, 300), min_size=1, max_size=256), st.integers(0, 2**42), st.integers(0, 2**42))
 def test_additions_are_read_from_their_names(members: set[int], at_ms: int, expires_at_ms: int) -> None:
-    addition = names.Addition(at_ms, expires_at_ms, frozenset(members))
+    addition = Addition(at_ms, expires_at_ms, frozenset(members))
     assert names.addition_of(names.addition_name("state:w/e:1/done/=done", addition)) == addition
-
-
-def test_a_set_begins_anew_after_its_expiry_alone() -> None:
-    one, two, three = (
-        names.Addition(at_ms, at_ms + 10, frozenset({member})) for at_ms, member in ((0, 1), (9, 2), (19, 3))
-    )
-    assert names.set_of([two, one]) == (frozenset({1, 2}), 19)
-    assert names.set_of([three, two, one]) == (frozenset({3}), 29)
-    assert names.set_of([]) == (frozenset[int](), 0)
 
 
 def test_entries_have_the_order_of_places() -> None:

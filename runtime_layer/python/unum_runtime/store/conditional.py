@@ -89,6 +89,10 @@ class ConditionalStore(ABC):
             StoreError: the database did not answer.
         """
 
+    def get_all(self, keys: Collection[Key]) -> list[Document | None]:
+        """Return what `get` returns for each of `keys`; databases that read several at once do so here."""
+        return in_parallel(self.get, keys)
+
     @abstractmethod
     def put(self, key: Key, document: Document, *, replaces: Document | None) -> bool:
         """Write `document` if `key` still has the version of `replaces`, or no document for None.
@@ -132,7 +136,7 @@ class ConditionalStore(ABC):
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
         """See `Store.read`."""
         wanted = list(dict.fromkeys(keys))
-        found = zip(wanted, in_parallel(self.get, wanted), strict=True)
+        found = zip(wanted, self.get_all(wanted), strict=True)
         return {key: _as_item(each) for key, each in found if each and self._is_live(each)}
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
@@ -224,7 +228,7 @@ class ConditionalStore(ABC):
             if self.put(key, new, replaces=present):
                 return True, new
             if round_:
-                _pause(round_)
+                pause(round_)
             present = self.get(key)
         raise StoreError(f"{self.place} {key}: expected to replace it, got {ROUNDS} other writers before")
 
@@ -266,7 +270,8 @@ def _is_of(lease: Document | None, owner: str) -> bool:
     return lease is not None and lease.item.get(OWNER) == owner
 
 
-def _pause(round_: int) -> None:
+def pause(round_: int) -> None:
+    """Wait after the lost attempt `round_`, for a random time, so that other writers come first."""
     from random import uniform  # noqa: PLC0415 - loaded only after a lost race
 
     time.sleep(uniform(0, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * round_)))  # noqa: S311 - jitter needs no secrecy

@@ -16,6 +16,7 @@ from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.list_index import PARTITION, PLACE
 from unum_runtime.model.naming import Key
 from unum_runtime.store import s3_names as names
+from unum_runtime.store.additions import Addition, set_of
 from unum_runtime.store.base import BUCKET
 from unum_runtime.store.conditional import PARALLEL_READS, ConditionalStore, Document, in_parallel
 from unum_runtime.wire.call_errors import call_errors, error_code, store_error
@@ -55,13 +56,13 @@ class S3Store(ConditionalStore):
     def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
         name = names.item_name(key)
-        addition = names.Addition(self.clock.now_ms(), expires_at_s * 1000, frozenset(members))
+        addition = Addition(self.clock.now_ms(), expires_at_s * 1000, frozenset(members))
         self._write(names.addition_name(name, addition), b"")
         found = [*self._list(name)]
         if name not in found:
             # Readers would take the set for absent. Only an acknowledged addition must be visible, so it comes last.
             self._write(name, _content(_NEW_SET), IfNoneMatch="*")
-        return names.set_of(map(names.addition_of, _additions(name, found)))[0]
+        return set_of(map(names.addition_of, _additions(name, found)))[0]
 
     def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
         """See `ErasableStore.replace`."""
@@ -85,7 +86,7 @@ class S3Store(ConditionalStore):
         if found is None or found.members is None:
             return found
         additions = _additions(name, self._list(name))
-        members, expires_at_ms = names.set_of(map(names.addition_of, additions))
+        members, expires_at_ms = set_of(map(names.addition_of, additions))
         # Without additions it is collected, or its additions have expired and are deleted.
         expires_at_ms = expires_at_ms if additions else found.expires_at_ms
         return Document(expires_at_ms, {}, members, (found.version[0], additions))

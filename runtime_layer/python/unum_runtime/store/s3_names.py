@@ -10,12 +10,11 @@ these prefixes: `item_prefix` and `entry_prefix` keep the prefixes of partitions
 """
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
+from unum_runtime.store.additions import Addition
 
 _STATE, _LISTED = "state:", "listed:"
 _SORTED = "/="
@@ -26,20 +25,6 @@ _RECORD_BYTES = 160
 """Space that a partition leaves for its sort keys and for additions to sets."""
 
 _ESCAPED = re.compile("[%/]")
-
-
-class Addition(NamedTuple):
-    """One addition to a set; additions are ordered by time.
-
-    Attributes:
-        at_ms: time of the addition, in milliseconds since 1970.
-        expires_at_ms: expiry of the whole set by this addition, likewise.
-        members: added members.
-    """
-
-    at_ms: int
-    expires_at_ms: int
-    members: frozenset[int]
 
 
 def item_prefix(partitions: str) -> str:
@@ -99,16 +84,6 @@ def addition_of(name: str) -> Addition:
     return Addition(
         int(at_ms), int(expires_at_ms), frozenset(int(first) + offset for offset, bit in offsets if bit == "1")
     )
-
-
-def set_of(additions: Iterable[Addition]) -> tuple[frozenset[int], int]:
-    """Return the members that `additions` make in order of time, and the set's expiry in milliseconds since 1970."""
-    members, expires_at_ms = frozenset[int](), 0
-    for each in sorted(additions, key=lambda each: each.at_ms):
-        # An expired set begins empty: its old members belong to an execution of the same name before.
-        members = each.members | (members if each.at_ms < expires_at_ms else frozenset())
-        expires_at_ms = each.expires_at_ms
-    return members, expires_at_ms
 
 
 def entries_name(partition: str) -> str:

@@ -1,0 +1,8 @@
+from unum_runtime.store.additions import Addition, set_of
+
+
+def test_a_set_begins_anew_after_its_expiry_alone() -> None:
+    one, two, three = (Addition(at_ms, at_ms + 10, frozenset({member})) for at_ms, member in ((0, 1), (9, 2), (19, 3)))
+    assert set_of([two, one]) == (frozenset({1, 2}), 19)
+    assert set_of([three, two, one]) == (frozenset({3}), 29)
+    assert set_of([]) == (frozenset[int](), 0)
