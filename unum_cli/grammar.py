@@ -48,6 +48,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_describe(commands)
     _add_wait(commands)
     _add_steps(commands)
+    _add_logs(commands)
     _add_history(commands)
     _add_send_task_success(commands)
     _add_send_task_failure(commands)
@@ -218,6 +219,15 @@ def _add_wait(commands: _Commands) -> None:
 
 def _add_steps(commands: _Commands) -> None:
     parser = _add(commands, "steps", "executions", "list an execution's committed steps")
+    _add_execution(parser)
+
+
+def _add_logs(commands: _Commands) -> None:
+    summary = "print the log lines of an execution, of user code and of the runtime"
+    parser = _add(commands, "logs", "command", summary, room="logs")
+    parser.add_argument("--step", metavar="STATE", help="only the invocations that committed STATE, or STATE[INDEX]")
+    parser.add_argument("--follow", action="store_true", help="print lines as they come, until the execution has ended")
+    parser.add_argument("--platform", action="store_true", help="also print Lambda's own lines, as START and REPORT")
     _add_execution(parser)
 
 
