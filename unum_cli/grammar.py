@@ -59,6 +59,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_completion(commands)
     _add_control(commands)
     _add_pause(commands)
+    _add_memo(commands)
     _add_list(commands)
     _add_map_runs(commands)
     _add_children(commands)
@@ -245,6 +246,19 @@ def _add_list(commands: _Commands) -> None:
         "list executions, newest first; needs a table with the index of executions, the default",
     )
     parser.add_argument("--status", choices=_STATUSES, help="status of the listed executions (default: any)")
+    parser.add_argument(
+        "--limit", metavar="N", type=partial(_count, 1), default=100, help="longest list (default: 100)"
+    )
+    _add_deployed(parser)
+
+
+def _add_memo(commands: _Commands) -> None:
+    parser = _add(commands, "memo", "memo", "list, show or forget results that executions share (`memoize`)")
+    parser.add_argument("action", choices=("list", "show", "forget"), help="what to do")
+    parser.add_argument("--step", metavar="TASK", help="Task that shares the results (default for list: all)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--key", metavar="KEY", help="name of a result, as `list` prints it")
+    which.add_argument("--all", action="store_true", help="forget all results of the Task")
     parser.add_argument(
         "--limit", metavar="N", type=partial(_count, 1), default=100, help="longest list (default: 100)"
     )
