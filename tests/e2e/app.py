@@ -4,6 +4,7 @@ import aws_cdk as cdk
 
 from examples.existing_app.stack import ExistingApp
 from examples.iot_pipeline.stack import IotPipeline
+from examples.research.stack import STACKS as RESEARCH
 from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
 from tests.e2e.attacks.stack import Attacks
@@ -28,6 +29,7 @@ for stack in (
     IotPipeline,
     WordCount,
     ExistingApp,
+    *RESEARCH,
     Probes,
     Chaos,
     Guards,
