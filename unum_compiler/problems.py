@@ -23,6 +23,7 @@ class Feature(StrEnum):
     CREDENTIALS = "Credentials"
     RESOURCE = "resource"
     TEMPLATE = "CloudFormation's"
+    SUBSTITUTION = "substitution for a number"
     SERVICE = "service integration"
 
 

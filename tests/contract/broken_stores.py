@@ -4,10 +4,12 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.store import s3_names as names
 from unum_runtime.store.conditional import ConditionalStore, Document
+from unum_runtime.store.cosmos import CosmosStore
 from unum_runtime.store.s3 import S3Store
 
 
@@ -79,3 +81,71 @@ class Nested(S3Store):
         doomed = [name for name in self._list(whole) if names.sort_in(name, partition) not in keep]
         self._delete(doomed)
         return len(doomed)
+
+
+class LastWins(CosmosStore):
+    """Writes without conditions."""
+
+    def put(self, key: Key, document: Document, *, replaces: Document | None) -> bool:
+        if replaces is None and super().put(key, document, replaces=None):
+            return True
+        body = self._body(key, document)
+        self.container.replace_item(body["id"], body)
+        return True
+
+
+class Eternal(CosmosStore):
+    """Leaves expiry to Cosmos DB."""
+
+    def _is_live(self, _document: Document) -> bool:
+        return True
+
+
+class Revived(CosmosStore):
+    """Adds to an expired set."""
+
+    def _patch(self, key: Key, members: tuple[int, ...], expires_at_s: int) -> frozenset[int] | None:
+        now_ms, self.clock.ms = self.clock.ms, 0  # type: ignore[attr-defined]  # the clock of the tests
+        try:
+            return super()._patch(key, members, expires_at_s)
+        finally:
+            self.clock.ms = now_ms  # type: ignore[attr-defined]
+
+
+class Cropped(CosmosStore):
+    """Adds only as many members as one patch takes."""
+
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
+        return super().add(key, *members[:8], expires_at_s=expires_at_s)
+
+
+class Unsorted(CosmosStore):
+    """Reads partitions in the order of writes."""
+
+    def _query(self, query: str, values: Any, **options: Any) -> Iterator[tuple[Key, Document]]:
+        return super()._query(query.partition(" ORDER BY")[0], values, **options)
+
+
+class Truncated(CosmosStore):
+    """Erases what a first page has."""
+
+    def documents(self, partition: str, newest: int | None) -> Iterator[tuple[Key, Document]]:
+        found = [*super().documents(partition, newest)]
+        return iter(found[:50])
+
+
+class Exclusive(CosmosStore):
+    """Lists what is between two places alone."""
+
+    def _query(self, query: str, values: Any, **options: Any) -> Iterator[tuple[Key, Document]]:
+        return super()._query(query.replace("<=", "<"), values, **options)
+
+
+class Absent(CosmosStore):
+    """Takes an item that it cannot read for an absent one."""
+
+    def get(self, key: Key) -> Document | None:
+        try:
+            return super().get(key)
+        except StoreError:
+            return None

@@ -1,4 +1,4 @@
-"""Stores for the contract tests: memory, DynamoDB and S3 in moto, and both in the emulator (marked e2e).
+"""Stores for the contract tests: memory, DynamoDB and S3 in moto, and both in the emulator (marked e2e), and Cosmos DB.
 
 Both botocore and `unum_runtime.wire` access each table.
 """
@@ -18,6 +18,7 @@ import requests
 from botocore.config import Config
 from moto import mock_aws
 
+from tests.contract.cosmos_service import CosmosServer, cosmos_server
 from unum_emulator.process import Emulator
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.store.base import Store
@@ -93,6 +94,7 @@ class Moto(BaseHTTPRequestHandler):
         "moto",
         "moto-wire",
         "s3",
+        "cosmos",
         *(pytest.param(each, marks=[pytest.mark.e2e, pytest.mark.enable_socket]) for each in EMULATED),
     ],
 )
@@ -116,6 +118,9 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
                 objects = s3_store(clock, {"region_name": REGION})
                 client = OneAtATime(objects.client())
                 yield S3Store(lambda: client, objects.bucket, clock)
+        case "cosmos":
+            with request.getfixturevalue("cosmos").store(clock) as cosmos:
+                yield cosmos
         case "s3-emulator":
             endpoint = request.getfixturevalue("emulator_endpoint")
             yield s3_store(clock, {"region_name": REGION, "endpoint_url": endpoint})
@@ -127,6 +132,12 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
             else:
                 with _with_wire(store, endpoint) as store:
                     yield store
+
+
+@pytest.fixture(scope="session")
+def cosmos() -> Iterator[CosmosServer]:
+    with cosmos_server() as server:
+        yield server
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, FanOut, Languag
 
 PACKAGE = "unum_runtime"
 
-LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py", "former_names.py"})
+LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py", "cosmos.py", "former_names.py"})
 """Folders and modules that no function needs."""
 
 _CONTROL = (

@@ -1,1 +1,0 @@
-"""Log lines of executions, from CloudWatch Logs."""
