@@ -48,6 +48,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_describe(commands)
     _add_wait(commands)
     _add_steps(commands)
+    _add_logs(commands)
     _add_history(commands)
     _add_send_task_success(commands)
     _add_send_task_failure(commands)
@@ -58,6 +59,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_completion(commands)
     _add_control(commands)
     _add_pause(commands)
+    _add_memo(commands)
     _add_list(commands)
     _add_map_runs(commands)
     _add_children(commands)
@@ -221,6 +223,15 @@ def _add_steps(commands: _Commands) -> None:
     _add_execution(parser)
 
 
+def _add_logs(commands: _Commands) -> None:
+    summary = "print the log lines of an execution, of user code and of the runtime"
+    parser = _add(commands, "logs", "command", summary, room="logs")
+    parser.add_argument("--step", metavar="STATE", help="only the invocations that committed STATE, or STATE[INDEX]")
+    parser.add_argument("--follow", action="store_true", help="print lines as they come, until the execution has ended")
+    parser.add_argument("--platform", action="store_true", help="also print Lambda's own lines, as START and REPORT")
+    _add_execution(parser)
+
+
 def _add_history(commands: _Commands) -> None:
     parser = _add(commands, "history", "history", "print an execution's events, in the format of Step Functions")
     _add_execution(parser)
@@ -235,6 +246,19 @@ def _add_list(commands: _Commands) -> None:
         "list executions, newest first; needs a table with the index of executions, the default",
     )
     parser.add_argument("--status", choices=_STATUSES, help="status of the listed executions (default: any)")
+    parser.add_argument(
+        "--limit", metavar="N", type=partial(_count, 1), default=100, help="longest list (default: 100)"
+    )
+    _add_deployed(parser)
+
+
+def _add_memo(commands: _Commands) -> None:
+    parser = _add(commands, "memo", "memo", "list, show or forget results that executions share (`memoize`)")
+    parser.add_argument("action", choices=("list", "show", "forget"), help="what to do")
+    parser.add_argument("--step", metavar="TASK", help="Task that shares the results (default for list: all)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--key", metavar="KEY", help="name of a result, as `list` prints it")
+    which.add_argument("--all", action="store_true", help="forget all results of the Task")
     parser.add_argument(
         "--limit", metavar="N", type=partial(_count, 1), default=100, help="longest list (default: 100)"
     )

@@ -23,7 +23,6 @@ class Feature(StrEnum):
     CREDENTIALS = "Credentials"
     RESOURCE = "resource"
     TEMPLATE = "CloudFormation's"
-    SUBSTITUTION = "substitution for a number"
     SERVICE = "service integration"
 
 

@@ -25,7 +25,7 @@ unum_constructs unum_compiler.cost: cost=estimate prices receipt skeleton
 unum_constructs unum_cli: cli=main commands
 unum_constructs.commands unum_cli.commands: compilation completion control cost dead_letters diff executions
 unum_constructs.commands unum_cli.commands: failure=command_errors given=arguments graph handlers history
-unum_constructs.commands unum_cli.commands: listing=list_executions local map_runs receipt=receipt_text schema
+unum_constructs.commands unum_cli.commands: listing=list_executions local map_runs receipt=cost schema
 unum_constructs.commands unum_cli.commands: shown=printing single=state_test stack states=single_states tasks
 unum_constructs.commands unum_cli.commands: validation watch
 unum_constructs unum_constructs.cdk: resource=lookup kinds=argument_checks placed=resource_checks acknowledgments=nag

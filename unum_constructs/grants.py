@@ -182,6 +182,16 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         return self._grant_door(grantee, Door.PAUSE)
 
+    def grant_memo(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow listing, reading and forgetting memoized results (`remembered`, `remembered_result`, `forget`).
+
+        For Tasks with `MemoScope.TABLE` these are results of all workflows that use the table.
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        return self._grant_door(grantee, Door.MEMO)
+
     def grant_nudge(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow nudging executions (`nudge`), asking what they wait for (`why`), and which definition is deployed.
 

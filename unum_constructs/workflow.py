@@ -35,6 +35,7 @@ from unum_constructs.assembly.options import (
     checked_retention_s,
     options_of,
     with_compatibility,
+    with_deployed_timeout,
 )
 from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.template_size import check_size
@@ -253,7 +254,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         provision.check(self)
         self.workflow_name = checked_name(self, workflow_name)
         checked = checked_definition(self, definition, definition_body, definition_substitutions)
-        checked = with_compatibility(self, checked, compatibility)
+        checked, timeout = with_deployed_timeout(self, with_compatibility(self, checked, compatibility), timeout)
         runtime = RuntimeOptions.checked(
             self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
         )

@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Deployment, deliveries, until
 from tests.e2e.failures.stack import INVOCATIONS, WIDTH
+from unum_cli.main import main
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
 from unum_runtime.client.descriptions import StepStatus
@@ -150,6 +151,21 @@ def test_nothing_is_left_over(deployment: Deployment, ended: Mapping[str, Descri
     queue = deployment.session.client("sqs")
     url = deployment.outputs["Failures"]["DeadLetters"]
     assert "Messages" not in queue.receive_message(QueueUrl=url, WaitTimeSeconds=1)
+
+
+def test_logs_are_those_of_the_execution(ended: Mapping[str, Description], capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(case: str, *options: str) -> list[str]:
+        capsys.readouterr()
+        assert main(["logs", ended[case].name, "--stack", "Failures", *options]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out.splitlines()
+
+    (told,) = [line for line in printed("timeout", "--step", "Tell") if "told" in line]
+    assert told.endswith("  Tell  told of Sandbox.Timedout")
+    (last,) = [json.loads(line) for line in printed("retry", "--json") if "attempt 1" in json.loads(line)["line"]]
+    assert (last["states"], last["line"]) == (["Recover"], "attempt 1 of retry")
+    followed = printed("exit", "--follow", "--platform")
+    assert [line for line in followed if "told of Runtime.ExitError" in line]
+    assert any("START RequestId" in line for line in followed)
 
 
 def test_steps_tell_of_each_attempt(deployment: Deployment, ended: Mapping[str, Description]) -> None:

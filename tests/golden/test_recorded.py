@@ -1,7 +1,6 @@
 """Whole executions that AWS Step Functions recorded end here as they ended there."""
 
 import copy
-from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -9,8 +8,11 @@ import pytest
 from tests.golden import adapter
 from tests.golden.recordings import cases, judge, needed
 
-WANTED = 0.97
-"""Of the recorded tests, each of which has one or several executions, all of which must end as recorded."""
+UNEQUAL = {
+    "express.express_async-query_runtime_memory": "an Express execution, whose ARN has another form",
+    "express.express_sync-catch": "masks a part of a cause, which makes the output invalid JSON",
+}
+"""Recordings that nothing here can equal; see docs/asl.md."""
 
 pytestmark = needed
 
@@ -33,9 +35,6 @@ def verdict(case: dict[str, Any]) -> str:
 
 
 def test_executions_end_as_recorded(verdicts: dict[str, str]) -> None:
-    tests = defaultdict(set)
-    for case in cases("executions.jsonl"):
-        tests[case["source"]["test"]].add(verdicts[case["name"]])
-    passed = sum(found == {"pass"} for found in tests.values())
     others = {name: found for name, found in verdicts.items() if found != "pass"}
-    assert passed / len(tests) >= WANTED, others
+    assert {name: found for name, found in others.items() if name not in UNEQUAL} == {}
+    assert others.keys() == UNEQUAL.keys()

@@ -12,8 +12,8 @@ from unum_runtime.model.ir import Home
 from unum_runtime.model.states import Json
 from unum_runtime.simulator import single
 
-WANTED = 0.9
-"""Of the recorded calls."""
+DEPLOYED = {"lambda_func_00000001": lambda _event, _context: "HelloWorld!"}
+"""The function that the recorded tests deploy; one call has no mock, and AWS called it."""
 
 RECORDED_IN = Home(region="us-east-1", account="111111111111", role_arn="arn:aws:iam::111111111111:role/own")
 
@@ -31,6 +31,7 @@ def answer(call: dict[str, Any]) -> dict[str, Json]:
             variables=json.loads(call.get("variables", "{}")),
             context=json.loads(call["context"]) if "context" in call else None,
             configuration=call.get("stateConfiguration", {}),
+            functions={} if "mock" in call else DEPLOYED,
         ),
         level=single.Level(call["inspectionLevel"]),
     )
@@ -66,5 +67,4 @@ def opened_text(value: Json) -> Json:
 
 def test_states_come_to_what_is_recorded() -> None:
     verdicts = {case["name"]: verdict(case) for case in cases("test_state.jsonl")}
-    others = {name: found for name, found in verdicts.items() if found != "pass"}
-    assert len(others) <= (1 - WANTED) * len(verdicts), others
+    assert {name: found for name, found in verdicts.items() if found != "pass"} == {}

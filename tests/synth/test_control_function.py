@@ -8,7 +8,7 @@ from tests.synth.machines import chain
 
 FUNCTION = "Flow/ControlFunction/Function"
 INVOKE = ["lambda:InvokeFunction"]
-DOORS = ["stop", "redrive", "fork", "nudge", "delete", "pause", "sweep"]
+DOORS = ["stop", "redrive", "fork", "nudge", "delete", "pause", "memo", "sweep"]
 GRANTS = {f"grant_{door}": door.capitalize() for door in DOORS[:-1]}
 
 

@@ -164,12 +164,19 @@ def test_name_that_is_a_token() -> None:
         deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, workflow_name=parameter.value_as_string)
 
 
-def test_time_that_is_a_token() -> None:
+def test_a_time_limit_that_is_a_token_is_a_value_of_the_functions() -> None:
     deployment = Deployment.new()
     parameter = CfnParameter(deployment.stack, "Limit", type="Number")
     timeout = Duration.seconds(parameter.value_as_number)
-    with pytest.raises(ConstructError, match=r"^Stack/Flow: timeout: expected a Duration that is known at synth, got"):
-        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, timeout=timeout)
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, timeout=timeout)
+    assert "{'Ref': 'Limit'}" in str(deployment.all("Lambda::Function"))
+
+
+def test_a_time_limit_that_is_a_token_cannot_be_the_second_one() -> None:
+    deployment = Deployment.new()
+    timeout = Duration.seconds(CfnParameter(deployment.stack, "Limit", type="Number").value_as_number)
+    with pytest.raises(ConstructError, match=r"^Stack/Flow: timeout: the definition already has TimeoutSeconds, got"):
+        deployment.flow(chain("A") | {"TimeoutSeconds": 5}, {"A": function(deployment.stack, "A")}, timeout=timeout)
 
 
 def test_problems_of_the_definition_have_the_path_of_the_construct() -> None:

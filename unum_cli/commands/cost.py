@@ -1,4 +1,4 @@
-"""``unum cost``: estimate the price of executions, here and elsewhere."""
+"""``unum cost``: estimate the price of executions, here and elsewhere; and ``unum describe --receipt``."""
 
 import argparse
 from collections.abc import Collection, Iterator, Mapping
@@ -21,10 +21,12 @@ from unum_compiler.cost.estimate import (
     estimate,
     total,
 )
+from unum_compiler.cost.receipt import UNKNOWN, StoredReceipt, stored_receipt
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
 from unum_compiler.lowering.called_tasks import called_keys, with_calls
 from unum_compiler.payload import wants_bucket
+from unum_runtime.client.client import Client
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Guard, Json, Task
 from unum_runtime.protocol.fanout.packing import packed_tasks
@@ -199,3 +201,23 @@ def _express_line(receipt: Receipt) -> str:
 
 def _row(label: str, cells: list[str]) -> str:
     return f"{label:<20}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells)
+
+
+def receipt_of(client: Client, execution: str) -> StoredReceipt:
+    """Return the receipt of execution `execution`."""
+    return stored_receipt(client.store, client.workflow, execution, retention_s=client.retention_s)
+
+
+def receipt_json(receipt: StoredReceipt) -> Json:
+    """Return the fields of a receipt, with its price."""
+    return asdict(receipt) | {"usd": receipt.usd}
+
+
+def print_receipt(receipt: StoredReceipt) -> None:
+    """Print the resources that an execution used, and their minimum price."""
+    stored = f"{receipt.writes:,} writes of {receipt.write_units:,} units, {receipt.item_bytes:,} bytes"
+    if receipt.object_writes:
+        stored += f", {receipt.object_writes:,} objects"
+    tasks = f"{receipt.tasks:,} Tasks in {receipt.invocations:,} invocations"
+    print(f"receipt  {tasks}, {stored}, {receipt.user_code_ms:,} ms of user code")
+    print(f"         {receipt.usd:.9f} USD at least; not known: {UNKNOWN}")

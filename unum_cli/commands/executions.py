@@ -114,7 +114,7 @@ def _describe_child(client: Client, name: str, options: argparse.Namespace) -> N
 
 
 def _describe_with_receipt(client: Client, description: Description, *, as_json: bool) -> None:
-    from unum_cli.commands.receipt_text import (  # noqa: PLC0415 - loads the simulator, and few ask for it
+    from unum_cli.commands.cost import (  # noqa: PLC0415 - loads the simulator, and few ask for it
         print_receipt,
         receipt_json,
         receipt_of,

@@ -10,12 +10,15 @@ from unum_runtime.client.control import Missing
 from unum_runtime.client.descriptions import Description, ForkedFrom, Started, Step
 from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.execution_list import ListedExecution
+from unum_runtime.client.remembered_results import RememberedResult
 from unum_runtime.client.terminal.amounts import duration_text, time_text
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.states import Json
 
 
-def to_json(record: Started | Description | Step | Missing | ListedExecution | ChildExecution) -> dict[str, Json]:
+def to_json(
+    record: Started | Description | Step | Missing | ListedExecution | ChildExecution | RememberedResult,
+) -> dict[str, Json]:
     """Return the fields of a record, with times in RFC 3339, without the checkpoint of a step."""
     shown = (field.name for field in fields(record) if field.name != "checkpoint")
     return {name: _plain(getattr(record, name)) for name in shown}

@@ -44,12 +44,16 @@ def kind(state: State) -> str:
 
 def retrier_text(rule: Retrier) -> str:
     """Return a retrier as text, for example ``↻ States.ALL: up to 3 times, after 1 s, 2 s, 4 s``."""
+    names, most = ", ".join(rule.errors), rule.max_attempts
+    numbers = (most, rule.interval_s, rule.backoff_rate, rule.max_delay_s)
+    if any(isinstance(each, str) for each in numbers):  # placeholders
+        return f"↻ {names}: up to {most} times, after {rule.interval_s} s, times {rule.backoff_rate}"
     shown = [rule.interval_s * rule.backoff_rate**count for count in range(min(rule.max_attempts, _MOST_DELAYS))]
     longest = rule.max_delay_s
     delays = [f"{delay if longest is None else min(delay, longest):g} s" for delay in shown]
     rest = ["…"] if rule.max_attempts > _MOST_DELAYS else []
     after = f", after {', '.join([*delays, *rest])}" if delays else ""
-    return f"↻ {', '.join(rule.errors)}: up to {rule.max_attempts} times{after}{' or less' if rule.jitter else ''}"
+    return f"↻ {names}: up to {most} times{after}{' or less' if rule.jitter else ''}"
 
 
 def rule_text(rule: Mapping[str, Json]) -> str:

@@ -1,12 +1,15 @@
 """Placeholders of deploy-time values, filled in from a definition that has the values."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import Json
+from unum_runtime.model.placeholders import ARRAY, JSON, NUMBER
+from unum_runtime.model.states import Json, Retrier, State, Work
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z][A-Za-z0-9]*)\}")
+_VALUE = re.compile(rf"\$\{{(?:{NUMBER}|{ARRAY}|{JSON})\d+\}}")  # replaced with its quotes
+_NUMBERS = tuple(field.name for field in fields(Retrier) if field.name != "errors")
 
 
 def with_values_of(deployed: Workflow, new: Workflow) -> Workflow:
@@ -15,10 +18,26 @@ def with_values_of(deployed: Workflow, new: Workflow) -> Workflow:
     A text of a state that `deployed` has differently keeps its placeholders.
     """
     states = {
-        name: replace(state, data=_filled(deployed.states[name].data, state.data)) if name in deployed.states else state
+        name: _with_values_of(deployed.states[name], state) if name in deployed.states else state
         for name, state in new.states.items()
     }
-    return replace(new, states=states)
+    return replace(new, states=states, timeout_s=_number(deployed.timeout_s, new.timeout_s))
+
+
+def _with_values_of(deployed: State, new: State) -> State:
+    filled = replace(new, data=_filled(deployed.data, new.data))
+    if not (isinstance(filled, Work) and isinstance(deployed, Work) and len(filled.retry) == len(deployed.retry)):
+        return filled
+    pairs = zip(deployed.retry, filled.retry, strict=True)
+    return replace(filled, retry=tuple(_with_numbers_of(old, each) for old, each in pairs))
+
+
+def _with_numbers_of(deployed: Retrier, new: Retrier) -> Retrier:
+    return replace(new, **{name: _number(getattr(deployed, name), getattr(new, name)) for name in _NUMBERS})
+
+
+def _number(old: Json, new: Json) -> Json:
+    return old if isinstance(new, str) and _PLACEHOLDER.fullmatch(new) else new
 
 
 def _filled(old: Json, new: Json) -> Json:
@@ -29,6 +48,8 @@ def _filled(old: Json, new: Json) -> Json:
         case list(), list() if len(old) == len(new):
             return [_filled(one, other) for one, other in zip(old, new, strict=True)]
         case str(), str() if _fits(old, new):
+            return old
+        case _, str() if old is not None and _VALUE.fullmatch(new):
             return old
     return new
 

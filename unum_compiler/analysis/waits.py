@@ -16,4 +16,5 @@ def longest_wait_s(workflow: Workflow) -> float:
     Waiting ends with the execution. Jobs are not counted: they are polled once a minute.
     """
     longest = max((longest_delay_s(workflow, state) for state in workflow.states.values()), default=0)
-    return longest if workflow.timeout_s is None else min(longest, workflow.timeout_s)
+    limit: object = workflow.timeout_s  # a placeholder, if only the deployment knows it
+    return min(longest, limit) if isinstance(limit, int) else longest

@@ -30,6 +30,9 @@ _TEXT = "Value"
 _SERVICE = re.compile(rf"arn:{TOKEN.pattern}:states:::(?=[a-z])")
 _INVOKE = ":states:::lambda:invoke"
 _CONTROL = ("Type", "Next", "Default", "End", "QueryLanguage")
+_LIMITS = ("Comment", "TimeoutSeconds")
+"""Fields of a state machine that may have tokens."""
+
 _PART = rf"(?:{TOKEN.pattern}|[^:$])*"
 _FUNCTION = re.compile(
     rf"(?:arn:{_PART}:lambda:{_PART}:{_PART}:function:)?(?P<token>{TOKEN.pattern})(?::(?:\$LATEST|[A-Za-z0-9_-]+))?"
@@ -96,7 +99,9 @@ class _Taking:
     def machine(self, machine: Json) -> Json:
         if not isinstance(machine, dict) or not isinstance(machine.get("States"), dict):
             return machine
-        return {**machine, "States": {name: self._state(state) for name, state in machine["States"].items()}}
+        states = {name: self._state(state) for name, state in machine["States"].items()}
+        fields = {field: self._field({}, field, machine[field]) for field in _LIMITS if field in machine}
+        return {**machine, **fields, "States": states}
 
     def _state(self, state: Json) -> Json:
         if not isinstance(state, dict):
@@ -154,6 +159,8 @@ class _Taking:
         match field, value:
             case "ItemProcessor" | "Iterator", _:
                 return self.machine(value)
+            case "Comment", str():
+                return TOKEN.sub("…", value)  # nothing reads it
             case "Branches", list():
                 return [self.machine(branch) for branch in value]
             case "Resource", str() if is_task:

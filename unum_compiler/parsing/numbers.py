@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from unum_compiler.parsing.object_reader import Part, is_placeholder
-from unum_compiler.problems import Feature, shown
+from unum_compiler.problems import shown
 from unum_runtime.asl.batches import MOST_BYTES
 from unum_runtime.asl.jsonpath.operators import OPERATORS
 from unum_runtime.model.states import Json
@@ -49,17 +49,8 @@ COMPARED = frozenset(name for name in OPERATORS if name.startswith("Numeric"))
 """Comparisons with numbers, which may be known at deployment too."""
 
 
-def check_fixed_number(part: Part, field: str) -> None:
-    """Report a value of `field` outside its bounds, or unknown before deployment."""
-    if is_placeholder(part.fields[field]):
-        remedy = "the compiler needs this number; write it, or give its value with `substitutions`"
-        part.unsupported(field, Feature.SUBSTITUTION, remedy)
-    else:
-        check_number(part, field)
-
-
 def check_number(part: Part, field: str) -> None:
-    """Report a value of `field` outside its bounds; placeholders are checked at run time."""
+    """Report a value of `field` outside its bounds; placeholders are checked when a function starts."""
     bounds, value = _BOUNDS[field], part.fields[field]
     kinds = (int,) if bounds.is_whole else (int, float)
     if is_placeholder(value):

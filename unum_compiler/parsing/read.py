@@ -12,7 +12,7 @@ from unum_compiler.parsing import tree
 from unum_compiler.parsing.expressions import check_condition, read_data
 from unum_compiler.parsing.fields import DATA, KINDS, RULES, SCOPES, STATES
 from unum_compiler.parsing.maps import check_map, is_express, processor_field, read_mode
-from unum_compiler.parsing.numbers import check_fixed_number
+from unum_compiler.parsing.numbers import check_number
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.parsing.recovery import read_catch, read_retry
 from unum_compiler.parsing.task_resources import Resources
@@ -49,7 +49,7 @@ def read(definition: Json, functions: Collection[str] | None, report: Report) ->
         report.mistake("$.Version", f"expected {shown(_VERSION)}, got {shown(machine.fields['Version'])}")
     timeout_s = machine.fields.get("TimeoutSeconds")
     if machine.has("TimeoutSeconds"):
-        check_fixed_number(machine, "TimeoutSeconds")
+        check_number(machine, "TimeoutSeconds")
     scope = _Reader(functions, report, _language(machine)).scope(definition, "$", "a state machine")
     return tree.Machine(place=scope.place, start_at=scope.start_at, states=scope.states, timeout_s=timeout_s)
 

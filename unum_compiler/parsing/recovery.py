@@ -5,11 +5,12 @@ Source of the rules: the ASL specification, "Errors"; AWS Step Functions Develop
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from unum_compiler.parsing.expressions import read_data
 from unum_compiler.parsing.fields import CATCHERS
-from unum_compiler.parsing.numbers import check_fixed_number
-from unum_compiler.parsing.object_reader import Part
+from unum_compiler.parsing.numbers import check_number
+from unum_compiler.parsing.object_reader import Part, is_placeholder
 from unum_compiler.parsing.tree import Catcher
 from unum_compiler.problems import shown
 from unum_runtime.asl.places import element
@@ -47,9 +48,15 @@ def _retrier(part: Part) -> Retrier:
     part.optional("Comment", str)
     numbers = {name: part.fields[field] for field, name in _NUMBERS.items() if field in part.fields}
     for field in _NUMBERS.keys() & part.fields.keys():
-        check_fixed_number(part, field)
+        check_number(part, field)
     _check_delay(part)
-    return Retrier(errors=_errors(part), jitter=part.choice("JitterStrategy", _JITTER) == "FULL", **numbers)
+    return Retrier(errors=_errors(part), jitter=_jitter(part), **numbers)
+
+
+def _jitter(part: Part) -> Any:
+    """Return True or False, or the placeholder of a strategy that the deployment knows."""
+    strategy = part.fields.get("JitterStrategy")
+    return strategy if is_placeholder(strategy) else part.choice("JitterStrategy", _JITTER) == "FULL"
 
 
 def _check_delay(part: Part) -> None:

@@ -183,7 +183,10 @@ class Assembly:
         deletion = permissions.deletion_statements(self.state.storage, self.state.payload_bucket, self.workflow.name)
         hosts = dict.fromkeys(self.wired.known.values())
         handler.allow(hosts, every)
-        control.allow(hosts, [*every, *deletion])
+        tasks = (task.function for task in self.workflow.tasks)
+        shares = any(shares_with_all(self.workflow, each) for each in tasks)
+        shared = permissions.shared_results_statements(self.state.storage) if shares else ()
+        control.allow(hosts, [*every, *deletion, *shared])
         control.tell_kept(self.state.storage)
         handler.allow_own()
         own = [role_id_of(each.function) for each in (handler, control)]

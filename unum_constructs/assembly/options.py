@@ -1,5 +1,6 @@
 """Checks of a workflow's options, before any resource is made."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -83,6 +84,24 @@ class RuntimeOptions:
             metrics=_checked_choice(workflow, "metrics", metrics, Metrics),
             fusion=_checked_fusion(workflow, collection, fusion=fusion),
         )
+
+
+def with_deployed_timeout(
+    workflow: Construct, definition: Definition, timeout: Duration | None
+) -> tuple[Definition, Duration | None]:
+    """Return `definition` with a `timeout` that is a CDK token, and None; otherwise both as they are.
+
+    Raises:
+        ConstructError: the definition is IR, or has a time limit already.
+    """
+    if not isinstance(timeout, Duration) or not timeout.is_unresolved():
+        return definition, timeout
+    machine = json.loads(definition.text)
+    if "TimeoutSeconds" in machine or "States" not in machine:
+        problem = "the definition already has TimeoutSeconds" if "States" in machine else "IR cannot have a token"
+        raise ConstructError(workflow, f"timeout: {problem}, got {timeout}; remove one of them, or write a number")
+    machine["TimeoutSeconds"] = Token.as_string(timeout.to_seconds())
+    return replace(definition, text=json.dumps(machine, ensure_ascii=False)), None
 
 
 @dataclass(frozen=True, slots=True)

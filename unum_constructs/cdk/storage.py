@@ -22,10 +22,10 @@ from unum_constructs.cdk.encryption import (
     key_statement,
 )
 from unum_runtime.model.list_index import INDEX
+from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
     definition_partition_prefix,
     execution_partition_prefix,
-    memo_key,
     partition_prefixes,
 )
 from unum_runtime.store.base import BUCKET
@@ -273,7 +273,7 @@ class BucketStorage:
         """Let the bucket delete objects of `workflow_name` after their expiry, if this app makes the bucket."""
         definitions = item_prefix(definition_partition_prefix(workflow_name))
         entries = entry_prefix(execution_partition_prefix(workflow_name))
-        shared = memo_key("", "").partition  # results that workflows share
+        shared = memo_partition_prefix("")  # results that workflows share
         own = [*map(item_prefix, (*partition_prefixes(workflow_name), shared)), entries]
         days = dict.fromkeys(own, object_lifetime_days(retention_s))
         days[definitions] = object_lifetime_days(DEFINITION_RETENTIONS * retention_s) + DEFINITION_DAYS

@@ -27,7 +27,7 @@ class ControlFunction(PlanningFunction):
 
     Attributes:
         doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``,
-            ``pause``, and ``sweep`` if the workflow has a sweep.
+            ``pause``, ``memo``, and ``sweep`` if the workflow has a sweep.
         handler: failure handler, at which sweeps try records of failures again; set before `allow`.
     """
 

@@ -15,10 +15,10 @@ from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_OBJECTS, Actions, key_statement
 from unum_constructs.cdk.lookup import arn_of, role_of
 from unum_constructs.cdk.storage import Storage, key_statements
+from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
     control_alias,
     definition_partition_prefix,
-    memo_key,
     partition_prefixes,
     start_partition_prefix,
 )
@@ -179,7 +179,7 @@ def state_statements(
         if reads:
             yield from storage.item_statements(reads, own)
     if shares_results:
-        yield from storage.item_statements((Operation.CREATE, Operation.READ), [memo_key("", "").partition])
+        yield from storage.item_statements((Operation.CREATE, Operation.READ), [memo_partition_prefix("")])
     yield from key_statements(storage)
 
 
@@ -195,6 +195,12 @@ def object_statements(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.Po
     yield iam.PolicyStatement(actions=["s3:GetObject", "s3:PutObject"], resources=[objects_of(bucket, workflow_name)])
     if bucket.encryption_key is not None:
         yield key_statement(bucket.encryption_key, WRITING_OBJECTS, through="s3")
+
+
+def shared_results_statements(storage: Storage) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to list, read and forget memoized results that all workflows of a table share."""
+    operations = (Operation.CREATE, Operation.READ, Operation.LIST)
+    yield from storage.item_statements(operations, [memo_partition_prefix("")])
 
 
 def deletion_statements(

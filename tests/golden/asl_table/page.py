@@ -131,8 +131,8 @@ def _parts() -> Iterator[str]:
     )
     yield _row(
         "`${Name}`",
-        "in texts, paths, intrinsic functions and JSONata; as a function's key; for a number or a timestamp that is "
-        "evaluated at run time",
+        "in texts, paths, intrinsic functions and JSONata; as a function's key; for every number and timestamp, and "
+        "for a `JitterStrategy`",
     )
 
 

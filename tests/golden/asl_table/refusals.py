@@ -36,9 +36,5 @@ REFUSED: dict[str, Json] = {
     "a filter on a variable that compares with a value at `$`": _reads("$v[?(@.a == $.b)]"),
     "a filter on the context object that does": _reads("$$.Execution[?(@.a == $.b)]"),
     "CloudFormation's functions": definition({**TASK, "Resource": {"Ref": "F"}}),
-    "`${Name}` for a number in a retrier": definition(
-        {**TASK, "Retry": [{"ErrorEquals": ["E"], "MaxAttempts": "${Most}"}]}
-    ),
-    "`${Name}` for the state machine's `TimeoutSeconds`": definition(PASS, TimeoutSeconds="${Longest}"),
 }
 """A definition with one refused part, by the part's name on the page."""

@@ -52,9 +52,10 @@ REQUESTS: dict[Door, dict[str, Any]] = {
     Door.NUDGE: {"control": "nudge"},
     Door.DELETE: {"control": "delete"},
     Door.PAUSE: {"control": "pause", "reason": "why not"},
+    Door.MEMO: {"control": "list_remembered", "limit": 1},
     Door.SWEEP: {"control": "sweep", "silent_ms": 1, "nudge": True},
 }
-OF_WORKFLOWS = (Door.PAUSE,)
+OF_WORKFLOWS = (Door.PAUSE, Door.MEMO)
 
 
 @pytest.mark.parametrize("door", Door)
@@ -103,7 +104,7 @@ def test_clients_of_release_0_1_0_are_answered_through_the_alias_that_they_know(
     client.stop("e")
     assert client.describe("e").status is Status.ABORTED
     with pytest.raises(ValidationException, match="invoke 'delete-Flow'"):
-        former._send({"$unum": 1, "control": "delete", "execution": "e"})
+        former.send({"$unum": 1, "control": "delete", "execution": "e"})
     assert [each for each in deployed.functions.called if each.startswith("control")] == [
         f"control:{each}-Flow" for each in ("nudge", "nudge", "stop", "nudge")
     ]

@@ -24,6 +24,8 @@ def workflow(parameters: Json) -> Workflow:
         ("a-b-c", "${V}-${W}-${V}", "${V}-${W}-${V}"),
         ("https://sqs/other", "https://${Value1}/q", "https://${Value1}/q"),
         (5, "${Value1}", "${Value1}"),
+        (5, "${Number1}", 5),
+        ([1, {"a": 2}], "${Json1}", [1, {"a": 2}]),
         (["x", "y"], ["${V}", "z"], ["x", "z"]),
         (["x"], ["${V}", "z"], ["${V}", "z"]),
         ({"a": "x"}, {"a": "${V}", "b": "${V}"}, {"a": "x", "b": "${V}"}),
@@ -32,6 +34,17 @@ def workflow(parameters: Json) -> Workflow:
 def test_values(deployed: Any, new: Any, expected: Any) -> None:
     filled = with_values_of(workflow({"x": deployed}), workflow({"x": new}))
     assert filled.states["P"].data["Parameters"] == {"x": expected}
+
+
+def test_numbers_of_retriers_and_the_time_limit() -> None:
+    def limited(most: Json, limit: Json) -> Workflow:
+        task = {"Type": "Task", "Resource": "f", "End": True, "Retry": [{"ErrorEquals": ["E"], "MaxAttempts": most}]}
+        machine = {"StartAt": "T", "TimeoutSeconds": limit, "States": {"T": task}}
+        return compile_workflow(machine, name="w", functions=None)
+
+    new = limited("${Value1}", "${Value2}")
+    assert with_values_of(limited(5, 60), new).digest == limited(5, 60).digest
+    assert with_values_of(limited(5, 60), limited(6, 60)).digest == limited(6, 60).digest
 
 
 def test_a_state_that_is_not_deployed_stays() -> None:

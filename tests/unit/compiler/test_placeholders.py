@@ -115,19 +115,6 @@ def test_a_timestamp_is_what_the_deployment_gives(language: dict[str, str]) -> N
     assert isinstance(run(definition, "soon").outcome, Failure)
 
 
-@pytest.mark.parametrize(
-    ("definition", "place"),
-    [
-        (machine(**WORK, Retry=[{"ErrorEquals": ["E"], "MaxAttempts": "${N}"}]), "$.States.A.Retry[0].MaxAttempts"),
-        (machine(**WORK) | {"TimeoutSeconds": "${N}"}, "$.TimeoutSeconds"),
-    ],
-)
-def test_some_numbers_decide_how_the_workflow_is_compiled(definition: Json, place: str) -> None:
-    with pytest.raises(DefinitionError) as caught:
-        compile_workflow(definition, name="w", functions=None)
-    assert [(each.path, each.feature) for each in caught.value.problems] == [(place, "substitution for a number")]
-
-
 EXPRESSIONS = {
     "template of a function": ("States.Format('s3://${N}/{}', $.key)", "b", "s3://b/k"),
     "argument in quotes": ("States.StringSplit('a,b', '${N}')", ",", ["a", "b"]),

@@ -273,6 +273,19 @@ def test_a_result_that_is_discarded_has_a_null_path(stack: Stack) -> None:
     assert not definition.values
 
 
+def test_numbers_of_retriers_and_the_time_limit_may_be_known_at_deployment(stack: Stack) -> None:
+    number = CfnParameter(stack, "Number", type="Number").value_as_number
+    seconds = Duration.seconds(number)
+    task = tasks.LambdaInvoke(stack, "T", lambda_function=function(stack), retry_on_service_exceptions=False)
+    task.add_retry(errors=["E"], interval=seconds, max_attempts=number, backoff_rate=number, max_delay=seconds)
+    definition = Definition.from_chainable(task, timeout=seconds, comment=f"in {stack.region}")
+    workflow = compiled(definition)
+    (rule,) = workflow.task("T").retry
+    found = (rule.interval_s, rule.max_attempts, rule.backoff_rate, rule.max_delay_s, workflow.timeout_s)
+    assert {*map(str, found)} == {"${Value1}"}
+    assert stack.resolve(dict(definition.values)) == {"Value1": {"Ref": "Number"}}
+
+
 def test_numbers_known_at_deployment_are_values(stack: Stack) -> None:
     number = CfnParameter(stack, "Number", type="Number").value_as_number
     seconds = Duration.seconds(number)

@@ -44,13 +44,17 @@ BOUNDS: dict[str, Bounds] = {
     "Seconds": Bounds(most=_LONGEST_S),
     "TimeoutSeconds": Bounds(least=1, most=_LONGEST_S),
     "HeartbeatSeconds": Bounds(least=1, most=_LONGEST_S),
+    "IntervalSeconds": Bounds(least=1, most=_LONGEST_S),
+    "MaxAttempts": Bounds(most=_LONGEST_S),
+    "BackoffRate": Bounds(least=1, is_whole=False),
+    "MaxDelaySeconds": Bounds(least=1, most=31_622_399),
     "MaxConcurrency": Bounds(),
     "ToleratedFailureCount": Bounds(),
     "ToleratedFailurePercentage": Bounds(most=100, is_whole=False),
     "MaxItemsPerBatch": Bounds(least=1),
     "MaxInputBytesPerBatch": Bounds(least=1, most=MOST_BYTES),
 }
-"""Bounds by field. Source: Step Functions Developer Guide, "Wait", "Task", "Map" and "ItemBatcher"."""
+"""Bounds by field. Source: Step Functions Developer Guide, "Wait", "Task", "Map", "ItemBatcher", "Errors"."""
 
 
 def is_number(value: Json) -> bool:
@@ -81,8 +85,8 @@ def deployed_number(field: str, value: Json) -> float | None:
     Raises:
         RuntimeFailure: `value` is text without a valid number.
     """
-    if value is None or not isinstance(value, str):
-        return value
+    if value is None:
+        return None
     bounds = BOUNDS[field]
     number = _to_number(value, is_whole=bounds.is_whole)
     if number is None or not bounds.allow(number):

@@ -18,6 +18,13 @@ from unum_runtime.client.reading.execution_list import ExecutionPage, Listing, c
 from unum_runtime.client.reading.page_tokens import checked_size
 from unum_runtime.client.reading.progress import Progress
 from unum_runtime.client.redrive_many import RedriveResult, redrive_all
+from unum_runtime.client.remembered_results import (
+    RememberedPage,
+    RememberedResult,
+    forget_results,
+    list_results,
+    show_result,
+)
 from unum_runtime.client.starting import Starts
 from unum_runtime.client.task_responses import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
@@ -372,6 +379,18 @@ class Client(PastReader):
     def resume_starts(self) -> StartsPause | None:
         """Start executions again; see `Control.resume_starts`."""
         return self._control.resume_starts()
+
+    def remembered(self, state: str | None = None, *, limit: int = 0, token: str | None = None) -> RememberedPage:
+        """Return a page of memoized results; see `remembered_results.list_results`."""
+        return list_results(self._control.send, state, limit=limit, token=token)
+
+    def remembered_result(self, state: str, key: str) -> RememberedResult:
+        """Return a memoized result with its value; see `remembered_results.show_result`."""
+        return show_result(self._control.send, state, key)
+
+    def forget(self, state: str, key: str | None = None) -> int:
+        """Forget a memoized result, or all of a Task; see `remembered_results.forget_results`."""
+        return forget_results(self._control.send, state, key)
 
     @property
     def _tasks(self) -> Tasks:

@@ -29,6 +29,7 @@ from unum_runtime.protocol.control import definition_request, operator_requests,
 from unum_runtime.protocol.control.doors import door_for
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
+from unum_runtime.protocol.control.remembered import ResultNotRemembered
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import checked_input, checked_name
@@ -46,6 +47,7 @@ _ERRORS = (
     StartsPaused,
     ValidationException,
     VersionGone,
+    ResultNotRemembered,
 )
 
 _UNCHANGED = object()  # not None, because None is a valid input
@@ -341,7 +343,7 @@ class Control:
             ClientError: `reason` is empty or too long; or the workflow is deployed by an earlier release.
             InvokeError: unknown whether the workflow is paused; call again.
         """
-        found = StartsPause.of(self._send(pausing.request(pausing.PAUSE, reason=reason)))
+        found = StartsPause.of(self.send(pausing.request(pausing.PAUSE, reason=reason)))
         assert found is not None  # noqa: S101 - this request never ends a pause
         return found
 
@@ -357,7 +359,7 @@ class Control:
             ClientError: the workflow is deployed by an earlier release.
             InvokeError: unknown whether the workflow is resumed; call again.
         """
-        return StartsPause.of(self._send(pausing.request(pausing.RESUME)))
+        return StartsPause.of(self.send(pausing.request(pausing.RESUME)))
 
     def deployed_digest(self) -> str:
         """Return the digest of the deployed definition, which the workflow stores before it answers.
@@ -367,7 +369,7 @@ class Control:
             InvokeError: no answer; call again.
         """
         try:
-            answer = self._send(definition_request.request())
+            answer = self.send(definition_request.request())
         except ValidationException as error:
             raise DefinitionNotStored(
                 f"{self.control_alias}: expected the digest of the deployed definition, got {error}; release 0.1.0 is "
@@ -381,10 +383,10 @@ class Control:
         Raises:
             ClientError: the workflow refused the request.
         """
-        return self._send(operator_requests.request(operation, execution, **content))
+        return self.send(operator_requests.request(operation, execution, **content))
 
-    def _send(self, request: dict[str, Json]) -> Json:
-        """Send `request` to the alias that takes it.
+    def send(self, request: dict[str, Json]) -> Json:
+        """Send `request` to the alias that takes it, and return the answer.
 
         Raises:
             ClientError: the workflow refused the request.

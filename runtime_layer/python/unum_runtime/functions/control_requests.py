@@ -1,4 +1,4 @@
-"""Requests to the control function: stop, nudge, redrive, fork, delete, sweep, why, deployed definition, pause, resume.
+"""Requests to the control function: stop, nudge, redrive, fork, delete, pause, sweep, memoized results, and others.
 
 Nudges use the function versions that the execution began with; redrives and forks use those deployed now. An execution
 of another IR is planned by the definition that the store keeps. Release 0.1.0 kept none: its executions have a failure
@@ -27,7 +27,7 @@ from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control import definition_request, operator_requests, pausing, versions
+from unum_runtime.protocol.control import definition_request, operator_requests, pausing, remembered, versions
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, On, Request
 from unum_runtime.protocol.control.redrive import under_way
@@ -60,8 +60,9 @@ def answer(event: Json, context: Any) -> Json:
             return _sweep_executions(Sweep.from_json(event), context)
         if definition_request.is_request(event):
             return definition_request.answer(deployed_runtime(context))
-        if pausing.is_request(event):
-            return pausing.answer(deployed_runtime(context), event)
+        for asked in (pausing, remembered):
+            if asked.is_request(event):
+                return asked.answer(deployed_runtime(context), event)
         return _run_request(operator_requests.parse(event), event, context)
     except ClientError as error:
         return refusal(type(error).__name__, str(error))

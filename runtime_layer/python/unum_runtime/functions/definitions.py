@@ -37,14 +37,14 @@ def load_workflow(name: str) -> Workflow:
     if uri is not None:
         from unum_runtime.aws.definition_object import read_definition  # noqa: PLC0415 - only container images need it
 
-        return Workflow.from_json(_fill_placeholders(name, read_definition(uri)))
+        return _parsed(name, read_definition(uri))
     # A function may have the layers of several workflows, and an image may put its own copy anywhere on the path.
     for folder in sys.path:
         with (
             suppress(FileNotFoundError, NotADirectoryError),
             open(f"{folder}/{WORKFLOWS_FOLDER}/{name}.json", encoding="utf-8") as file,  # noqa: PTH123 - 6 ms of import
         ):
-            return Workflow.from_json(_fill_placeholders(name, file.read()))
+            return _parsed(name, file.read())
     file_name = f"{WORKFLOWS_FOLDER}/{name}.json"
     raise FileNotFoundError(f"{file_name} is in none of {sys.path}; is the workflow's layer attached?")
 
@@ -126,12 +126,12 @@ def _write(rt: Runtime) -> None:
         rt.log("definition not stored", reason=str(error))
 
 
-def _fill_placeholders(name: str, ir: str) -> str:
-    """Replace the placeholders of `Service.values` in the text `ir`."""
+def _parsed(name: str, ir: str) -> Workflow:
+    """Return the workflow in the text `ir`, with `Service.values` in place of its placeholders."""
     # The layer is the same in every deployment, so its digest cannot depend on ARNs that CloudFormation chooses.
     values = services()[name].values if name in services() else {}
     if not values:
-        return ir
-    from unum_runtime.model.placeholders import fill  # noqa: PLC0415 - few workflows have any
+        return Workflow.from_json(ir)
+    from unum_runtime.asl.deployed_workflow import load  # noqa: PLC0415 - few workflows have any
 
-    return fill(ir, values)
+    return load(ir, values)

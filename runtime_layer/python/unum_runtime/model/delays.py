@@ -51,7 +51,10 @@ def _seconds_in(state: State, field: str) -> float:
 
 
 def _longest_interval_s(retrier: Retrier) -> float:
-    """Return a retrier's last interval, its longest."""
+    """Return a retrier's last interval, its longest; infinite if only the deployment knows its numbers."""
+    numbers = (retrier.interval_s, retrier.max_attempts, retrier.backoff_rate, retrier.max_delay_s)
+    if any(isinstance(each, str) for each in numbers):
+        return math.inf
     if not retrier.max_attempts:
         return 0
     limit = math.inf if retrier.max_delay_s is None else retrier.max_delay_s

@@ -380,11 +380,6 @@ def meeting_key(workflow: str, scope: Scope, index: int, step: int) -> Key:
     return Key(_bounded(f"{_scope_path(workflow, scope)}~{index // SHARD_SIZE}/met"), f"{index:09d}.{step:09d}")
 
 
-def memo_key(workflow: str, digest: str) -> Key:
-    """Return the key of a memoized result; `workflow` is empty for results that all workflows of the table share."""
-    return Key(f"memo:{escape(workflow)}/{digest}", "memo")
-
-
 def pending_key(workflow: str, digest: str) -> Key:
     """Return the key of a pending callback; `digest` is the digest of the invocation name."""
     return Key(f"token:{escape(workflow)}/{digest}", "pending")

@@ -86,6 +86,8 @@ class MemoScope(StrEnum):
 class Retrier:
     """Retrier of a state (specification, Retrying after error).
 
+    The compiler may leave placeholders in place of all but `errors`; see `unum_runtime.asl.deployed_workflow`.
+
     Attributes:
         errors: names of matching errors.
         interval_s: seconds before the first retry.

@@ -12,6 +12,7 @@ from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.delivery_record import MOST_ERROR
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection
+from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
     START_STEP,
     Execution,
@@ -20,7 +21,6 @@ from unum_runtime.model.naming import (
     checkpoint_key,
     execution_partition,
     job_partition,
-    memo_key,
     start_key,
 )
 from unum_runtime.model.states import Guard, Json
@@ -382,7 +382,7 @@ def _execution_of(world: World, event: Event) -> Execution | None:
 
 def _is_shared(world: World, key: Key) -> bool:
     """Return True for a memoized result, which executions share and never collect."""
-    prefixes = tuple(memo_key(each, "").partition for each in (world.scenario.workflow.name, ""))
+    prefixes = tuple(memo_partition_prefix(each) for each in (world.scenario.workflow.name, ""))
     return key.partition.startswith(prefixes)
 
 

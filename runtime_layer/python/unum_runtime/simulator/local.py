@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from unum_runtime.asl.deployed_workflow import with_numbers
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery
@@ -86,6 +87,7 @@ class LocalWorkflow:
 
         Raises:
             KeyError: `functions` lacks a required function.
+            DefinitionError: only the deployment knows a number of a retrier, or the time limit of executions.
             InconsistentHistory: the execution has not ended, although no event is left.
         """
         self.deliver(execution_name, value)
@@ -96,7 +98,9 @@ class LocalWorkflow:
 
         Raises:
             KeyError: `functions` lacks a required function.
+            DefinitionError: only the deployment knows a number of a retrier, or the time limit of executions.
         """
+        with_numbers(self.workflow)
         known = self.functions.keys()
         missing = sorted({task.function for task in self.workflow.tasks if known.isdisjoint(handler_names(task))})
         if missing:

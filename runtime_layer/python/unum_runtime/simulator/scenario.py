@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from unum_runtime.asl.deployed_workflow import with_numbers
 from unum_runtime.clock import Clock
 from unum_runtime.model.checkpoint import Item, to_text
 from unum_runtime.model.envelope import named_start
@@ -141,6 +142,7 @@ class Scenario:
 
     # Fail before the search: in a run, a missing handler would look like a failure of the Task.
     def __post_init__(self) -> None:
+        with_numbers(self.workflow)
         missing = sorted(task.name for task in self.workflow.tasks if self._handler(task) is None)
         if missing:
             raise KeyError(

@@ -6,6 +6,7 @@ Source: AWS Step Functions API Reference, "TestState", "MockInput" and "TestStat
 from collections.abc import Iterator
 from uuid import uuid4
 
+from unum_runtime.asl.deployed_workflow import with_numbers
 from unum_runtime.clock import SystemClock
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
@@ -46,8 +47,10 @@ def test_state(
     Raises:
         KeyError: unknown state.
         ValueError: `given` does not fit the state.
+        DefinitionError: only the deployment knows a number of a retrier, or the time limit of executions.
     """
     found = workflow.states[state]
+    with_numbers(workflow)
     _check(workflow, found, given)
     visit = Visit(workflow, found, value, given, _evaluation(workflow, found, value, given))
     ended = visit.end()

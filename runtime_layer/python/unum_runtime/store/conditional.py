@@ -105,12 +105,15 @@ class ConditionalStore(ABC):
         """
 
     @abstractmethod
-    def documents(self, partition: str, newest: int | None) -> Iterator[tuple[Key, Document]]:
+    def documents(
+        self, partition: str, newest: int | None, *, before: str | None = None
+    ) -> Iterator[tuple[Key, Document]]:
         """Yield the items of `partition` in sort key order, or in reverse order if `newest` is given.
 
         Args:
             partition: partition key.
             newest: number of documents that the caller probably needs.
+            before: sort key that is greater than those of all documents; None for any.
 
         Raises:
             StoreError: the database did not answer.
@@ -144,6 +147,12 @@ class ConditionalStore(ABC):
         found = self.documents(partition, newest)
         live = ((key, dict(each.item)) for key, each in found if each.members is None and self._is_live(each))
         return dict(islice(live, newest))
+
+    def page(self, partition: str, *, before: str, limit: int) -> dict[Key, Item]:
+        """See `ErasableStore.page`."""
+        found = self.documents(partition, limit, before=before)
+        live = ((key, dict(each.item)) for key, each in found if each.members is None and self._is_live(each))
+        return dict(islice(live, limit))
 
     def list_items(
         self,

@@ -86,6 +86,17 @@ class DynamoStore:
         }
         return self._read_pages(query, newest)
 
+    def page(self, partition: str, *, before: str, limit: int) -> dict[Key, Item]:
+        """See `ErasableStore.page`."""
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "KeyConditionExpression": "pk = :pk AND sk < :before",
+            "ExpressionAttributeValues": {":pk": {"S": partition}, ":before": {"S": before}},
+            "ConsistentRead": True,
+            "ScanIndexForward": False,
+        }
+        return dict(islice(self._read_pages(query, limit).items(), limit))
+
     def list_items(
         self,
         partition: str,

@@ -23,6 +23,19 @@ class ErasableStore(Store, Protocol):
         """
         ...
 
+    def page(self, partition: str, *, before: str, limit: int) -> dict[Key, Item]:
+        """Return the last items of `partition` in reverse sort key order, at most `limit`, as `Store.query` does.
+
+        Args:
+            partition: partition key.
+            before: sort key that is greater than those of all returned items.
+            limit: maximum number of items, 1 or more.
+
+        Raises:
+            StoreError: the page was not read completely.
+        """
+        ...
+
     def erase(self, partition: str, *, keep: Collection[str] = ()) -> int:
         """Delete the items, sets and leases of `partition`, expired ones too, except those with a sort key in `keep`.
 

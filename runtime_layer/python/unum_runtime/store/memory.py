@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreError
@@ -125,6 +126,11 @@ class MemoryStore:
         with self._lock:
             self._sets.pop(key, None)
             self._items[key] = (dict(item), expires_at_s)
+
+    def page(self, partition: str, *, before: str, limit: int) -> dict[Key, Item]:
+        """See `ErasableStore.page`."""
+        found = self.query(partition, newest=len(self._items))
+        return dict(islice(((key, item) for key, item in found.items() if key.sort < before), limit))
 
     def erase(self, partition: str, *, keep: Collection[str] = ()) -> int:
         """See `ErasableStore.erase`."""

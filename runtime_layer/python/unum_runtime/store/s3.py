@@ -100,10 +100,13 @@ class S3Store(ConditionalStore):
         self._delete(additions)  # of a set that is collected or replaced
         return True
 
-    def documents(self, partition: str, newest: int | None) -> Iterator[tuple[Key, Document]]:
+    def documents(
+        self, partition: str, newest: int | None, *, before: str | None = None
+    ) -> Iterator[tuple[Key, Document]]:
         """See `ConditionalStore.documents`."""
         found = [each for each in self._list(names.partition_name(partition)) if not names.is_addition(each, partition)]
-        keys = sorted((Key(partition, names.sort_in(name, partition)) for name in found), reverse=newest is not None)
+        sorts = sorted((names.sort_in(name, partition) for name in found), reverse=newest is not None)
+        keys = (Key(partition, sort) for sort in sorts if before is None or sort < before)
         return ((key, each) for _, key, each in self._documents((("", key) for key in keys), newest))
 
     def listed(

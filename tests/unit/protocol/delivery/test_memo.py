@@ -13,7 +13,8 @@ from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
-from unum_runtime.model.naming import Key, lease_key, memo_key
+from unum_runtime.model.memo_keys import memo_key
+from unum_runtime.model.naming import Key, lease_key
 from unum_runtime.model.states import Guard, MemoScope
 from unum_runtime.protocol.delivery.lease import PATIENCE_MS
 from unum_runtime.protocol.delivery.waiter import MOST_MS
@@ -35,8 +36,12 @@ def squared(n: int, **more: Any) -> Ending:
     return Ending(Status.SUCCEEDED, Success({"n": n, **more, "square": n * n}))
 
 
+def is_memo(key: Key) -> bool:
+    return key.partition.startswith("memo:")
+
+
 def memos(platform: Platform) -> list[Key]:
-    return [key for key in platform.memory._items if key.sort == "memo"]
+    return [key for key in platform.memory._items if is_memo(key)]
 
 
 def test_executions_share_a_result_and_each_commits_its_own_checkpoint() -> None:
@@ -77,11 +82,15 @@ def test_another_version_of_the_code_shares_nothing() -> None:
     assert platform.calls["Square"] == 2
 
 
-def test_results_are_found_under_the_name_that_earlier_releases_gave_them() -> None:
+def test_results_have_a_name_that_no_release_may_change() -> None:
     platform = memoized(code="version 1")
     platform.run("one", {"n": 3, "b": 1})
     digest = hashlib.sha256(b'["Square","version 1",{"n":3}]').hexdigest()
-    assert memos(platform) == [memo_key("w", digest)] == [Key(f"memo:w/{digest}", "memo")]
+    group = hashlib.sha256(b'["function", "Square"]').hexdigest()[:12]
+    assert memos(platform) == [Key(f"memo:w/{group}~{digest[0]}", digest)]
+    ((item, _),) = [platform.memory._items[key] for key in memos(platform)]
+    assert {name: item[name] for name in ("value", "of")} == {"value": "9", "of": '{"n":3}'}
+    assert str(item["by"]).startswith("w/one:")
 
 
 def test_other_functions_and_workflows_share_nothing() -> None:
@@ -89,7 +98,8 @@ def test_other_functions_and_workflows_share_nothing() -> None:
     platform = Platform.of(chain("F", "G"), options, F=lambda event: event, G=lambda event: event)
     platform.run(value=1)
     assert platform.calls == {"F": 1, "G": 1}
-    assert memo_key("a", "d") != memo_key("b", "d")
+    (task, *_) = platform.workflow.tasks
+    assert memo_key("a", task, "d") != memo_key("b", task, "d")
 
 
 def test_two_tasks_of_one_function_share_its_results() -> None:
@@ -354,12 +364,12 @@ class Broken(MemoryStore):
 
     def read(self, keys: Any) -> Any:
         wanted = list(keys)
-        if any(key.sort == "memo" for key in wanted):
+        if any(map(is_memo, wanted)):
             raise StoreError("read")
         return super().read(wanted)
 
     def create(self, key: Key, *args: Any, **named: Any) -> Any:
-        if key.sort == "memo":
+        if is_memo(key):
             raise StoreError("create")
         return super().create(key, *args, **named)
 

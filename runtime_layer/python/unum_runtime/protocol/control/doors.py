@@ -10,6 +10,7 @@ from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control.definition_request import DEFINITION
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.control.pausing import PAUSE, RESUME
+from unum_runtime.protocol.control.remembered import FORGET, LIST, SHOW
 from unum_runtime.protocol.control.sweep import SWEEP
 
 
@@ -22,6 +23,7 @@ class Door(StrEnum):
     NUDGE = "nudge"
     DELETE = "delete"
     PAUSE = "pause"
+    MEMO = "memo"
     SWEEP = "sweep"
 
 
@@ -32,6 +34,7 @@ TAKEN: Mapping[Door, tuple[str, ...]] = {
     Door.NUDGE: (Control.NUDGE, Control.WHY, DEFINITION),
     Door.DELETE: (Control.DELETE,),
     Door.PAUSE: (PAUSE, RESUME),
+    Door.MEMO: (LIST, SHOW, FORGET),
     Door.SWEEP: (SWEEP,),
 }
 """Values of a request's ``control`` field that each door takes. Questions have the door of nudges, whose answer is the

@@ -14,10 +14,18 @@ from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import StatesError, StoreError
 from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Key, memo_key
+from unum_runtime.model.memo_keys import memo_key
+from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Json, MemoScope, Task
 from unum_runtime.protocol.delivery.lease import claim_result
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
+
+ABOUT, BY, AT, UNTIL = "of", "by", "at", "until"
+"""Attributes of a stored result, for those who list it: begin of the event or key values that name it, the invocation
+that computed it, time in milliseconds, and expiry in seconds since 1970."""
+
+MAX_ABOUT = 120
+"""Longest attribute `ABOUT`, in characters: a small result stays within one write unit."""
 
 Result: TypeAlias = Success | Failure | JobPending | CallbackPending
 
@@ -29,7 +37,7 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
         LeaseHeldError: another execution computes it just now; wait for it.
         StatesError: `event` lacks a value that identifies the result.
     """
-    key = _key(rt, task, event)
+    key, about = _key(rt, task, event)
     found = _find(rt, key)
     if found is not None:
         return found
@@ -38,14 +46,19 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
         if found is not None:
             return found
         claimed.insist()
-        return _remember(rt, key, compute(), _expires_at_s(rt, task))
+        return _remember(rt, key, compute(), _expires_at_s(rt, task), {ABOUT: about, BY: _place(rt, envelope)})
 
 
-def _key(rt: Runtime, task: Task, event: Json) -> Key:
-    """Return the key of the result of `task` for `event`, independent of object key order."""
+def _place(rt: Runtime, envelope: Envelope) -> str:
+    """Return the name of the invocation of `envelope` among those of all workflows."""
+    return f"{rt.workflow.name}/{envelope.name}"
+
+
+def _key(rt: Runtime, task: Task, event: Json) -> tuple[Key, str]:
+    """Return the key of the result of `task` for `event`, independent of object key order; and what names it."""
     names = _own_names(rt, task, event) if task.memo_key or task.memo_version is not None else _names(rt, task, event)
     digest = sha256(json.dumps(names, sort_keys=True, separators=(",", ":")).encode())
-    return memo_key("" if task.memo_scope is MemoScope.TABLE else rt.workflow.name, digest)
+    return memo_key(rt.workflow.name, task, digest), to_text(names[-1])[:MAX_ABOUT]
 
 
 def _names(rt: Runtime, task: Task, event: Json) -> list[Json]:
@@ -86,15 +99,16 @@ def _find(rt: Runtime, key: Key) -> Success | None:
     except StoreError as error:
         rt.log("memo failed", memo=key.partition, error=str(error))
         return None
-    return None if item is None else _result(item)
+    return None if item is None or "value" not in item else _result(item)
 
 
-def _remember(rt: Runtime, key: Key, result: Result, expires_at_s: int) -> Result:
+def _remember(rt: Runtime, key: Key, result: Result, expires_at_s: int, told: Item) -> Result:
     """Store `result` if absent; return the stored result, or `result` after a store failure."""
     if not isinstance(result, Success):
         return result
+    item = {"value": to_text(result.value), **told, AT: rt.clock.now_ms(), UNTIL: expires_at_s}
     try:
-        winner = rt.store.create(key, {"value": to_text(result.value)}, expires_at_s=expires_at_s)
+        winner = rt.store.create(key, item, expires_at_s=expires_at_s)
     except StoreError as error:
         rt.log("memo failed", memo=key.partition, error=str(error))
         return result

@@ -20,7 +20,6 @@ from unum_runtime.model.delivery_record import FailedTry, with_try
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.states import Form, Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import limit_outcome
-from unum_runtime.protocol.delivery.memo import compute_once
 from unum_runtime.protocol.delivery.try_limits import check_before, exceeded_limit, user_code_limit_s
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import failure_of, pass_wait
@@ -184,6 +183,8 @@ class _Try:
         own = json.loads(to_text(event)) if is_shared else event
         invocation = self._call(user_code_limit_s(self.task, limits) if self.facts.limits else None, token)
         if self.task.memoize:
+            from unum_runtime.protocol.delivery.memo import compute_once  # noqa: PLC0415 - few Tasks share results
+
             compute = partial(call_user_code, self.rt, invocation, own)
             result = compute_once(self.rt, self.envelope, self.task, own, compute)
         else:
