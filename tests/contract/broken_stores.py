@@ -129,8 +129,10 @@ class Unsorted(CosmosStore):
 class Truncated(CosmosStore):
     """Erases what a first page has."""
 
-    def documents(self, partition: str, newest: int | None) -> Iterator[tuple[Key, Document]]:
-        found = [*super().documents(partition, newest)]
+    def documents(
+        self, partition: str, newest: int | None, *, before: str | None = None
+    ) -> Iterator[tuple[Key, Document]]:
+        found = [*super().documents(partition, newest, before=before)]
         return iter(found[:50])
 
 

@@ -31,7 +31,9 @@ class Versions(ConditionalStore):
         item: Any = {"members": " ".join(map(str, document.members or ()))}
         return self._store.create(Key(_log(key), f"{version:09d}"), item, expires_at_s=document.deletable_at_s) is None
 
-    def documents(self, partition: str, newest: int | None) -> Iterator[tuple[Key, Document]]:
+    def documents(
+        self, partition: str, newest: int | None, *, before: str | None = None
+    ) -> Iterator[tuple[Key, Document]]:
         raise NotImplementedError
 
     def listed(self, partition: str, *_places: str, **_how: Any) -> Iterator[tuple[Key, Document]]:

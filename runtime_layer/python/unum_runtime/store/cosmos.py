@@ -112,11 +112,15 @@ class CosmosStore(ConditionalStore):
         patched = self._patch(key, members, expires_at_s)
         return super().add(key, *members, expires_at_s=expires_at_s) if patched is None else patched
 
-    def documents(self, partition: str, newest: int | None) -> Iterator[tuple[Key, Document]]:
+    def documents(
+        self, partition: str, newest: int | None, *, before: str | None = None
+    ) -> Iterator[tuple[Key, Document]]:
         """See `ConditionalStore.documents`."""
+        end, values = ("", {}) if before is None else (" AND c.sort < @before", {"@before": before})
         order = "ASC" if newest is None else "DESC"
-        query = f"SELECT * FROM c WHERE c.partition = @partition ORDER BY c.sort {order}"  # noqa: S608 - no input in it
-        return self._query(query, {"@partition": partition}, partition_key=partition, max_item_count=newest)
+        query = f"SELECT * FROM c WHERE c.partition = @partition{end} ORDER BY c.sort {order}"  # noqa: S608 - no input in it
+        values |= {"@partition": partition}
+        return self._query(query, values, partition_key=partition, max_item_count=newest)
 
     def listed(
         self, partition: str, oldest: str, newest: str, *, oldest_first: bool, limit: int | None
