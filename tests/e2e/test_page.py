@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
 
 import pytest
 
@@ -50,3 +51,15 @@ def test_a_deployed_workflow_on_the_page(deployment: Deployment) -> None:
         assert "seen" in visitor.ask(execution).words
         assert "No change." in visitor.ask(f"{path}/versions?old=page").words
         assert "Deleted at" in visitor.send(f"{execution}/delete", csrf=csrf, confirm="page").words
+
+
+def test_the_lines_of_a_step_on_the_page(deployment: Deployment) -> None:
+    client = deployment.client("IotPipeline")
+    ended = client.run(
+        {"room": "library", "comfort": {"from": 19.0, "to": 24.0}, "readings": [{"sensor": "door", "celsius": 21.5}]}
+    )
+    with page("--stack", "IotPipeline") as visitor:
+        execution = visitor.ask(f"/IotPipeline/{client.workflow}/executions/{ended.name}").text
+        step = unescape(re.findall(r'href="([^"]+/step\?key=[^"]+)"', execution)[0])
+        (logs,) = re.findall(r'href="([^"]+/logs\?key=[^"]+)"', visitor.ask(step).text)
+        until(lambda: "START RequestId" in visitor.ask(unescape(logs)).words)

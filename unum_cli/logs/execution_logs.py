@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from unum_cli.logs.log_lines import InvocationLog, Line, fields_of, invocation_log, request_of
@@ -18,6 +19,8 @@ begins."""
 
 LONGEST = timedelta(minutes=15)
 """Longest run of a function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 PAGE = 1_000
 """Events of a log stream in one request."""
@@ -101,13 +104,15 @@ class LogReader:
         """
         return invocation_log(self._events(invocation), invocation.request_id)
 
-    def mentioning(self, execution: Execution, groups: Iterable[str], state: str | None = None) -> Iterator[Invocation]:
+    def mentioning(
+        self, execution: Execution, groups: Iterable[str], said: Mapping[str, str] = _NOTHING
+    ) -> Iterator[Invocation]:
         """Yield the invocations whose lines of the runtime name `execution`, as those of retried attempts do.
 
         Args:
             execution: the execution.
             groups: names of log groups; one that is gone is skipped.
-            state: state that the lines must name; None for all.
+            said: fields that the lines must have, as ``{"state": "Price"}``.
 
         Raises:
             ClientError: CloudWatch Logs refused the request.
@@ -117,7 +122,7 @@ class LogReader:
             for event in self._matching(group, execution):
                 fields = fields_of(event["message"])
                 request = request_of(fields)
-                if request not in seen and _names(fields, execution) and state in (None, fields.get("state")):
+                if request not in seen and _names(fields, execution) and said.items() <= fields.items():
                     seen.add(request)
                     yield Invocation(
                         log_group=group,

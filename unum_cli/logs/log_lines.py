@@ -22,6 +22,9 @@ _KINDS = {"platform.start": "START", "platform.runtimeDone": "END", "platform.re
 _REQUEST_FIELDS = ("request_id", "requestId", "function_request_id", "AWSRequestId")
 """Fields with the request id: of the runtime, Lambda's JSON format, Powertools, and lines about crashes."""
 
+_LEFT_OUT = ("source", "message", "request_id", "_aws")
+"""Fields of the runtime's lines that say nothing about an execution."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
@@ -89,6 +92,15 @@ def request_of(fields: Mapping[str, Any]) -> str:
     """Return the request id in the fields of a line; empty without one."""
     found = next((fields[field] for field in _REQUEST_FIELDS if field in fields), "")
     return found if isinstance(found, str) else ""
+
+
+def shown_text(text: str) -> str:
+    """Return a line for people: of a line of the runtime, its message and fields."""
+    fields = fields_of(text)
+    if fields.get("source") != "unum":
+        return text
+    named = (f"{name}={value}" for name, value in fields.items() if name not in _LEFT_OUT)
+    return " ".join(("unum:", str(fields.get("message", "")), *named))
 
 
 def _read(text: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import client_at, located, names_workflow, needing_boto3, session_of, stack_failure
 from unum_cli.commands.printing import print_json
 from unum_cli.commands.stack import Deployed, all_deployed
+from unum_cli.logs.search import LogSearch
 from unum_cli.ui.directory import Address, Directory, Place
 from unum_runtime.client.client import Client
 
@@ -68,10 +69,15 @@ def _directory(options: argparse.Namespace) -> Directory:
         found = _found(session, options)
         for address, one in found.items():
             if made.get(address, (None,))[0] != one:  # new, or deployed again elsewhere
-                made[address] = (one, Place(*address, partial(_connected, one, session, options)))
+                made[address] = (one, _place(address, one, session, options))
         return {address: place for address, (_, place) in made.items() if address in found}
 
     return Directory(listed)
+
+
+def _place(address: Address, found: Deployed, session: "Session", options: argparse.Namespace) -> Place:
+    connect = partial(_connected, found, session, options)
+    return Place(*address, connect=connect, search=partial(LogSearch.by, session=session))
 
 
 def _found(session: "Session", options: argparse.Namespace) -> Mapping[Address, Deployed]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from threading import Lock
 from typing import TypeAlias
 
+from unum_cli.logs.search import LogSearch
 from unum_runtime.client.client import Client
 
 STALE_S = 15
@@ -21,11 +22,13 @@ class Place:
         stack: name of its stack; ``-`` for a workflow that was named by its table.
         workflow: name of the workflow.
         connect: makes a client of the workflow.
+        search: makes a search in its logs; None without access to them.
     """
 
     stack: str
     workflow: str
     connect: Callable[[], Client] = field(repr=False)
+    search: Callable[[Client], LogSearch] | None = field(default=None, repr=False)
 
     @property
     def path(self) -> str:
@@ -40,6 +43,11 @@ class Place:
             ClientError: the stack's outputs are not those of a workflow.
         """
         return self.connect()
+
+    @cached_property
+    def logs(self) -> LogSearch | None:
+        """Search in the workflow's logs; None without access to them."""
+        return None if self.search is None else self.search(self.client)
 
 
 Address: TypeAlias = tuple[str, str]

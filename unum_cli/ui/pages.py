@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from unum_cli.logs.search import reading_logs
 from unum_cli.ui.chart import chart
 from unum_cli.ui.directory import Place
 from unum_cli.ui.graph_data import graph_data
@@ -23,6 +24,7 @@ from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.cost.receipt import UNKNOWN
 from unum_runtime.client.client import Client
 from unum_runtime.client.deliveries import Delivery
+from unum_runtime.client.descriptions import Step
 from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status, Success, to_text
 from unum_runtime.model.ir import Workflow
@@ -145,7 +147,24 @@ class Pages:
             failure=failed_with(checkpoint),
             is_collected=isinstance(checkpoint.outcome, Collected),
             delivery=Delivery.of(checkpoint),
+            has_logs=place.logs is not None,
             children=[*links_to_executions(self.site.directory.places(), output)],
+            key=request.query_params["key"],
+        )
+
+    def logs(self, request: Request) -> Response:
+        """Show the log lines of one step's attempts."""
+        place, reading = self._read(request)
+        step = Step.of(_checkpoint(reading, request))
+        if place.logs is None:
+            raise HTTPException(404, "This page has no access to logs.")
+        with reading_logs():
+            found = [(each, place.logs.reader.read(each).lines) for each in place.logs.of_step(step)]
+        return self.site.render(
+            "logs.html",
+            **self._facts(place, reading),
+            step=step,
+            invocations=sorted(found, key=lambda one: one[1][0].at if one[1] else one[0].began_at),
             key=request.query_params["key"],
         )
 

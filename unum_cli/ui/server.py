@@ -32,6 +32,7 @@ def application(site: Site) -> Starlette:
         f"{_WORKFLOW}/versions": pages.versions,
         _EXECUTION: pages.execution,
         f"{_EXECUTION}/step": pages.step,
+        f"{_EXECUTION}/logs": pages.logs,
         f"{_EXECUTION}/branches": pages.branches,
         f"{_EXECUTION}/branch": pages.branch,
         f"{_EXECUTION}/value": pages.value,

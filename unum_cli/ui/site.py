@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from unum_cli.logs.log_lines import shown_text
 from unum_cli.ui.directory import Directory, Place
 from unum_cli.ui.guard import Secrets
 from unum_runtime.client.terminal.amounts import duration_text, size_text
@@ -96,5 +97,12 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"usd": usd_text, "duration": duration_text, "size": size_text, "text": to_text, "at": _ms_time}
+_TEMPLATES.filters |= {
+    "usd": usd_text,
+    "duration": duration_text,
+    "size": size_text,
+    "text": to_text,
+    "at": _ms_time,
+    "line": shown_text,
+}
 _TEMPLATES.globals |= {"lasted": _lasted}

@@ -76,7 +76,7 @@ def test_attempts_without_a_commit_are_found_by_what_the_runtime_says(logs: Any)
     reader = LogReader(logs)
     found = [each.request_id for each in reader.mentioning(EXECUTION, [GROUP, GROUP, "gone"])]
     assert found == ["ours", "a branch", "the end"]
-    assert [each.request_id for each in reader.mentioning(EXECUTION, [GROUP], "Round")] == ["a branch"]
+    assert [each.request_id for each in reader.mentioning(EXECUTION, [GROUP], {"state": "Round"})] == ["a branch"]
 
 
 def step(state: str, began_s: int, ended_s: int) -> Step:

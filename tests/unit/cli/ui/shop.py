@@ -4,7 +4,7 @@ import http.client
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 
 from tests.unit.client.run_alias import Answering
 from tests.unit.protocol.platform import Function, Platform
+from unum_cli.logs.search import LogSearch
 from unum_cli.ui.directory import Directory, Place
 from unum_cli.ui.guard import Secrets
 from unum_cli.ui.server import open_socket, server_of
@@ -250,10 +251,12 @@ class Answer:
 
 
 @contextmanager
-def served(shop: Shop, *, allow_changes: bool = False) -> Iterator[Visitor]:
+def served(
+    shop: Shop, *, allow_changes: bool = False, search: Callable[[Client], LogSearch] | None = None
+) -> Iterator[Visitor]:
     """Serve the page as the command does, on a free port."""
     bound = open_socket(0)
-    place = Place("Shop", "orders", lambda: shop.client)
+    place = Place("Shop", "orders", lambda: shop.client, search)
     site = Site(Directory(lambda: {("Shop", "orders"): place}), Secrets(bound.getsockname()[1]), allow_changes)
     server = server_of(site)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
