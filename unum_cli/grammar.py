@@ -202,6 +202,7 @@ def _add_start(commands: _Commands) -> None:
     parser = _add(commands, "start", "executions", "start an execution of a deployed workflow")
     _add_input(parser)
     parser.add_argument("--name", help="name of the execution; starting it again with the same input changes nothing")
+    parser.add_argument("--force", action="store_true", help="compute memoized results anew, and replace those stored")
     _add_deployed(parser)
 
 

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _start(client: Client, value: object, options: argparse.Namespace) -> None:
-    started = client.start(value, name=options.name)
+    started = client.start(value, name=options.name, force=options.force)
     if options.json:
         print_json(to_json(started))
     else:

@@ -23,7 +23,7 @@ KINDS: tuple[type[states.State], ...] = (
 )
 """The kinds of state; ``type`` has the name of the class."""
 
-TOP_LEVEL = frozenset({"version", *(each.name for each in fields(ir.Workflow))} - {"home"})
+TOP_LEVEL = frozenset({"version", *(each.name for each in fields(ir.Workflow))} - {"home", "variant"})
 """The fields of a workflow; its region and account are not part of the text."""
 
 _PLAIN: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}

@@ -81,6 +81,18 @@ class RefusedDelivery(UnumError):
     """Event without effect, refused on every delivery."""
 
 
+class OtherDefinition(UnumError):
+    """Start of an execution that runs on another definition than this function's own.
+
+    Attributes:
+        digest: digest of that definition.
+    """
+
+    def __init__(self, execution_name: str, digest: str) -> None:
+        self.digest = digest
+        super().__init__(f"execution {execution_name!r}: expected the runtime of IR {digest}")
+
+
 class OutcomeCollected(RefusedDelivery):
     """Event with a collected outcome: all following outcomes are committed."""
 

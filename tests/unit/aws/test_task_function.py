@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -87,6 +87,7 @@ def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         *,
         chain: str = "T",
         handlers: Mapping[str, str] = MappingProxyType({}),
+        memoize: bool = False,
         **service: Any,
     ) -> Deployed:
         states = {name: {"Type": "Task", **task} for name in chain}
@@ -94,7 +95,9 @@ def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
             states[name] |= {"Next": following} if following else {"End": True}
         machine = {"StartAt": chain[0], "States": states}
         workflow = compile_workflow(machine, name="Flow", functions=None)
-        with_handlers = {each.name: replace(each, handler=handlers.get(each.name)) for each in workflow.tasks}
+        with_handlers = {
+            each.name: replace(each, handler=handlers.get(each.name), memoize=memoize) for each in workflow.tasks
+        }
         workflow = replace(workflow, states={**workflow.states, **with_handlers})
         folder = tmp_path / WORKFLOWS_FOLDER
         folder.mkdir()
@@ -233,6 +236,64 @@ def test_a_paused_workflow_starts_nothing_at_any_alias(deploy: Deploy) -> None:
     for name in ("request", "named"):
         with pytest.raises(ExecutionDoesNotExist):
             flow.client.describe(name)
+
+
+@dataclass
+class Sent:
+    """An invoker that keeps what was sent."""
+
+    events: list[tuple[str, Any]] = field(default_factory=list)
+
+    def invoke(self, events: Any) -> None:
+        self.events += [(address, json.loads(payload)) for address, payload in events]
+
+
+def test_a_forced_execution_runs_on_a_definition_of_its_own(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    flow = deploy({"Resource": "F"}, lambda event, _: runs.append(event) or len(runs), memoize=True)
+    sent = Sent()
+    monkeypatch.setattr(runtime_factory, "invoker", lambda: sent)
+    assert [flow.run(5).output, flow.run(start_event("again", 5), "run-Flow").output] == [1, 1]
+    request = run_request("forced", {INPUT: 5}, force=True)
+    assert [task_function.handle(request, Context("run-Flow"))["IsNew"] for _ in range(2)] == [True, False]
+    assert sent.events == [(f"{FUNCTION}:run-Flow", start_request("forced"))] * 2
+    for _ in range(2):
+        task_function.handle(start_request("forced"), Context("run-Flow"))
+    assert flow.client.describe("forced").output == 2
+    assert flow.run(start_event("later", 5), "run-Flow").output == 2
+    assert (runs, flow.client.describe("again").output) == ([5, 5], 1)
+    own = flow.client.definition("forced")
+    assert (own.variant, own.digest != definitions.load_workflow("Flow").digest) == ("forced", True)
+    for name, force in (("forced", False), ("again", True)):
+        answer = task_function.handle(run_request(name, {INPUT: 5}, force=force), Context("run-Flow"))
+        assert answer["error"] == "ExecutionAlreadyExists", answer
+
+
+def test_a_start_record_leads_to_no_definition_but_a_variant(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = deploy({"Resource": "F"}, lambda event, _: event, memoize=True)
+    flow.run(1)
+    monkeypatch.setattr(runtime_factory, "invoker", Sent)
+    draft = start_record(Execution("e", int(time.time() * 1000)), {}).saying(
+        digest=definitions.load_workflow("Flow").digest
+    )
+    record_start(flow.client.store, "Flow", draft, expires_at_s=draft.committed_ms)
+    assert task_function.handle(start_request("e"), Context("run-Flow")) is None
+    assert [*flow.client.steps("e")] == []
+
+
+def test_a_workflow_that_shares_no_results_forces_nothing(deploy: Deploy) -> None:
+    deploy({"Resource": "F"}, lambda event, _: event)
+    answer = task_function.handle(run_request("e", {INPUT: 5}, force=True), Context("run-Flow"))
+    assert "expected a Task with memoize in workflow 'Flow'" in answer["message"]
+
+
+def test_a_forced_start_waits_until_its_definition_is_stored(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = deploy({"Resource": "F"}, lambda event, _: event, memoize=True)
+    monkeypatch.setattr(definitions, "_write", lambda _rt: None)
+    with pytest.raises(StoreError, match="is not stored yet"):
+        task_function.handle(run_request("e", {INPUT: 5}, force=True), Context("run-Flow"))
+    with pytest.raises(ExecutionDoesNotExist):
+        flow.client.describe("e")
 
 
 def test_an_event_that_names_its_execution_starts_it_once(deploy: Deploy) -> None:

@@ -27,7 +27,7 @@ FORK = RECORD.saying(
 )
 
 
-@pytest.mark.parametrize("record", [RECORD, RECORD.saying(outcome=Failure("E", "c")), FORK])
+@pytest.mark.parametrize("record", [RECORD, RECORD.saying(outcome=Failure("E", "c")), RECORD.saying(digest="d"), FORK])
 def test_what_a_start_writes_is_read(record: Checkpoint) -> None:
     assert read_start_record("e", stored_item("w", record)) == record
 
@@ -36,7 +36,6 @@ FORGED: dict[str, Item] = {
     "a phase": {"phase": "retried"},
     "another phase": {"phase": "left"},
     "a state": {"state": "Charge"},
-    "a digest": {"ir": "d"},
     "a catcher's target": {"to": "Charge"},
     "variables": {"variables": '{"approved":true}'},
     "a time to begin at": {"until": 9},

@@ -141,6 +141,7 @@ class Client(PastReader):
         *,
         name: str | None = None,
         lease: bool = False,
+        force: bool = False,
     ) -> Started:
         """Start an execution, or find the earlier one with the same name and input.
 
@@ -157,16 +158,17 @@ class Client(PastReader):
             input: any JSON of at most 380 KB, or of any size if the workflow has a payload bucket.
             name: name, unique in the workflow; default: a random one.
             lease: True to share the start with other clients that use leases.
+            force: True for an execution whose Tasks compute memoized results anew, and replace those that are stored.
 
         Raises:
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
             InvalidExecutionInput: `input` is not JSON, or too large.
-            ExecutionAlreadyExists: the name was started with another input.
+            ExecutionAlreadyExists: the name was started with another input, or another `force`.
             StartsPaused: the workflow is paused; the text says since when and why.
             InvokeError: unknown whether the execution exists, and whether it has begun; call again with the same name.
         """
         name, value = self._checked(input, name)
-        answer = self._starts.start(name, value, lease=lease, pauses=self._pauses(name, None))
+        answer = self._starts.start(name, value, lease=lease, force=force, pauses=self._pauses(name, None))
         return Started(name=name, started_at=to_datetime(answer["StartDate"]), is_new=answer["IsNew"])
 
     def submit(self, input: object, *, name: str | None = None) -> str:  # noqa: A002 - as in `start`
@@ -196,6 +198,7 @@ class Client(PastReader):
         name: str | None = None,
         timeout_s: float | None = None,
         on_step: Callable[[Step], None] | None = None,
+        force: bool = False,
     ) -> Description:
         """Start an execution and wait for its end; concurrent runs of the same name share it.
 
@@ -207,6 +210,7 @@ class Client(PastReader):
             name: name, unique in the workflow; default: a random one.
             timeout_s: limit of the wait, in seconds; None for no limit.
             on_step: callback for each committed step, read from the table.
+            force: as in `start`.
 
         Raises:
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
@@ -219,7 +223,7 @@ class Client(PastReader):
         """
         begun_s = self.waiter.now_s()  # before the start: `timeout_s` covers start and wait
         name, value = self._checked(input, name)
-        answer = self._starts.start(name, value, lease=True, pauses=self._pauses(name, timeout_s))
+        answer = self._starts.start(name, value, lease=True, force=force, pauses=self._pauses(name, timeout_s))
         left_s = None if timeout_s is None else begun_s + timeout_s - self.waiter.now_s()
         told = self.descriptions or descriptions_by(answer, self._starts.caller) or self._descriptions
         return self._wait(name, told, left_s, on_step)

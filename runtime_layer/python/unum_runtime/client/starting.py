@@ -41,7 +41,7 @@ class Starts:
     invoker: Invoker
     run_alias: str
 
-    def start(self, name: str, value: Json, *, lease: bool, pauses: Pauses) -> Mapping[str, Any]:
+    def start(self, name: str, value: Json, *, lease: bool, pauses: Pauses, force: bool = False) -> Mapping[str, Any]:
         """Start an execution, and return the answer of `unum_runtime.protocol.requests.run`.
 
         With a lease, wait while another client's request is starting it.
@@ -53,7 +53,7 @@ class Starts:
             InvokeError: unknown whether the execution exists; call again with the same name.
             WaitTimedOut: another client held the lease until the deadline.
         """
-        request = run_request(name, self._content(value, MAX_BYTES), lease=lease)
+        request = run_request(name, self._content(value, MAX_BYTES), lease=lease, force=force)
         first = answer = self._ask(request)
         while "Waits" in answer:
             pauses.pause()

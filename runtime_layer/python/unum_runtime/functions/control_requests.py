@@ -27,6 +27,7 @@ from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json
+from unum_runtime.model.variants import variant_like
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing, remembered, versions
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, On, Request
@@ -128,6 +129,7 @@ def _redrive(here: Runtime, request: Request, event: Mapping[str, Json], context
     """
     steps = from_start(here.store, here.workflow.name, request.execution)
     found, begun = versions.runs_on_after(steps), pinned(here.store, here.workflow.name, steps[-1].name.following)
+    here = _of_same_kind(here, found)
     if begun is not None:
         on = On.ORIGINAL if begun.digest == found.digest != here.workflow.digest else On.CURRENT
         if request.on not in (None, on):
@@ -151,6 +153,20 @@ def _redrive(here: Runtime, request: Request, event: Mapping[str, Json], context
             raise
         return _say(_perform(found, request, event, context), On.ORIGINAL, f"not on the current ones: {refused}")
     return _say(done, On.CURRENT, "they can continue from what is committed")
+
+
+def _of_same_kind(here: Runtime, found: versions.RunsOn) -> Runtime:
+    """Return `here` with a variant of the deployed definition, if an execution on version `found` runs on one."""
+    if found.digest in (None, here.workflow.digest):
+        return here
+    try:
+        own = variant_like(read_definition(here.store, here.workflow.name, found.digest), here.workflow)
+    except DefinitionNotStored:
+        return here
+    if own is not here.workflow:
+        here = replace(here, workflow=own)
+        keep_definition(here)  # functions have no other source of it
+    return here
 
 
 def _redrive_on(

@@ -111,7 +111,8 @@ def keep_definition(rt: Runtime) -> None:
         writing.start()
         writing.join(MAX_WRITE_WAIT_S)
     name = rt.workflow.name
-    if digest not in _kept and name in services() and services()[name].stores_first:
+    needs_store = rt.workflow.variant is not None or (name in services() and services()[name].stores_first)
+    if digest not in _kept and needs_store:
         _due_ms.pop(digest, None)
         raise StoreError(f"the definition of workflow {name!r} is not stored yet; try again")
 

@@ -16,12 +16,14 @@ from typing import Any
 
 from unum_runtime.asl.languages import load
 from unum_runtime.aws.client_factory import start_connecting
+from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import (
     DefinitionNotStored,
     InvokeError,
     LeaseHeldError,
     NoRoute,
     NotOurEvent,
+    OtherDefinition,
     RefusedDelivery,
     StoreError,
 )
@@ -102,6 +104,11 @@ def _run(workflow: str, event: Json, context: Any) -> Json:
     if not is_answered(event):
         return _log_transient(partial(_run_now, workflow, event), workflow, context)
     runtime, service = runtime_here(workflow, context), services()[workflow]
+    if event.get("force") is True:
+        from unum_runtime.model.variants import forced  # noqa: PLC0415 - few executions compute everything anew
+
+        runtime = replace(runtime, workflow=forced(runtime.workflow))
+        keep_definition(runtime)
     answer = run(runtime, event, context.aws_request_id, runtime_factory.links(service))
     # The caller knows no other way to the function that describes what it has started.
     return answer if service.describe_alias is None else {**answer, "DescribeAlias": service.describe_alias}
@@ -110,7 +117,11 @@ def _run(workflow: str, event: Json, context: Any) -> Json:
 def _run_now(workflow: str, event: Json, context: Any) -> Json:
     runtime = runtime_here(workflow, context)
     keep_definition(runtime)
-    return run(runtime, event, context.aws_request_id)
+    try:
+        return run(runtime, event, context.aws_request_id)
+    except OtherDefinition as other:
+        runtime = runtime_here(workflow, context, other.digest)
+        return run(runtime, event, context.aws_request_id)
 
 
 def _respond(workflow: str, event: Json, context: Any) -> Json:

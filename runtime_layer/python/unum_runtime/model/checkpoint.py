@@ -444,13 +444,13 @@ def read_start_record(execution_name: str, item: Item) -> Checkpoint:
         raise _not_a_start(execution_name, repr(error)) from error
 
 
-_START_FORM: Item = {"state": "", "phase": Phase.ENTERED, "ir": "", "ms": 0, "attempt": 0}
+_START_FORM: Item = {"state": "", "phase": Phase.ENTERED, "ms": 0, "attempt": 0}
 """Attributes with one value in all start records; earlier releases need them to read one."""
 
-_START_DATA = frozenset(("at", "value", f"value{REFERENCE}", "error", "cause", "list", "list_at", "secret"))
-"""Time, input, or the failure of an input that is too large, entry in the list of executions, and secret."""
+_START_DATA = frozenset(("ir", "at", "value", f"value{REFERENCE}", "error", "cause", "list", "list_at", "secret"))
+"""Digest of a variant of the definition, time, input or its failure, entry in the list of executions, and secret."""
 
-_FORK_DATA = frozenset(("ir", "by", "routes", "forking", "fork_value", f"fork_value{REFERENCE}"))
+_FORK_DATA = frozenset(("by", "routes", "forking", "fork_value", f"fork_value{REFERENCE}"))
 
 
 def _not_a_start(execution_name: str, found: str) -> InconsistentHistory:

@@ -53,6 +53,13 @@ class Collection(StrEnum):
     """As soon as no delivery can need them; costs one write each."""
 
 
+class Variant(StrEnum):
+    """Kind of a definition that is derived from a deployed one; see `unum_runtime.model.variants`."""
+
+    FORCED = "forced"
+    """Tasks compute memoized results anew, and replace those that are stored."""
+
+
 _KINDS: dict[str, type[State]] = {
     kind.__name__: kind for kind in (Task, Pass, Choice, Wait, Succeed, Fail, Parallel, Map)
 }
@@ -100,6 +107,7 @@ class Workflow:
         payload_limit: most bytes of an outcome, for definitions that rely on a limit; None for the store's limit.
         small_results: True if results of branches are expected to be small, to keep them in packs.
         strict: True if the quotas of Step Functions hold, on every value with `payload_limit` and on branches at once.
+        variant: kind of a definition that the runtime has derived from a deployed one; None for one of an author.
         home: partition, region and account; not part of the IR.
     """
 
@@ -119,6 +127,7 @@ class Workflow:
     strict: bool | None = None
     width_budget: int | None = None
     invocation_budget: int | None = None
+    variant: str | None = None
     home: Home = Home()
 
     def to_json(self) -> str:
@@ -240,7 +249,16 @@ class Workflow:
 
 
 _CARRIED = ("keeps_input", "counts_redrives", "names_children", "draws")
-_OPTIONAL = ("timeout_s", *_CARRIED, "payload_limit", "small_results", "strict", "width_budget", "invocation_budget")
+_OPTIONAL = (
+    "timeout_s",
+    *_CARRIED,
+    "payload_limit",
+    "small_results",
+    "strict",
+    "width_budget",
+    "invocation_budget",
+    "variant",
+)
 """Attributes that the text contains only if they are set."""
 
 

@@ -14,16 +14,20 @@ PAUSE_REQUEST: Mapping[str, Json] = {MARK: WIRE_VERSION, "pause": True}
 """The event that is answered with the pause of the workflow."""
 
 
-def run_request(execution_name: str, content: Mapping[str, Json], *, lease: bool = False) -> dict[str, Json]:
+def run_request(
+    execution_name: str, content: Mapping[str, Json], *, lease: bool = False, force: bool = False
+) -> dict[str, Json]:
     """Return the event of a start that is answered.
 
     Args:
         execution_name: the execution.
         content: the input, as `INPUT`; or the reference to an uploaded one, as `UPLOADED`.
         lease: True to share the start with other callers that use leases.
+        force: True for an execution whose Tasks compute memoized results anew.
     """
     request = {MARK: WIRE_VERSION, "start": execution_name, **content, "answer": True}
-    return request | {"lease": True} if lease else request
+    flags = (("lease", lease), ("force", force))
+    return request | {name: True for name, is_set in flags if is_set}
 
 
 def upload_request(sha256: str, size: int) -> dict[str, Json]:

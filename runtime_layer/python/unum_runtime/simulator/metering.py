@@ -130,6 +130,11 @@ class MeteredStore(MemoryStore):
         self.usage.count_read(size // PAGE_BYTES + 1, read_units(size), size)
         return found
 
+    def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
+        """See `ErasableStore.replace`."""
+        super().replace(key, item, expires_at_s=expires_at_s)
+        self.usage.count_write(item_size(key, item | {EXPIRY: expires_at_s}), 0)
+
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`."""
         listed = list(keys)

@@ -53,6 +53,7 @@ class Ports:
     renew = _shared_call(Primitive.RENEW)
     release = _shared_call(Primitive.RELEASE)
     put = _shared_call(Primitive.PUT)
+    replace = _shared_call(Primitive.REPLACE)
 
     query = _shared_call(Primitive.QUERY)
     read = _shared_call(Primitive.READ, is_batch=True)

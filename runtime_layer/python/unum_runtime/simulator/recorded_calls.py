@@ -29,6 +29,7 @@ class Primitive(StrEnum):
     RENEW = "renew"
     RELEASE = "release"
     PUT = "put"
+    REPLACE = "replace"
     GET = "get"
     INVOKE = "invoke"
     SCHEDULE = "schedule"

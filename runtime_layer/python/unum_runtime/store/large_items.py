@@ -9,6 +9,7 @@ can verify the content, and repeated writes of one text produce one object.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, cast
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import dataclass, field, replace
@@ -17,6 +18,9 @@ from unum_runtime.model.checkpoint import REFERENCE, VALUES, Item
 from unum_runtime.model.naming import Key, object_folder
 from unum_runtime.store.base import Store
 from unum_runtime.store.objects import Objects
+
+if TYPE_CHECKING:
+    from unum_runtime.store.erasable import ErasableStore
 
 LEAST_BYTES = 10_000
 """Smallest text, in bytes, that costs less as an object than in an item: items are billed by the KB, objects by the
@@ -97,6 +101,13 @@ class LargeItems:
     def release(self, key: Key, owner: str) -> None:
         """See `Store.release`."""
         self.store.release(key, owner)
+
+    def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
+        """See `ErasableStore.replace`."""
+        small, contents = self.split(key, item)
+        for name, content in contents.items():
+            self._put(name, content)
+        cast("ErasableStore", self.store).replace(key, small, expires_at_s=expires_at_s)
 
     def store_text(self, partition: str, text: str) -> str:
         """Store `text` as an object of the execution with partition key `partition`; return the reference.

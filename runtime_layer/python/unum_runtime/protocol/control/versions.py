@@ -32,8 +32,8 @@ def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
 
 def runs_on_after(steps: list[Checkpoint]) -> RunsOn:
     """Return the version of an execution with `steps`, its start record and top level."""
-    # Stop records have no version, and start records only those of forks, whose copies are of that version as well.
-    own = [step for step in steps if step.state or step.fork]
+    # Stop records have no version, and start records only those of forks and variants, whose steps have it as well.
+    own = [step for step in steps if step.digest]
     began = [step.began for step in own if step.began is not None]
     return RunsOn(own[-1].digest if own else None, began[-1] if began else None)
 

@@ -3,22 +3,26 @@
 The function's code and its input name a result, or the version and the key that the user has chosen. Executions that
 need the same result at the same time wait for one another by a lease. Each execution commits its own checkpoint of the
 result, so no other part of the protocol depends on sharing. Failures are not shared. A failure of the store here costs
-work, and changes no result.
+work, and changes no result. Executions on the variant `FORCED` compute anew, and replace what is stored.
 """
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import StatesError, StoreError
 from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Variant
 from unum_runtime.model.memo_keys import memo_key
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Json, MemoScope, Task
 from unum_runtime.protocol.delivery.lease import claim_result
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
+
+if TYPE_CHECKING:
+    from unum_runtime.store.erasable import ErasableStore
 
 ABOUT, BY, AT, UNTIL = "of", "by", "at", "until"
 """Attributes of a stored result, for those who list it: begin of the event or key values that name it, the invocation
@@ -38,20 +42,22 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
         StatesError: `event` lacks a value that identifies the result.
     """
     key, about = _key(rt, task, event)
-    found = _find(rt, key)
+    place = f"{rt.workflow.name}/{envelope.name}"
+    by = f"{rt.workflow.name}/{envelope.name.execution}" if rt.workflow.variant == Variant.FORCED else None
+    found = _find(rt, key, by)
     if found is not None:
         return found
     with claim_result(rt, envelope, key, "another execution computes the same result") as claimed:
-        found = _find(rt, key)  # once more: the last owner of the lease may have stored it since
+        found = _find(rt, key, by)  # once more: the last owner of the lease may have stored it since
         if found is not None:
             return found
         claimed.insist()
-        return _remember(rt, key, compute(), _expires_at_s(rt, task), {ABOUT: about, BY: _place(rt, envelope)})
-
-
-def _place(rt: Runtime, envelope: Envelope) -> str:
-    """Return the name of the invocation of `envelope` among those of all workflows."""
-    return f"{rt.workflow.name}/{envelope.name}"
+        result = compute()
+        if not isinstance(result, Success):
+            return result
+        until_s = _expires_at_s(rt, task)
+        item: Item = {"value": result.text, ABOUT: about, BY: place, AT: rt.clock.now_ms(), UNTIL: until_s}
+        return _remember(rt, key, item, until_s) if by is None else _replace(rt, key, item, until_s)
 
 
 def _key(rt: Runtime, task: Task, event: Json) -> tuple[Key, str]:
@@ -93,26 +99,35 @@ def _expires_at_s(rt: Runtime, task: Task) -> int:
     return rt.clock.now_ms() // 1000 + task.memo_lifetime_s
 
 
-def _find(rt: Runtime, key: Key) -> Success | None:
+def _find(rt: Runtime, key: Key, by: str | None) -> Success | None:
+    """Return the stored result at `key`; if `by` is given, only one that this execution has computed."""
     try:
         item = rt.store.read([key]).get(key)
     except StoreError as error:
         rt.log("memo failed", memo=key.partition, error=str(error))
         return None
-    return None if item is None or "value" not in item else _result(item)
+    # A forced execution shares results with itself alone: a second delivery, or a branch with the same event.
+    is_ours = by is None or (item is not None and str(item.get(BY)).startswith((f"{by}#", f"{by}/")))
+    return None if item is None or "value" not in item or not is_ours else _result(item)
 
 
-def _remember(rt: Runtime, key: Key, result: Result, expires_at_s: int, told: Item) -> Result:
-    """Store `result` if absent; return the stored result, or `result` after a store failure."""
-    if not isinstance(result, Success):
-        return result
-    item = {"value": to_text(result.value), **told, AT: rt.clock.now_ms(), UNTIL: expires_at_s}
+def _remember(rt: Runtime, key: Key, item: Item, expires_at_s: int) -> Success:
+    """Store the result `item` if absent; return the stored result, or this one after a store failure."""
     try:
         winner = rt.store.create(key, item, expires_at_s=expires_at_s)
     except StoreError as error:
         rt.log("memo failed", memo=key.partition, error=str(error))
-        return result
-    return result if winner is None else _result(winner)
+        return _result(item)
+    return _result(item if winner is None or "value" not in winner else winner)
+
+
+def _replace(rt: Runtime, key: Key, item: Item, expires_at_s: int) -> Success:
+    """Store the result `item` in place of any other; return it. The last of several forced executions wins."""
+    try:
+        cast("ErasableStore", rt.store).replace(key, item, expires_at_s=expires_at_s)
+    except StoreError as error:
+        rt.log("memo failed", memo=key.partition, error=str(error))
+    return _result(item)
 
 
 def _result(item: Item) -> Success:

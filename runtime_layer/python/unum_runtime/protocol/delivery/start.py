@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import LeaseStolenError, RefusedDelivery, RouteGone, StoreDenied
+from unum_runtime.errors import LeaseStolenError, OtherDefinition, RefusedDelivery, RouteGone, StoreDenied
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
 from unum_runtime.model.envelope import Writer
 from unum_runtime.model.naming import NAME_RULE, Execution, is_name, start_key
@@ -61,6 +61,7 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
 
     Raises:
         RefusedDelivery: there is no such record, or the name is not valid for an execution.
+        OtherDefinition: the execution runs on another definition.
         LeaseStolenError: another writer has replaced this one, and no timer can keep the request; deliver the event
             again, in case that one died.
     """
@@ -72,11 +73,16 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
     if item is None:
         rt.log("late", execution=execution_name)  # the client wrote the record before it sent this event
         raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
+    record = read_start_record(execution_name, item)
+    if record.fork is None and record.digest not in ("", rt.workflow.digest):
+        raise OtherDefinition(execution_name, record.digest)
+    if record.digest and record.fork is None and rt.workflow.variant is None:
+        raise RefusedDelivery(f"start of {execution_name!r}: expected a variant of a definition, got {record.digest}")
     try:
         with claim_start(rt, key, writer) as claim:
             claim.insist()
             rt.log("started", execution=execution_name)  # the client that wrote the record has no log of the workflow
-            _begin(rt, read_start_record(execution_name, item), fresh=False)
+            _begin(rt, record, fresh=False)
     except LeaseStolenError as stolen:
         from unum_runtime.protocol.delivery.waiter import wait_for_start  # noqa: PLC0415 - very few starts wait
 

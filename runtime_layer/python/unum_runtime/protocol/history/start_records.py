@@ -89,6 +89,11 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
             f"execution {name!r} of workflow {workflow!r} is a fork of {record.fork.execution.name!r} at "
             f"{record.fork.node!r}; nothing was started: use another name"
         )
+    if bool(record.digest) is not bool(draft.digest):
+        kind = "with force" if record.digest else "without force"
+        raise ExecutionAlreadyExists(
+            f"execution {name!r} of workflow {workflow!r} was started {kind}; nothing was started: use another name"
+        )
     # A repeated start with equal input is a retry by the caller, not a conflict.
     if not _same_input(record, draft):
         raise ExecutionAlreadyExists(

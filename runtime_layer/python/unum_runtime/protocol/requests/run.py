@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 
-from unum_runtime.errors import InvalidExecutionInput, StoreError
+from unum_runtime.errors import ClientError, InvalidExecutionInput, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, to_text
 from unum_runtime.model.envelope import MARK, Writer, start_event, start_request, with_alias
 from unum_runtime.model.naming import escape, lease_key, run_alias, start_key
@@ -27,8 +27,8 @@ LEASE_MS = 60_000
 """Lease of a start: longer than Lambda needs to begin the execution."""
 
 _FORMS = (
-    f'"start" and one of "{INPUT}" and "{UPLOADED}", with or without "answer": true and "lease": true; or "upload" and '
-    '"bytes"'
+    f'"start" and one of "{INPUT}" and "{UPLOADED}", with or without "answer": true, "lease": true and '
+    '"force": true; or "upload" and "bytes"'
 )
 
 
@@ -81,7 +81,7 @@ def _uploaded_input(rt: Runtime, reference: Json) -> Json:
 
 def _execute(rt: Runtime, event: Mapping[str, Json], links: Links | None) -> Json:
     # Every field is checked: the sender may be any principal that may invoke the alias.
-    known = {MARK, "start", "answer", "lease", INPUT, UPLOADED}
+    known = {MARK, "start", "answer", "lease", "force", INPUT, UPLOADED}
     match event:
         case {"upload": str(digest), "bytes": int(size)} if event.keys() == {MARK, "upload", "bytes"}:
             return _link(rt, digest, size, links)
@@ -95,6 +95,10 @@ def _start(rt: Runtime, name: Json, value: Json, *, lease: bool) -> Json:
     checked = start_records.checked_name(name)
     check_pause(rt, checked)
     draft = new_record(rt, checked, start_records.checked_input(value, rt.store))
+    if rt.workflow.variant is not None:
+        if not any(task.memoize for task in rt.workflow.tasks):
+            raise ClientError(f"force: expected a Task with memoize in workflow {rt.workflow.name!r}, found none")
+        draft = draft.saying(digest=rt.workflow.digest)
     # A repeated request with the same name and input finds the record: a start is idempotent in that way.
     record = start_records.record_start(rt.store, rt.workflow.name, draft, expires_at_s=rt.result_expires_at_s())
     last = None if record is draft else start_records.last_step(rt.store, rt.workflow.name, record.name.execution)
