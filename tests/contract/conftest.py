@@ -1,4 +1,5 @@
-"""Stores for the contract tests: memory, DynamoDB and S3 in moto, and both in the emulator (marked e2e), and Cosmos DB.
+"""Stores for the contract tests: memory, DynamoDB and S3 in moto, and both in the emulator (marked e2e), Cosmos DB and
+Firestore.
 
 Both botocore and `unum_runtime.wire` access each table.
 """
@@ -19,10 +20,12 @@ from botocore.config import Config
 from moto import mock_aws
 
 from tests.contract.cosmos_service import CosmosServer, cosmos_server
+from tests.google.firestore_server import FirestoreServer, firestore_server
 from unum_emulator.process import Emulator
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
+from unum_runtime.store.firestore import FirestoreStore
 from unum_runtime.store.memory import MemoryStore
 from unum_runtime.store.s3 import S3Store
 from unum_runtime.wire.service_clients import WireClient, wire_client
@@ -95,6 +98,7 @@ class Moto(BaseHTTPRequestHandler):
         "moto-wire",
         "s3",
         "cosmos",
+        "firestore",
         *(pytest.param(each, marks=[pytest.mark.e2e, pytest.mark.enable_socket]) for each in EMULATED),
     ],
 )
@@ -121,6 +125,8 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
         case "cosmos":
             with request.getfixturevalue("cosmos").store(clock) as cosmos:
                 yield cosmos
+        case "firestore":
+            yield firestore_store(clock, request.getfixturevalue("google_firestore"))
         case "s3-emulator":
             endpoint = request.getfixturevalue("emulator_endpoint")
             yield s3_store(clock, {"region_name": REGION, "endpoint_url": endpoint})
@@ -167,6 +173,19 @@ def _close(client: WireClient) -> None:
 def emulator_endpoint() -> Iterator[str]:
     with Emulator(python=str(EMULATOR_PYTHON)) as emulator:
         yield emulator.endpoint
+
+
+@pytest.fixture(scope="session")
+def google_firestore() -> Iterator[FirestoreServer]:
+    with firestore_server() as server:
+        yield server
+
+
+def firestore_store(
+    clock: MovableClock, server: FirestoreServer, kind: type[FirestoreStore] = FirestoreStore
+) -> FirestoreStore:
+    client = server.client()
+    return kind(lambda: client, clock, root=f"contract-{uuid.uuid4()}")
 
 
 def _dynamo_store(clock: MovableClock, options: dict[str, Any]) -> DynamoStore:

@@ -21,8 +21,13 @@ from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, FanOut, Languag
 
 PACKAGE = "unum_runtime"
 
-LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py", "cosmos.py", "former_names.py"})
-"""Folders and modules that no function needs."""
+LEFT_OUT = frozenset(
+    {
+        *("__pycache__", "client", "simulator", "former_names.py"),
+        *("memory.py", "cosmos.py", "firestore.py", "firestore_documents.py"),
+    }
+)
+"""Folders and modules that no Lambda function needs."""
 
 _CONTROL = (
     *("control_requests.py", "function_versions.py", "timeline.py", "pending.py", "overdue.py", "list_entries.py"),
