@@ -163,6 +163,7 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     ("control.sweep.Sweep", {"after": FIRST, "letters": ""}),
     ("delivery.lease.Claim", {"refusal": None}),
     ("history.pending.Missing", {"until_ms": None, "job": None}),
+    ("history.pending.EndedBranches", {"nodes": (), "arrivals": ()}),
     ("planning.advance.AtTask", {"due_ms": None}),
     ("planning.advance.Visit", {"branches": ()}),
     ("planning.evaluation.EvaluationContext", {"variables": {}, "visited": 0}),
