@@ -40,10 +40,13 @@ CASES = [
     "large result",
     "wait in a branch",
     "retry of a parallel",
-    "neighbours",
-    "packed map",
+    "wavefront",
+    "results in packs",
+    "packs in parts",
+    "region of two sources",
+    "region of two sinks",
+    "wave",
 ]
-GRAPHS_TO_DELETE = [name for name in CASES if name in GRAPHS]
 
 
 def ended(graph: Graph) -> Deleting:
@@ -69,7 +72,7 @@ def check_deleted(platform: Deleting) -> None:
 
 
 @pytest.mark.parametrize("when", list(When))
-@pytest.mark.parametrize("graph", GRAPHS_TO_DELETE)
+@pytest.mark.parametrize("graph", CASES)
 def test_nothing_is_left_and_late_events_bring_nothing_back(graph: str, when: When) -> None:
     platform = ended(GRAPHS[graph])
     platform.collection = when

@@ -1,0 +1,260 @@
+"""Deletions of executions that wait for answers and jobs, of other versions' steps, and what is told of the rest."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.callback_platform import WAITING
+from tests.unit.protocol.job_platform import JOB, watching
+from tests.unit.protocol.map_platform import around, mapped
+from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_compiler import compile_workflow
+from unum_compiler.options import FunctionOptions
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable
+from unum_runtime.model.checkpoint import Failure, Success, start_record, to_text
+from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, start_key
+from unum_runtime.model.states import Guard
+from unum_runtime.protocol.control.delete import QUIET_MS, Deletion, delete
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.history.start_records import DELETED
+from unum_runtime.protocol.history.start_records import start_record as read_start
+from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.runtime import CallbackPending
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
+
+SECRET = "confidential"
+DAY_MS = 86_400_000
+
+
+class Tokens(list[str]):
+    """The tokens that a function was called with, in order."""
+
+    def __call__(self, event: Any) -> Any:
+        if isinstance(event, dict) and "token" in event:
+            self.append(event["token"])
+            return CallbackPending()
+        return event
+
+
+def asking(*states: str) -> dict[str, Any]:
+    """A chain of Tasks; those whose names begin with "Ask" wait for answers."""
+    definition = chain(*(f"F/{state}" for state in states))
+    for name in states:
+        definition["States"][name] |= WAITING if name.startswith("Ask") else {}
+    return definition
+
+
+def outer(branch: dict[str, Any]) -> dict[str, Any]:
+    """A Map around a machine with a Map."""
+    return {"StartAt": "Outer", "States": {"Outer": {"Type": "Map", "ItemProcessor": branch, "End": True}}}
+
+
+def stopped(definition: dict[str, Any], value: Any, *answers: int) -> Platform:
+    """An execution that answers the tokens `answers`, in the order in which they were given out, and is stopped."""
+    tokens = Tokens()
+    platform = Platform.of(definition, F=tokens)
+    platform.options["own_address"] = "F:1"
+    platform.start("e", value)
+    platform.deliver_all()
+    for each in answers:
+        task_token.send_result(platform.runtime(), tokens[each], Success(SECRET))
+        platform.deliver_all()
+    end(platform)
+    return platform
+
+
+def end(platform: Platform) -> None:
+    if platform.ending() is None:
+        stop(platform.runtime(), read_start(platform.memory, "w", "e").name.execution, Failure("Stop", None))
+
+
+def delete_for_good(platform: Platform) -> Deletion:
+    """Delete now, and again when nothing runs any more."""
+    first = delete(platform.runtime(), "e")
+    assert first.again_ms == first.deleted_ms + QUIET_MS
+    platform.clock.ms = first.again_ms
+    return delete(platform.runtime(), "e")
+
+
+def rest(platform: Platform) -> list[Key]:
+    """Return the keys of all that is stored, apart from markers."""
+    items = [key for key, (item, _) in platform.memory._items.items() if item.get("error") != to_text(DELETED)]
+    opened = [key for key, (item, _) in platform.memory._items.items() if "opens" in item]
+    return [*items, *opened, *platform.memory._sets, *platform.memory._leases]
+
+
+PLACES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"top": lambda states: states, "branch": around}
+
+WAITING_EXECUTIONS: dict[str, tuple[dict[str, Any], Any]] = {
+    "first step": (asking("Ask"), 0),
+    "second step": (asking("A", "Ask"), 0),
+    "branches of two parts, without outcomes": (around(asking("Ask")), [*range(SHARD_SIZE + 20)]),
+    "branches of two parts, second step": (around(asking("A", "Ask")), [*range(SHARD_SIZE + 20)]),
+    "branches of branches": (outer(around(asking("Ask"))), [[1, 2], [3]]),
+    "branches of branches, second step": (outer(around(asking("A", "Ask", "B"))), [[1, 2], [3]]),
+}
+
+
+@pytest.mark.parametrize("case", WAITING_EXECUTIONS)
+def test_tokens_of_tasks_that_still_wait_are_deleted(case: str) -> None:
+    platform = stopped(*WAITING_EXECUTIONS[case])
+    assert any(key.partition.startswith("token:") for key in rest(platform))
+    assert delete_for_good(platform).again_ms is None
+    assert rest(platform) == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_tokens_of_several_tasks_are_deleted_whichever_was_answered(place: str) -> None:
+    states = asking("Ask1", "Ask2", "A", "Ask3", "Ask4")
+    platform = stopped(PLACES[place](states), [1, 2], 0, 1, 2, 3)
+    delete_for_good(platform)
+    assert rest(platform) == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_tokens_of_all_tries_are_deleted(place: str) -> None:
+    states = asking("Ask")
+    states["States"]["Ask"]["Retry"] = [{"ErrorEquals": ["Again"], "IntervalSeconds": 1, "MaxAttempts": 3}]
+    tokens = Tokens()
+    platform = Platform.of(PLACES[place](states), F=tokens)
+    platform.options["own_address"] = "F:1"
+    platform.start("e", [1])
+    platform.deliver_all()
+    for _ in range(3):
+        task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None))
+        platform.deliver_all()
+        platform.deliver(platform.pass_to_next())
+    assert len(tokens) == 4
+    end(platform)
+    delete_for_good(platform)
+    assert rest(platform) == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_jobs_are_deleted(place: str) -> None:
+    inside = {"StartAt": "Job", "States": {"Job": {**JOB, "End": True}}}
+    platform = watching(PLACES[place](inside))
+    platform.begun([1])
+    end(platform)
+    assert any(key.sort.startswith("job.") for key in rest(platform))
+    delete_for_good(platform)
+    assert rest(platform) == []
+
+
+def test_the_first_deletion_leaves_no_data_and_what_leads_to_late_results() -> None:
+    platform = stopped(outer(around(asking("A", "Ask"))), [[SECRET], [SECRET, SECRET]])
+    assert SECRET in repr(platform.memory._items)
+    delete(platform.runtime(), "e")
+    assert SECRET not in repr(platform.memory._items)
+    opened = [item for item, _ in platform.memory._items.values() if "opens" in item]
+    assert len(opened) == 3  # the outer fan-out and both inner ones
+    assert {item.get("error") for item in opened} == {to_text(DELETED)}
+
+
+def test_other_executions_keep_all_they_have() -> None:
+    platform = stopped(around(asking("A", "Ask")), [1, 2])
+    platform.start("f", [1, 2])
+    platform.deliver_all()
+    other = [pair for pair in snapshot(platform) if "e:1" not in repr(pair[0]) and pair[0] != start_key("w", "e")]
+    delete_for_good(platform)
+    kept = snapshot(platform)
+    assert [pair for pair in other if pair in kept and pair[0].partition.startswith(("start:w/f", "w/f:"))] == [
+        pair for pair in other if pair[0].partition.startswith(("start:w/f", "w/f:"))
+    ]
+    tokens = [key for key, _ in kept if key.partition.startswith("token:")]
+    assert len(tokens) == 2  # of the other execution's branches
+
+
+def snapshot(platform: Platform) -> list[tuple[Key, Any]]:
+    return [*platform.memory._items.items(), *platform.memory._sets.items()]
+
+
+@pytest.mark.parametrize("left", [0, 2], ids=["stored", "not stored"])
+def test_tasks_of_another_version_are_known_if_its_definition_is_stored(left: int) -> None:
+    platform = stopped(around(asking("A", "Ask")), [1, 2])
+    if not left:
+        write_definition(platform.runtime())
+    platform.workflow = compile_workflow(chain("F/Other"), name="w", functions=["F"])
+    told = delete(platform.runtime(), "e")
+    expiry_ms = platform.runtime().result_expires_at_s() * 1000
+    delete_for_good(platform)
+    tokens = [key for key in rest(platform) if key.partition.startswith("token:")]
+    assert len(tokens) == left
+    what = "task tokens and jobs of steps whose definition is not stored"
+    assert [each.until_ms for each in told.remains if each.what == what] == ([expiry_ms] if left else [])
+
+
+def test_objects_of_tokens_in_branches_are_deleted() -> None:
+    objects = MemoryObjects()
+    platform = Platform.of(around(asking("A", "Ask")), F=Tokens())
+    platform.options["own_address"] = "F:1"
+    platform.store = LargeItems(platform.memory, objects, "w", least_bytes=20)
+    platform.start("e", [SECRET * 10])
+    platform.deliver_all()
+    stop(platform.runtime(), Execution("e", platform.clock.ms), Failure("Stop", None))
+    assert objects._contents
+    delete_for_good(platform)
+    assert (rest(platform), objects._contents) == ([], {})
+
+
+def test_all_that_remains_is_told() -> None:
+    starts = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution", "End": True}
+    definition = mapped("F/A", after="F/B")
+    definition["States"]["M"]["ItemProcessor"] = chain("F/A")
+    definition["States"]["M"]["Next"] = "B"
+    definition["States"]["B"] = {"Type": "Task", "Resource": "F", "Next": "S"}
+    definition["States"].pop("F/B")
+    definition["States"]["S"] = {**starts, "Parameters": {"StateMachineArn": "w", "Input": {}}}
+    options = {"F": FunctionOptions(guard=Guard.COMMIT)}
+    platform = Platform.of(definition, options, F=lambda event: event)
+    shared = {
+        name: replace(state, memoize=True, memo_lifetime_s=2_000_000) if name == "B" else state
+        for name, state in platform.workflow.states.items()
+    }
+    platform.workflow = replace(platform.workflow, states=shared)
+    platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
+    platform.start("e", [1])
+    end(platform)
+    told = delete(platform.runtime(), "e")
+    now_ms, expiry_ms = platform.clock.ms, platform.runtime().result_expires_at_s() * 1000
+    execution = Execution("e", now_ms)
+    assert [(each.what, each.until_ms) for each in told.remains] == [
+        ("its name, and markers without data in the place of its steps", expiry_ms),
+        ("results of deliveries that ran when it was deleted: delete it again then", now_ms + QUIET_MS),
+        (
+            "results of late events for Tasks with guard 'commit' in fan-outs, if any arrive",
+            platform.runtime().last_s(execution) * 1000,
+        ),
+        ("results that its Tasks share with other executions (`memoize`)", now_ms + 2_000_000_000),
+        ("executions that its Tasks started: delete them in their own workflows", None),
+        ("its input, if it was uploaded by a link", now_ms + 8 * DAY_MS),
+    ]
+    assert platform.logged[-1] == ("deleted", {"execution": "e", "is_final": False})
+
+
+def test_a_plain_execution_leaves_its_name_and_says_so() -> None:
+    platform = Platform.of(chain("A"), {"A": FunctionOptions(guard=Guard.COMMIT)}, A=lambda event: event)
+    platform.run("e", 1)
+    told = delete_for_good(platform)
+    assert [each.what for each in told.remains] == ["its name, and markers without data in the place of its steps"]
+    assert platform.logged[-1] == ("deleted", {"execution": "e", "is_final": True})
+
+
+def test_an_execution_without_any_step_runs() -> None:
+    platform = Platform.of(chain("A"), A=lambda event: event)
+    record = start_record(Execution("e", platform.clock.ms), 5)
+    platform.memory.create(start_key("w", "e"), record.to_item(), expires_at_s=10**12)
+    with pytest.raises(ExecutionNotDeletable, match=exactly("execution 'e' runs: stop it first, or wait for its end")):
+        delete(platform.runtime(), "e")
+
+
+@pytest.mark.parametrize("name", ["never", "no/name", ""])
+def test_what_never_started_is_no_execution(name: str) -> None:
+    platform = Platform.of(chain("A"), A=lambda event: event)
+    text = f"workflow 'w' has no execution {name!r}: it never started, or its retention has passed"
+    with pytest.raises(ExecutionDoesNotExist, match=exactly(text)):
+        delete(platform.runtime(), name)
