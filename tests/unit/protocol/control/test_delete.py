@@ -211,11 +211,8 @@ def test_all_that_remains_is_told() -> None:
     definition["States"]["S"] = {**starts, "Parameters": {"StateMachineArn": "w", "Input": {}}}
     options = {"F": FunctionOptions(guard=Guard.COMMIT)}
     platform = Platform.of(definition, options, F=lambda event: event)
-    shared = {
-        name: replace(state, memoize=True, memo_lifetime_s=2_000_000) if name == "B" else state
-        for name, state in platform.workflow.states.items()
-    }
-    platform.workflow = replace(platform.workflow, states=shared)
+    shared = replace(platform.workflow.task("B"), memoize=True, memo_lifetime_s=2_000_000)
+    platform.workflow = replace(platform.workflow, states={**platform.workflow.states, "B": shared})
     platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
     platform.start("e", [1])
     end(platform)

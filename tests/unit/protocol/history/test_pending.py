@@ -114,7 +114,7 @@ def test_a_join_is_pending_since_the_latest_end_of_any_part(last: int) -> None:
     lose(platform, "C")
     (found,) = missing(platform.runtime(), "e")
     assert (found.state, found.since_ms, found.due_ms) == ("M", platform.clock.ms, platform.clock.ms)
-    assert found.effect.scope == Scope.around(late.name.execution, late.name.frames)  # type: ignore[union-attr]
+    assert found.effect.scope == Scope.around(late.name.execution, late.name.frames)
 
 
 def refuse(_event: Any) -> Any:
@@ -220,8 +220,11 @@ def test_a_neighbour_join_that_has_started_a_job_is_polled_again_with_both_input
     flow = g.map(g.task("A") >> g.task("Job").meets_previous(), items=g.out)
     workflow = Definition.from_graph(flow).compile("w", None)
     data = {**workflow.states["Job"].data, "ResultPath": "$[1]"}
-    job = replace(workflow.states["Job"], pattern=Pattern.SYNC, function=SERVICES, data=data)
-    platform = Watching(replace(workflow, states={**workflow.states, "Job": job}), {"A": lambda n: n * 10, SERVICES: 0})
+    job = replace(workflow.task("Job"), pattern=Pattern.SYNC, function=SERVICES, data=data)
+    platform = Watching(
+        replace(workflow, states={**workflow.states, "Job": job}),
+        {"A": lambda n: n * 10, SERVICES: lambda event: event},
+    )
     platform.options["timer"] = platform
     platform.start("e", [1, 2])
     platform.deliver_all()
