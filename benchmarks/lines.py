@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sections import write_section
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from examples.research import graphs  # noqa: E402 - found in the root
 from examples.research.applications import ALL, GENOME_BARRIER, Application  # noqa: E402 - the same
 
-PAGE = ROOT / "docs" / "research.md"
 ORIGINALS = Path(__file__).parent / "originals.json"
-BEGIN, END = "<!-- lines: begin -->\n", "<!-- lines: end -->\n"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 NO_APPLICATION = re.compile(r"/(common|gcloud|tests|manual)/|/(perf|wrapper|faas_invoke_backend|ds|unum)\.py$")
 """Files of an original that are its runtime, another platform's or its experiments."""
@@ -83,9 +83,7 @@ def main() -> None:
     if options.unum and options.sebs:
         counted = {"unum": count_unum(options.unum), "sebs": count_sebs(options.sebs)}
         ORIGINALS.write_text(json.dumps(counted, indent=2) + "\n", encoding="utf-8")
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}{table()}{END}{after}", encoding="utf-8")
+    write_section("lines", table())
 
 
 def table() -> str:

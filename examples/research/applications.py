@@ -32,6 +32,11 @@ class Application:
         return SHARED.get(self.name, self.name)
 
     @property
+    def construct_id(self) -> str:
+        """Construct id of its workflow, such as ``WordCount``."""
+        return self.name.title().replace("_", "")
+
+    @property
     def source(self) -> Path:
         """File of this module."""
         return FUNCTIONS / f"{self.module}.py"

@@ -20,7 +20,7 @@ class ResearchStack(Stack):
         super().__init__(scope, construct_id, **options)
         code = lambda_.Code.from_asset(str(FUNCTIONS), exclude=["__pycache__"])
         for each in self.applications:
-            name = construct_name(each)
+            name = each.construct_id
             UnumWorkflow(
                 self,
                 name,
@@ -51,8 +51,3 @@ class SebsApplications(ResearchStack):
 
 
 STACKS = (UnumApplications, ExcameraApplications, SebsApplications)
-
-
-def construct_name(application: Application) -> str:
-    """Return the construct id of an application's workflow."""
-    return application.name.title().replace("_", "")

@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from examples.research.stack import STACKS, construct_name
+from examples.research.stack import STACKS
 from tests.e2e.conftest import Deployment
 from tests.examples.research_cases import APPLICATIONS, CASES, FAILURES, Case, without_traces
 from unum_runtime.client import Client
@@ -17,7 +17,7 @@ def started(deployment: Deployment) -> Mapping[str, Client]:
     stacks = {each.name: stack.__name__ for stack in STACKS for each in stack.applications}
     clients = {}
     for case in [*CASES, *FAILURES]:
-        workflow = construct_name(APPLICATIONS[case.application])
+        workflow = APPLICATIONS[case.application].construct_id
         clients[case.id] = deployment.client(stacks[case.application], workflow)
         clients[case.id].start(case.value, name=case.id)
     return clients
