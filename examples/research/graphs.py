@@ -36,7 +36,7 @@ def fan_out() -> Piece:
 
 
 def parallel_pipeline() -> Piece:
-    """Run a pipeline of three functions for each item, and join results that no single event could carry."""
+    """Run a pipeline of three functions for each item, and join more than Step Functions lets a state have."""
     pipeline = g.task("produce") >> g.task("scramble") >> g.task("seal")
     return g.map(pipeline, items=g.out["seeds"]) >> g.task("collect")
 

@@ -1,10 +1,10 @@
-"""Three functions for each seed; each result has 40,000 characters, so all together exceed what an event may have."""
+"""Three functions for each seed; the join of their results exceeds what Step Functions passes on."""
 
 import hashlib
 from typing import Any
 
 CHARACTERS = 40_000
-"""Length of each text. Seven of them exceed the 262,144 bytes of an asynchronous event."""
+"""Length of each text. Seven of them exceed the 262,144 bytes that a state of Step Functions may have as its input."""
 
 
 def produce(event: int, _context: Any) -> str:
