@@ -1,9 +1,10 @@
 """Nested graphs of a workflow, independent of the order of its states."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from unum_cli.picture.wording import rule_text
+from unum_runtime.client.reading.progress import Progress, Reach
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.region import region_of
 from unum_runtime.model.states import Choice, Fail, Map, Parallel, State, Work
@@ -21,12 +22,24 @@ class Edge:
         target: name of the state that it leads to.
         label: condition of the transition; empty for an unconditional one.
         caught: True for the transition of a catcher.
+        leads_out: True if it leads to another branch, which waits for the result.
     """
 
     source: str
     target: str
     label: str = ""
     caught: bool = False
+    leads_out: bool = False
+
+    def is_taken(self, progress: Mapping[str, Progress]) -> bool:
+        """Return True if an execution with `progress` has gone this way."""
+        if self.source == START:
+            return progress[self.target].reach is not Reach.NOT_REACHED
+        source = progress[self.source]
+        if self.leads_out:
+            return None in source.followed_by and progress[self.target].reach is not Reach.NOT_REACHED
+        times = source.failed if self.caught else source.succeeded
+        return times > 0 and (None if self.target == END else self.target) in source.followed_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,9 @@ def _with_waiting(workflow: Workflow, graph: Graph) -> Graph:
         else edge
         for edge in graph.edges
     ]
-    return Graph(graph.nodes, (*both, *(Edge(*pair, "next branch") for pair in sorted(waiting - drawn))))
+    return Graph(
+        graph.nodes, (*both, *(Edge(*pair, "next branch", leads_out=True) for pair in sorted(waiting - drawn)))
+    )
 
 
 def _region(workflow: Workflow, state: Parallel) -> Graph:
@@ -82,7 +97,7 @@ def _region(workflow: Workflow, state: Parallel) -> Graph:
     edges = [edge for graph in graphs for edge in graph.edges]
     for graph, fed in zip(graphs, region.fed, strict=True):
         ends = [name for name in graph.nodes if _ends(workflow.states[name])]
-        edges += [Edge(end, state.branches[node]) for end in ends for node in fed]
+        edges += [Edge(end, state.branches[node], leads_out=True) for end in ends for node in fed]
     return Graph(tuple(name for graph in graphs for name in graph.nodes), tuple(edges))
 
 

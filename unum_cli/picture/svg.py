@@ -127,15 +127,11 @@ class _Painter:
             yield from _label(wire)
 
     def _wire(self, wire: Wire) -> Iterator[str]:
-        flags = {"up": wire.upward, "caught": wire.edge.caught, "pale": not self._is_taken(wire)}
+        is_taken = self._progress is None or wire.edge.is_taken(self._progress)
+        flags = {"up": wire.upward, "caught": wire.edge.caught, "pale": not is_taken}
         classes = ["wire", *(name for name, holds in flags.items() if holds)]
         path = _loop(wire.points) if wire.edge.source == wire.edge.target else _curve(wire.points)
         yield f'<path class="{" ".join(classes)}" d="{path}"/>'
-
-    def _is_taken(self, wire: Wire) -> bool:
-        """Return True if an execution reached both ends of the edge."""
-        ends = (name for name in (wire.edge.source, wire.edge.target) if name in self._states)
-        return self._progress is None or all(self._progress[name].reach is not Reach.NOT_REACHED for name in ends)
 
     def _marker(self, box: Box) -> Iterator[str]:
         radius = box.width / 2

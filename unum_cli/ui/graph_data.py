@@ -73,14 +73,12 @@ class _Data:
         }
 
     def _edge(self, edge: Edge) -> Any:
-        ends = [name for name in (edge.source, edge.target) if name not in (START, END)]
-        is_taken = self.progress is None or all(self._status(name) is not Shown.PENDING for name in ends)
         return {
             "from": edge.source,
             "to": edge.target,
             "label": shortened(edge.label, _LONGEST),
             "caught": edge.caught,
-            "taken": is_taken,
+            "taken": self.progress is None or edge.is_taken(self.progress),
         }
 
     def _status(self, name: str) -> str | None:

@@ -329,3 +329,38 @@ def test_a_long_chain_and_a_wide_choice_are_drawn() -> None:
     rules = [{"Variable": "$", "NumericEquals": number, "Next": f"T{number}"} for number in range(60)]
     wide = machine(Which={"Type": "Choice", "Choices": rules}, **{f"T{number}": task() for number in range(60)})
     assert len(boxes(layout(workflow(wide)))) == 63
+
+
+def ran(*, failed: bool = False, followed_by: str | None = None) -> Progress:
+    return Progress(succeeded=not failed, failed=failed, followed_by=frozenset({followed_by}))
+
+
+SKIPPING = workflow(
+    machine(
+        Try=task(Next="Last", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Mend"}]),
+        Mend=task(Next="Last"),
+        Last=task(),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("progress", "taken"),
+    [
+        ({}, set()),
+        ({"Try": Progress(running=1)}, {"Try"}),
+        ({"Try": ran(followed_by="Last"), "Last": Progress(running=1)}, {"Try", "Last"}),
+        (
+            {"Try": ran(failed=True, followed_by="Mend"), "Mend": ran(followed_by="Last"), "Last": ran()},
+            {"Try", "Try!Mend", "Mend!Last", END},
+        ),
+    ],
+)
+def test_only_transitions_that_happened_are_dark(progress: dict[str, Progress], taken: set[str]) -> None:
+    """Not all between states that were reached: after a catcher, the way from the Task itself is pale."""
+    told = {name: progress.get(name, Progress()) for name in SKIPPING.states}
+    edges = [edge for edge in top_level(SKIPPING).edges if edge.is_taken(told)]
+    named = {edge.target if edge.source in (START, "Last", "Try") else f"{edge.source}!{edge.target}" for edge in edges}
+    assert {f"Try!{name}" if name == "Mend" else name for name in named} == taken
+    dark = [line for line in draw(SKIPPING, progress=told).splitlines() if 'class="wire' in line and "pale" not in line]
+    assert len(dark) == len(edges)

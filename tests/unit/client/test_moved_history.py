@@ -87,7 +87,7 @@ def test_two_redrives_in_a_row_on_other_definitions() -> None:
     told = history(third)
     assert executions(told) == ["ExecutionStarted", *["ExecutionFailed", "ExecutionRedriven"] * 2, "ExecutionSucceeded"]
     assert states(told) == ["A", "A*", "B", "P", "P*", "B", "B*", "C", "X", "X*", "C", "C*"]
-    assert client(third).progress("e")["B"] == Progress(succeeded=1, failed=1, over=True)
+    assert client(third).progress("e")["B"] == Progress(succeeded=1, failed=1, over=True, followed_by=frozenset({"C"}))
     assert client(third).definition("e").digest == third.workflow.digest
 
 

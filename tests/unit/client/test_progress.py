@@ -272,3 +272,60 @@ def test_a_collected_fan_out_has_been_joined() -> None:
         (2, 0, 0),
         (1, 0, 0),
     ]
+
+
+def transitions(workflow: Workflow, checkpoints: list[Checkpoint]) -> dict[str, set[str | None]]:
+    return {name: {*state.followed_by} for name, state in progress(workflow, checkpoints).items() if state.followed_by}
+
+
+SKIPPING = machine(
+    Work=task("same", Next="Choose"),
+    Choose={"Type": "Choice", "Choices": [{"Variable": "$.n", "NumericEquals": 1, "Next": "One"}], "Default": "Last"},
+    One=task("same", Next="Pause"),
+    Pause={"Type": "Wait", "Seconds": 1, "Next": "Last"},
+    Last={**PASS, "End": True},
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (1, {"Work": {"Choose"}, "Choose": {"One"}, "One": {"Pause"}, "Pause": {"Last"}, "Last": {None}}),
+        (2, {"Work": {"Choose"}, "Choose": {"Last"}, "Last": {None}}),
+    ],
+)
+def test_only_what_control_went_on_to_is_followed(number: int, expected: dict[str, set[str | None]]) -> None:
+    assert transitions(*executed(SKIPPING, {"n": number})) == expected
+
+
+def test_nothing_is_followed_that_was_not_planned() -> None:
+    workflow, checkpoints = executed(SKIPPING, {"n": 1})
+    assert transitions(workflow, checkpoints[:1]) == {}
+    assert transitions(workflow, checkpoints[:2]) == {"Work": {"Choose"}, "Choose": {"One"}}
+
+
+def test_a_caught_failure_is_followed_by_the_catcher_and_an_uncaught_one_by_nothing() -> None:
+    catch = [{"ErrorEquals": ["ValueError"], "Next": "Mend"}]
+    states = {"Last": task("same", End=True), "Mend": task("crash", Next="Last")}
+    found = transitions(*executed(machine(Try=task("crash", Next="Last", Catch=catch), **states), {}))
+    assert found == {"Try": {"Mend"}}
+
+
+@pytest.mark.parametrize("first", [{}, {"First": task("same", Next="Each")}])
+def test_ways_inside_of_a_map_and_after_it(first: dict[str, Any]) -> None:
+    one = machine(Odd={"Type": "Choice", "Choices": [ODD], "Default": "Even"}, Work=task("same", End=True), Even=END)
+    each = {"Type": "Map", "ItemProcessor": one, "ItemsPath": "$.items", "Next": "After"}
+    definition = machine(**first, Each=each, After=task("same", End=True))
+    assert transitions(*executed(definition, {"items": [1, 3]})) == {
+        **{name: {"Each"} for name in first},
+        "Each": {"After"},
+        "Odd": {"Work"},
+        "Work": {None},
+        "After": {None},
+    }
+    both = transitions(*executed(definition, {"items": [1, 2]}))
+    assert (both["Odd"], both["Even"]) == ({"Work", "Even"}, {None})
+
+
+ODD = {"Or": [{"Variable": "$", "NumericEquals": 1}, {"Variable": "$", "NumericEquals": 3}], "Next": "Work"}
+END = {**PASS, "End": True}

@@ -57,6 +57,7 @@ class Progress:
         duration_ms: total duration of user code.
         slowest_ms: duration of user code in the slowest invocation.
         over: True after the execution's end.
+        followed_by: names of the states that control went on to; None among them for the end of the scope.
     """
 
     succeeded: int = 0
@@ -65,6 +66,7 @@ class Progress:
     duration_ms: int = 0
     slowest_ms: int = 0
     over: bool = False
+    followed_by: frozenset[str | None] = frozenset()
 
     @property
     def reach(self) -> Reach:
@@ -107,6 +109,7 @@ def _sum(counts: Iterable[Progress]) -> Progress:
             running=total.running + each.running,
             duration_ms=total.duration_ms + each.duration_ms,
             slowest_ms=max(total.slowest_ms, each.slowest_ms),
+            followed_by=total.followed_by | each.followed_by,
         )
     return total
 
@@ -135,13 +138,14 @@ class _Count:
             begins = (self.timeline.branch_begin(opened, each) for each in begun(opened, self.freed.get(scope, ())))
             for led in filter(None, begins):
                 self._count_passed(led)
+                self._follow(led)
         for scope in self.opened:
             if self.timeline.outcome_of(scope) is None:
                 self._count_fan_out(scope)
         for scope in self.collected:
             if self.timeline.outcome_of(scope) is None:
                 self._change(scope.state, succeeded=1)
-                self._count_surely(self.workflow.fan_out(scope.state).next)
+                self._count_surely(scope.state)
         for name, state in self.invoked.items():
             self._count_uncommitted(name, state)
         return self.found
@@ -152,15 +156,19 @@ class _Count:
             way = self.timeline.way_to(redriven) if self.timeline.version_of(redriven) is self.workflow else None
             if way is not None:
                 self._count_visits(way)
+                self._follow(way)
 
     def _count_step(self, checkpoint: Checkpoint) -> None:
         """Count a commit, plus states passed after it."""
-        if checkpoint.phase is Phase.LEFT and not is_start(checkpoint.name):
+        has_left = checkpoint.phase is Phase.LEFT and not is_start(checkpoint.name)
+        if has_left:
             self._count_commit(checkpoint)
         if isinstance(checkpoint.outcome, Collected):
             self._count_collected(checkpoint)
         else:
-            self._count_passed(following(self.workflow, checkpoint))
+            led = following(self.workflow, checkpoint)
+            self._count_passed(led)
+            self._follow(led, checkpoint.state if has_left else None)
 
     def _note(self, effect: Effect) -> None:
         match self.timeline.joined(effect):
@@ -181,7 +189,7 @@ class _Count:
         fan_out = self.workflow.fan_out(scope.state)
         if fan_out.join is not None:
             self.invoked[scope.join] = fan_out.join
-            self._count_surely(fan_out.next)
+            self._count_surely(scope.state)
 
     def _count_uncommitted(self, name: Name, state: str) -> None:
         """Count an invocation without a commit; a later Task's commit proves Tasks that never commit."""
@@ -191,7 +199,7 @@ class _Count:
         elif committed.state == self.workflow.committer(state):
             while (following := self.workflow.committed_by(state)) is not None:
                 self._change(state, succeeded=1)
-                self._count_surely(self.workflow.states[state].next)
+                self._count_surely(state)
                 state = following
 
     def _count_collected(self, checkpoint: Checkpoint) -> None:
@@ -199,16 +207,36 @@ class _Count:
         if checkpoint.opens is not None:
             self.collected.append(checkpoint.opens)
         elif checkpoint.phase is Phase.LEFT:
-            self._count_surely(self.workflow.states[checkpoint.state].next)
+            self._count_surely(checkpoint.state)
 
-    def _count_surely(self, name: str | None) -> None:
-        """Count states from `name` on that the definition alone proves as passed."""
-        while name is not None:
-            state = self.workflow.states[name]
+    def _count_surely(self, left: str) -> None:
+        """Count states after `left` that the definition alone proves as passed."""
+        while self._go_on(left, following := self.workflow.states[left].next) and following is not None:
+            state = self.workflow.states[following]
             if isinstance(state, Task) or (isinstance(state, FanOut) and not state.pure):
                 return
-            self._change(name, succeeded=1)
-            name = state.next
+            self._change(following, succeeded=1)
+            left = following
+
+    def _follow(self, led: Following, left: str | None = None) -> None:
+        """Note the transitions from `left`, the state of the commit, and between the visited states."""
+        if left is not None and led.visits:
+            self._go_on(left, led.visits[0].state.name)
+        elif left is not None and not _fails(led.effect):
+            self._go_on(left, entered_state(led.effect))
+        self._follow_visits(led.visits)
+
+    def _follow_visits(self, visits: Visits) -> None:
+        for visit in visits:
+            if visit.exit is not None:
+                self._go_on(visit.state.name, visit.exit.target)
+            for branch in visit.branches:
+                self._follow_visits(branch)
+
+    def _go_on(self, left: str, following: str | None) -> bool:
+        now = self.found[left]
+        self.found[left] = replace(now, followed_by=now.followed_by | {following})
+        return True
 
     def _count_passed(self, led: Following) -> None:
         """Count states visited before an effect.
