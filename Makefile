@@ -16,10 +16,11 @@ PROJECTS := pyproject.toml runtime_layer/pyproject.toml unum_compiler/pyproject.
 CORE := template_structure permissions cross_stack samples
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/delivery/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 SEPARATE := $(patsubst %,tests/e2e/test_%.py,cdk definitions readme repair service_cases stranded upgrade versions)
+IN_BUCKETS := $(patsubst %,tests/e2e/test_%.py,examples research control callbacks guards nested)
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick emulator-tests dist synth-newest separate check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick emulator-tests dist synth-newest separate check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -97,14 +98,18 @@ e2e-shared: setup  ## tests of the stacks that are deployed once for all
 e2e-separate: setup  ## tests that deploy stacks of their own, into another emulator
 	$(BIN)/python -m pytest -m e2e $(SEPARATE)
 
+e2e-s3: setup  ## tests of all examples, of operators' requests, task tokens and leases, with the state in S3
+	UNUM_STORE=s3 $(BIN)/python -m pytest -m e2e $(IN_BUCKETS)
+
 endurance: setup  ## the deployments that are crowded, with EXECUTIONS=1000, and recoveries that crash, of BRANCHES=2000
 	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) UNUM_BRANCHES=$(or $(BRANCHES),2000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_endurance.py tests/e2e/test_wide_recovery.py
 
-simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, two chaos runs, all mutants (hours), then at random for MINUTES=30
+simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, three chaos runs, all mutants (hours), then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
 	$(BIN)/python -m pytest -n 2 --timeout 3600 -rs -m long tests/simulation tests/golden tests/formal
 	$(BIN)/python -m tests.formal.check
 	$(BIN)/python -m tests.e2e.chaos --executions $(or $(EXECUTIONS),1000)
+	$(BIN)/python -m tests.e2e.chaos --store s3 --executions $(or $(OBJECTS),200)
 	$(BIN)/python -m tests.e2e.chaos.regions --executions $(or $(REGIONS),200)
 	$(BIN)/python -m tests.mutation
 	$(BIN)/python -m tests.simulation.search --minutes $(or $(MINUTES),30)

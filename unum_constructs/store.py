@@ -201,7 +201,12 @@ def checked_store(workflow: Construct, store: Store | None, *, exported: bool, f
     Raises:
         ConstructError: it is no store; or an option of `workflow` needs a table, and it has none.
     """
-    check_types(workflow, Store, {"store": store})
+    if store is not None and not isinstance(store, Store):
+        raise ConstructError(
+            workflow,
+            f"store: expected `Store.dynamodb` or `Store.s3`, got a {type(store).__name__}: functions on AWS have "
+            "their state in AWS; give stores of other clouds to a runtime there, see docs/stores.md",
+        )
     store = store or Store.dynamodb()
     reasons = {
         "exported": exported and "imports by name take its address for a table's; import it by its attributes",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from unum_emulator.process import Emulator
 
@@ -116,3 +117,23 @@ def test_an_unknown_fault_is_refused() -> None:
 
     with pytest.raises(ValueError, match=r"expected some of .*, got 'sleep=1'"):
         Faults.parse("sleep=1")
+
+
+def test_objects_are_recorded_before_and_after_each_attempt(recorded: Any) -> None:
+    cloud, path = recorded
+    client = cloud.client("s3")
+    client.create_bucket(Bucket="seen")
+    client.put_object(Bucket="seen", Key="a/=1", Body=b'{"n": 1}', IfNoneMatch="*")
+    with pytest.raises(ClientError):
+        client.put_object(Bucket="seen", Key="a/=1", Body=b'{"n": 2}', IfNoneMatch="*")
+    client.put_object(Bucket="seen", Key="a&b", Body=b"text")
+    client.delete_objects(Bucket="seen", Delete={"Objects": [{"Key": "a/=1"}, {"Key": "a&b"}]})
+    made = [(line["name"], line["accepted"], line["before"], line["after"]) for line in lines(path, bucket="seen")]
+    assert made == [
+        ("a/=1", True, None, {"n": 1}),
+        ("a/=1", False, {"n": 1}, {"n": 1}),
+        ("a&b", True, None, 4),
+        ("a/=1", True, {"n": 1}, None),
+        ("a&b", True, 4, None),
+    ]
+    assert {line["by"] for line in lines(path, bucket="seen")} == {""}

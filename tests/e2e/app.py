@@ -1,4 +1,10 @@
-"""The app that the end-to-end tests deploy: every example, and the probes."""
+"""The app that the end-to-end tests deploy: every example, and the probes.
+
+With ``UNUM_STORE=s3``, the examples and some probes have their state in S3: `make e2e-s3` runs their tests so.
+"""
+
+import os
+from typing import Any
 
 import aws_cdk as cdk
 
@@ -20,29 +26,31 @@ from tests.e2e.nested.stack import Nested
 from tests.e2e.placed.stack import Keyed, Parted
 from tests.e2e.probes.stack import Probes
 from tests.e2e.python import as_the_emulator
+from unum_constructs import Store
+
+IN_BUCKETS = (TextProcessing, IotPipeline, WordCount, ExistingApp, *RESEARCH, Control, Callbacks, Guards, Nested)
+"""Stacks that are tested with their state in S3 as well."""
+
+IN_TABLES = (Probes, Chaos, Language, Failures, Called, Endurance, Keyed, Parted, Attacks)
+
+
+def use_buckets() -> None:
+    """Give every workflow without a store of its own a bucket."""
+    in_table: Any = Store.dynamodb
+
+    def dynamodb(**options: Any) -> Store:
+        store: Store = in_table(**options) if options else Store.s3()
+        return store
+
+    Store.dynamodb = dynamodb  # no stack calls it otherwise
+
 
 as_the_emulator()
+are_in_buckets = os.environ.get("UNUM_STORE") == "s3"
+if are_in_buckets:
+    use_buckets()
 # The emulator enforces IAM here, and refuses the bootstrap's roles, because it is not reached by TLS.
 app = cdk.App(default_stack_synthesizer=cdk.CliCredentialsStackSynthesizer())
-for stack in (
-    TextProcessing,
-    IotPipeline,
-    WordCount,
-    ExistingApp,
-    *RESEARCH,
-    Probes,
-    Chaos,
-    Guards,
-    Language,
-    Failures,
-    Callbacks,
-    Called,
-    Nested,
-    Control,
-    Endurance,
-    Keyed,
-    Parted,
-    Attacks,
-):
+for stack in (*IN_BUCKETS, *(() if are_in_buckets else IN_TABLES)):
     stack(app, stack.__name__)
 app.synth()

@@ -14,6 +14,7 @@ import pytest
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client
+from unum_runtime.store.base import BUCKET
 
 ROOT = Path(__file__).parents[2]
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
@@ -44,10 +45,25 @@ class Deployment:
     def table(self, stack: str, output: str) -> Any:
         return self.session.resource("dynamodb").Table(self.outputs[stack][output])
 
+    def items(self, stack: str) -> list[dict[str, Any]]:
+        """What a workflow's table or bucket has of executions: items with their partition as ``pk``."""
+        address = self.outputs[stack]["WorkflowTable"]
+        if not address.startswith(BUCKET):
+            return [*self.table(stack, "WorkflowTable").scan()["Items"]]
+        bucket = self.session.resource("s3").Bucket(address.removeprefix(BUCKET))
+        names = [each.key for each in bucket.objects.filter(Prefix="state:")]
+        found = {name: json.load(bucket.Object(name).get()["Body"]) for name in names if "/" not in sort_in(name)}
+        return [{"pk": name.removeprefix("state:"), **content["item"]} for name, content in found.items()]
+
     def invoke(self, function: str, event: Any) -> Any:
         """What a function answers to a synchronous call."""
         answer = self.session.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event))
         return json.load(answer["Payload"])
+
+
+def sort_in(name: str) -> str:
+    """The sort key in an object's name, with a slash and more for an addition to a set."""
+    return name.rpartition("/=")[2]
 
 
 @pytest.fixture(scope="session")

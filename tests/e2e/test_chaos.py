@@ -114,6 +114,10 @@ def test_executions_with_their_state_in_s3_end_with_the_right_results(deployment
     outputs = regions.play(client, OBJECTS, PATIENCE_S)
     assert outputs == {f"region-{n}": sum(number * number for number in range(n)) for n in range(OBJECTS)}
     assert regions.ends(history, "Objects")["killed"] >= OBJECTS // 4
+    judged = judge(history, deployment.outputs["Chaos"], {}, "Objects")
+    assert judged.violations == {"Objects": []}, judged.story()
+    commits = judged.found["Objects"].commits
+    assert sum(bool(place.frames) for place in commits) >= sum(range(OBJECTS)), "the history has what S3 has"
     assert {each.name for each in client.list(limit=100).executions} == outputs.keys()
     regions.insist(client.delete_execution, "region-8")
     with pytest.raises(ExecutionDoesNotExist, match="was deleted"):

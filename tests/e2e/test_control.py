@@ -118,7 +118,7 @@ def test_a_deletion_leaves_markers_and_no_data(deployment: Deployment, client: C
     assert deletion.again_at is not None
     assert "its name, and markers without data in the place of its steps" in {each.what for each in deletion.remains}
     assert not s3.list_objects_v2(Bucket=bucket, Prefix=f"{client.workflow}/{run}").get("Contents")
-    items = deployment.table("Control", "WorkflowTable").scan()["Items"]
+    items = deployment.items("Control")
     own = [item for item in items if run in item["pk"]]
     assert mark not in str(items)
     assert {json.loads(str(item["error"])) for item in own} == {DELETED}

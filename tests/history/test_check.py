@@ -14,7 +14,7 @@ import pytest
 
 from tests.history.check import Commit, Findings, _Checker, check, check_results, still
 from tests.history.places import Frame, Place, UnknownFormatError, of_envelope, of_key, of_text
-from tests.history.record import Line, parsed
+from tests.history.record import BUCKET, Line, parsed
 from tests.history.roles import Delivery, Role
 from tests.history.story import tell
 
@@ -30,8 +30,30 @@ def recorded() -> list[dict[str, Any]]:
         return [dict(line) for line in parsed(file)]
 
 
-def judged(lines: list[dict[str, Any]]) -> Findings:
-    return check([{**line, "line": number} for number, line in enumerate(lines)], WORKFLOW, TABLE, NOTES)
+def in_bucket(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same lines, with the workflow's items in objects of a bucket instead of its table."""
+    texts = [json.dumps(_as_object(line)) + "\n" for line in lines]
+    return [dict(line) for line in parsed(texts)]
+
+
+def _as_object(line: dict[str, Any]) -> dict[str, Any]:
+    if line["what"] == "bulk":
+        return {**line, "tables": [f"{BUCKET}{table.lower()}" for table in line["tables"]]}
+    if line["what"] != "write" or line["table"] != TABLE:
+        raw = {side: _typed(line[side]) for side in ("before", "after") if line.get(side)}
+        return {**line, **raw}
+    partition, sort = line["key"]
+    name = f"state:{partition}/={sort.replace('%', '%25').replace('/', '%2F')}"
+    items = {side: line[side] and {"expires_at_ms": 1, "item": line[side]} for side in ("before", "after")}
+    return {**line, "what": "object", "bucket": TABLE.lower(), "name": name, **items}
+
+
+def _typed(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: {"N": str(value)} if isinstance(value, int) else {"S": value} for name, value in item.items()}
+
+
+def judged(lines: list[dict[str, Any]], table: str = TABLE) -> Findings:
+    return check([{**line, "line": number} for number, line in enumerate(lines)], WORKFLOW, table, NOTES)
 
 
 @pytest.fixture(scope="module")
@@ -264,6 +286,28 @@ def test_a_planted_violation_is_found(change: Change) -> None:
     lines = recorded()
     change(lines)
     assert PLANTED[change] in {violation.rule for violation in judged(lines).violations}
+
+
+@pytest.mark.parametrize("change", PLANTED, ids=lambda change: change.__name__)
+def test_a_planted_violation_is_found_in_a_bucket(change: Change) -> None:
+    lines = recorded()
+    change(lines)
+    there = judged(in_bucket(lines), f"{BUCKET}{TABLE.lower()}")
+    assert {violation.rule for violation in there.violations} == {each.rule for each in judged(lines).violations}
+
+
+def test_the_same_history_in_a_bucket_has_the_same_commits(found: Findings) -> None:
+    there = judged(in_bucket(recorded()), f"{BUCKET}{TABLE.lower()}")
+    assert there.violations == []
+    assert there.commits.keys() == found.commits.keys()
+    assert there.copies == found.copies
+    assert [*ends(there)] == [*ends(found)]
+
+
+def test_additions_to_sets_and_large_values_are_no_items() -> None:
+    names = ("state:w/e:1/A.0~0/done/=done/1.2.0.1", "w/e:1/value", "listed:w/STARTED~0/=1 state:w/e:1/=000000001")
+    objects = [{"what": "object", "bucket": "b", "name": name, "before": None, "after": 5} for name in names]
+    assert [line["what"] for line in parsed([json.dumps(each) + "\n" for each in objects])] == ["object"] * 3
 
 
 def test_an_execution_without_an_end_stands_still() -> None:

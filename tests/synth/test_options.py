@@ -12,6 +12,7 @@ from tests.synth.machines import chain, machine, parallel, task
 from unum_constructs import Collection, Compatibility, ConstructError, FunctionOptions, Guard, Store, UnumWorkflow
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
+from unum_runtime.store.memory import MemoryStore
 
 
 def store(**options: Any) -> Store:
@@ -131,7 +132,11 @@ def test_architecture_of_the_entry() -> None:
         ({"function_options": {"A": {"guard": "read"}}}, "function_options['A']: expected a FunctionOptions, got {'gu"),
         ({"exported": "false"}, "exported: expected a bool, got 'false'"),
         ({"fusion": "no"}, "fusion: expected a bool, got 'no'"),
-        ({"store": "dynamodb"}, "store: expected a Store, got 'dynamodb'"),
+        ({"store": "dynamodb"}, "store: expected `Store.dynamodb` or `Store.s3`, got a str"),
+        (
+            {"store": MemoryStore()},
+            "store: expected `Store.dynamodb` or `Store.s3`, got a MemoryStore: functions on AWS have their state in",
+        ),
         ({"store": store(list_executions="no")}, "store: list_executions: expected a bool, got 'no'"),
         ({"sweep": True}, "sweep: expected a Sweep, got True"),
         ({"tags": ["team"]}, "tags: expected a Mapping, got ['team']"),

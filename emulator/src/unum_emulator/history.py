@@ -1,10 +1,11 @@
-"""History: everything that the tables, Lambda and the queues of an emulator saw, as JSON lines in the order of effect.
+"""History: everything that an emulator's tables, buckets, Lambda and queues saw, as JSON lines in the order of effect.
 
 A checker judges a run by this file alone, whatever the functions say about themselves. Each line has a field ``what``:
 
 | what | other fields |
 |---|---|
 | write | by, table, operation, key, accepted, before, after: an attempt to write an item |
+| object | by, bucket, name, operation, accepted, before, after: an attempt to write or delete an object |
 | bulk | by, operation, tables: a request that writes several items, which a checker cannot follow |
 | sent | by, request, function, event: an asynchronous event that Lambda accepted |
 | begun | by, request, delivery, function, version, is_async, event: an attempt to run a function |
@@ -13,8 +14,9 @@ A checker judges a run by this file alone, whatever the functions say about them
 | message | by, queue, message, body: a message that a queue accepted |
 | fault | delivery, fault: a fault that the emulator makes by itself |
 
-``before`` and ``after`` are the stored item right before and after the attempt. ``by`` is the delivery that made the
-request, found by the trace header that its process sends with each request; it is empty for everybody else.
+``before`` and ``after`` are the stored item, or the JSON in the object, right before and after the attempt. ``by`` is
+the delivery that made the request, found by the trace header that its process sends with each request; it is empty for
+everybody else.
 """
 
 import contextvars

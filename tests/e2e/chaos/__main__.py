@@ -3,7 +3,8 @@
 
 Deploys the workflow of tests/e2e/test_chaos.py into an emulator of its own, plays, judges the run by its history, and
 writes the figures to `out/chaos/figures.json` for docs/evidence.md. Ends with 1 after a violation, a wrong result, or
-an execution that stands still; then the history stays in `out/chaos`.
+an execution that stands still; then the history stays in `out/chaos`. `--store s3` keeps the state of both workflows
+in buckets, and writes the figures to `out/chaos/s3.json`.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from unum_emulator import cdk
 from unum_emulator.process import Emulator
 
 OUT = ROOT / "out" / "chaos"
-FIGURES = OUT / "figures.json"
+FIGURES = {"dynamodb": OUT / "figures.json", "s3": OUT / "s3.json"}
 APP = f"{shlex.quote(sys.executable)} -m tests.e2e.chaos.app"
 
 
@@ -33,6 +34,7 @@ def main() -> int:
     parser.add_argument("--executions", type=int, default=1000, help="executions that are started; forks come on top")
     parser.add_argument("--timeout", type=float, default=3 * 3600, help="seconds after which the rest stands still")
     parser.add_argument("--processes", type=int, default=40, help="maximum of function processes")
+    parser.add_argument("--store", choices=("dynamodb", "s3"), default="dynamodb", help="where the state is")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     history = OUT / "history.jsonl"
@@ -41,15 +43,15 @@ def main() -> int:
     with Emulator(EMULATOR_PYTHON, logs=OUT / "logs", max_processes=options.processes, history=history) as it:
         os.environ.update({name: value for name, value in it.environment().items() if name.startswith("AWS_")})
         cdk.bootstrap(it, cwd=ROOT)
-        deployment = Deployment(boto3.Session(), cdk.deploy(it, ["--all"], app=APP, cwd=ROOT))
+        deployment = Deployment(boto3.Session(), cdk.deploy(it, ["--all"], app=f"{APP} {options.store}", cwd=ROOT))
         play = Play(deployment.client("Chaos"), deployment.session, deployment.table("Chaos", "NotesTable"))
         play.run(options.executions, prefix="run", timeout_s=options.timeout)
     judged = judge(history, deployment.outputs["Chaos"], play.results, *WORKFLOWS)
-    return report(judged, play, time.monotonic() - begun_s)
+    return report(judged, play, time.monotonic() - begun_s, FIGURES[options.store])
 
 
-def report(judged: Judgement, play: Play, took_s: float) -> int:
-    """Print and keep what a run showed; return the exit code."""
+def report(judged: Judgement, play: Play, took_s: float, file: Path) -> int:
+    """Print what a run showed and keep it in `file`; return the exit code."""
     wrong = [*play.wrong()]
     stands_still = sorted({*judged.still, *play.running})
     requests = {kind: play.asked[kind] for kind in ("stop", "redrive", "fork", "sweep")}
@@ -69,7 +71,7 @@ def report(judged: Judgement, play: Play, took_s: float) -> int:
         "still": len(stands_still),
         "took_s": round(took_s),
     }
-    Path(FIGURES).write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    file.write_text(json.dumps(figures, indent=1), encoding="utf-8")
     print(judged.story(), *wrong, *(f"stands still: {each}" for each in stands_still), sep="\n")
     print(json.dumps(figures))
     return int(bool(figures["violations"] or wrong or stands_still))

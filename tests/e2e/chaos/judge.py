@@ -77,7 +77,7 @@ def judge(
     history: Path, outputs: Mapping[str, str], results: Mapping[str, tuple[str, Any]], *workflows: str
 ) -> Judgement:
     """Return what `history` shows of `workflows`, the first of which has the `results` that clients saw."""
-    stack = outputs[f"{workflows[0]}Table"].partition("-")[0]
+    stack = outputs["NotesTable"].partition("-")[0]
     judged = Judgement([*_of_stack(read(history), f"{stack}-")])
     for name in workflows:
         found = check(judged.lines, outputs[f"{name}Workflow"], outputs[f"{name}Table"], outputs["NotesTable"])
@@ -91,7 +91,8 @@ def _of_stack(lines: Iterable[Line], prefix: str) -> Iterator[Line]:
     deliveries: set[str] = set()
     for line in lines:
         place = line["function"].split(":")[6] if "function" in line else line.get("table") or line.get("queue", "")
-        if place.rpartition("/")[2].startswith(prefix) or line.get("delivery") in deliveries:
+        # Names of buckets have small letters alone.
+        if place.rpartition("/")[2].lower().startswith(prefix.lower()) or line.get("delivery") in deliveries:
             deliveries |= {line["delivery"]} if "delivery" in line else set()
             yield line
 

@@ -31,8 +31,9 @@ class Chaos(Stack):
     One has its state in S3. The runtime of a last one is broken in ways that a checker must find.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, in_bucket: bool = False, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
+        self._in_bucket = in_bucket
         self._notes = dynamodb.Table(
             self,
             "Notes",
@@ -60,7 +61,8 @@ class Chaos(Stack):
         self, construct_id: str, file: str, functions: dict[str, UnumFunction], **substitutions: str
     ) -> UnumWorkflow:
         definition = Definition.from_asl_file(HERE / f"{file}.asl.json", substitutions=substitutions)
-        return self._killed(UnumWorkflow(self, construct_id, definition=definition, functions=functions))
+        store = Store.s3() if self._in_bucket else None
+        return self._killed(UnumWorkflow(self, construct_id, definition=definition, functions=functions, store=store))
 
     def _killed(self, workflow: UnumWorkflow) -> UnumWorkflow:
         """Return `workflow`, whose own functions the emulator kills."""

@@ -14,6 +14,7 @@ from ministack import app
 from ministack.services import dynamodb, sqs
 
 from unum_emulator.aws_lambda.faults import FaultInjector
+from unum_emulator.aws_services import recorded_objects
 from unum_emulator.history import History, as_sender, sender
 from unum_emulator.patching import replace
 
@@ -24,7 +25,7 @@ Answer = tuple[int, Mapping[str, str], Any]
 
 
 def install(history: History, faults: FaultInjector) -> None:
-    """Know the sender of each request, and record writes and messages."""
+    """Know the sender of each request, and record writes, objects and messages."""
     original = replace(app, "_dispatch_service_request", None)
 
     async def dispatch(
@@ -42,6 +43,7 @@ def install(history: History, faults: FaultInjector) -> None:
     if history.is_kept:
         _record_writes(history)
         _record_messages(history)
+        recorded_objects.install(history)
 
 
 def _record_writes(history: History) -> None:
