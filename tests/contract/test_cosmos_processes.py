@@ -15,8 +15,8 @@ from tests.contract.cosmos_service import CosmosServer
 from tests.contract.running import ITEMS
 
 ROOT = Path(__file__).parents[2]
-PROCESSES, ROUNDS = 3, 5
-EXECUTIONS, DEATHS = 4, 6
+PROCESSES, ROUNDS = 3, 4
+EXECUTIONS, DEATHS = 3, 5
 
 
 def contention(cosmos: CosmosServer, variant: str = "") -> list[tuple[Any, ...]]:

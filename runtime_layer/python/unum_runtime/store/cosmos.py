@@ -144,11 +144,11 @@ class CosmosStore(ConditionalStore):
         """Add to a live set, and return it afterwards; None if there is none, or too much to add at once."""
         new = Document(expires_at_s * 1000, {})
         changes: dict[str, int] = {"/expires_at_ms": new.expires_at_ms, "/ttl": self._ttl(new)}
-        changes |= {f"/{MEMBERS}/{member}": 1 for member in members}
+        changes |= {f"/{MEMBERS}/{_name(member)}": 1 for member in members}
         if len(changes) > MAX_PATCH_OPERATIONS:
             return None
         operations = [{"op": "set", "path": path, "value": value} for path, value in changes.items()]
-        is_live = f"from c where c.expires_at_ms > {self.clock.now_ms()} and is_object(c.{MEMBERS})"
+        is_live = f"from c where c.expires_at_ms > {self.clock.now_ms()} and c.is_set = true"
         try:
             patched = self.container.patch_item(document_id(key), key.partition, operations, filter_predicate=is_live)
         except AzureError as error:
@@ -175,7 +175,7 @@ class CosmosStore(ConditionalStore):
     def _body(self, key: Key, document: Document) -> dict[str, Any]:
         own = document.to_json()
         if document.members is not None:
-            own[MEMBERS] = {str(member): 1 for member in sorted(document.members)}
+            own |= {MEMBERS: {_name(member): 1 for member in sorted(document.members)}, "is_set": True}
         names = {"id": document_id(key), "partition": key.partition, "sort": key.sort}
         return {**own, **names, "ttl": self._ttl(document)}
 
@@ -240,9 +240,13 @@ def _check_container(place: str, found: Mapping[str, Any]) -> None:
         )
 
 
+def _name(member: int) -> str:
+    """Return the name of a set's member in a JSON object, to which patches add without reading it."""
+    return f"m{member}"  # a number could be the place in an array
+
+
 def _document(found: Mapping[str, Any]) -> Document:
-    # A set has its members as names of a JSON object, to which patches add without reading it.
-    members = {MEMBERS: map(int, found[MEMBERS])} if MEMBERS in found else {}
+    members = {MEMBERS: [int(name.removeprefix("m")) for name in found[MEMBERS]]} if MEMBERS in found else {}
     return Document.from_json({**found, **members}, found["_etag"])
 
 
