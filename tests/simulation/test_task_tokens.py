@@ -140,13 +140,13 @@ def times_out_what_is_answered(patch: pytest.MonkeyPatch) -> None:
 
 def takes_any_result(patch: pytest.MonkeyPatch) -> None:
     """The event of an answer goes on with something else than what was stored."""
-    parse_result = callback._parse_result
+    parse_result = callback.parse_result
 
     def other(item: Any) -> Any:
         found = parse_result(item)
         return Success(1) if isinstance(found, Success) else found
 
-    patch.setattr(callback, "_parse_result", other)
+    patch.setattr(callback, "parse_result", other)
 
 
 @pytest.mark.parametrize(

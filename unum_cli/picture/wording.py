@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Mapping
 
-from unum_runtime.model.states import Json, Map, Pattern, Retrier, State, Task, Wait, Work
+from unum_runtime.model.states import SIGNAL, Json, Map, Pattern, Retrier, State, Task, Wait, Work
 
 _COMPARISONS = {
     "LessThanEquals": "≤",
@@ -89,6 +89,8 @@ def width(text: str, letter: float) -> float:
 
 
 def _task_text(task: Task) -> str:
+    if task.resource is not None and task.resource.startswith(SIGNAL):
+        return f"waits for {task.resource.removeprefix(SIGNAL)}"
     if task.resource is not None:
         return f"{task.resource}{_SUFFIXES[task.pattern]}"
     called = type(task).__name__ if task.function == task.name else task.function

@@ -17,7 +17,7 @@ from unum_compiler.problems import Report, shown
 from unum_runtime.asl.jsonpath.intrinsics.syntax import Call, parse_call
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import member
-from unum_runtime.model.states import ACTIVITY, Form, Json, Language, Pattern
+from unum_runtime.model.states import ACTIVITY, SIGNAL, Form, Json, Language, Pattern
 
 MOST_CHARACTERS = 1_048_576
 """Longest definition. Source: Step Functions API Reference, CreateStateMachine."""
@@ -94,6 +94,12 @@ def _inside_distributed(scope: Scope, around: Map | None) -> Iterator[tuple[Stat
         within = state if isinstance(state, Map) and state.distributed else around
         for inner in scopes_inside(state):
             yield from _inside_distributed(inner, within)
+
+
+def _signals(state: State) -> Iterator[Found]:
+    if isinstance(state, Task) and (state.resource or "").startswith(SIGNAL):
+        reason = "Step Functions has no signals; wait for a task token, which whoever answers must be given"
+        yield Found(member(state.place, "Resource"), Difference.EXTENSION, reason)
 
 
 def _data_sets(state: State) -> Iterator[Found]:
@@ -226,4 +232,4 @@ def _discards(state: Task) -> bool:
     return "Output" in state.data and "$states.result" not in json.dumps(state.data)
 
 
-_RULES: tuple[Callable[[State], Iterator[Found]], ...] = (_data_sets, _role, _seed, _index, _result)
+_RULES: tuple[Callable[[State], Iterator[Found]], ...] = (_signals, _data_sets, _role, _seed, _index, _result)

@@ -12,7 +12,7 @@ from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.tree import Choice, Fail, Map, Parallel, Scope, State, Succeed, Task, Wait, all_scopes
 from unum_compiler.problems import Report, shown
 from unum_runtime.asl.places import member
-from unum_runtime.model.states import Pattern
+from unum_runtime.model.states import SIGNAL, Pattern
 
 _NEEDS: Mapping[type[State], str] = {
     Choice: "may lead deliveries with different outputs to different states",
@@ -56,6 +56,8 @@ def _reason(task: Task, scope: Scope, without: set[str]) -> str | None:
         return "its scope ends after it, with its output"
     if not isinstance(following, Task):
         return f"{shown(following.name)} follows, which {_NEEDS[type(following)]}"
+    if (following.resource or "").startswith(SIGNAL):
+        return f"{shown(following.name)} follows, which waits for a signal, and needs its input committed before"
     return "the Tasks after it loop back to it without any checkpoint" if _is_loop(task, scope, without) else None
 
 

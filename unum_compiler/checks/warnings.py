@@ -16,7 +16,7 @@ from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import element, member
-from unum_runtime.model.states import ACTIVITY, Json, Language, Pattern
+from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Language, Pattern
 
 
 class Code(StrEnum):
@@ -102,7 +102,7 @@ def _unknown_errors(place: str, rules: Iterable[Sequence[str]]) -> Iterator[Warn
 
 
 def _unused_token(task: Task) -> Iterator[Warned]:
-    if task.pattern is not Pattern.CALLBACK or (task.resource or "").startswith(ACTIVITY):
+    if task.pattern is not Pattern.CALLBACK or (task.resource or "").startswith((ACTIVITY, SIGNAL)):
         return
     if all(reference.name not in _TOKEN for reference in references(task)):
         root = "$states.context" if task.language is Language.JSONATA else "$$"

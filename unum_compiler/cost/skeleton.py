@@ -81,7 +81,13 @@ def _bare(workflow: Workflow, state: states.State, amounts: Amounts) -> states.S
             resource = None if bare.resource in states.DATA_SET_TASKS else bare.resource
             form = states.Form.DIRECT if bare.form is states.Form.INVOKE or resource is None else bare.form
             return replace(
-                bare, data=_time_limit(state), form=form, resource=resource, assumes_role=False, retry=(), catch=()
+                bare,
+                data={**_time_limit(state), **_signal_key(state)},
+                form=form,
+                resource=resource,
+                assumes_role=False,
+                retry=(),
+                catch=(),
             )
         case states.FanOut():
             is_own_output = workflow.needs_origin(workflow.fan_out(state.name))
@@ -118,6 +124,13 @@ def _time_limit(state: states.State) -> Mapping[str, Json]:
     limit = state.data.get("TimeoutSeconds")
     is_here = isinstance(state, states.Task) and state.pattern is states.Pattern.RESPONSE
     return {"TimeoutSeconds": limit} if is_here and isinstance(limit, int) else {}
+
+
+def _signal_key(state: states.State) -> Mapping[str, Json]:
+    """Return a key for a wait for a signal that has one, which costs a write."""
+    is_wait = isinstance(state, states.Task) and (state.resource or "").startswith(states.SIGNAL)
+    has_key = is_wait and not state.data.keys().isdisjoint(("Parameters", "Arguments"))
+    return {"Parameters": {"Key": "key"}} if has_key else {}
 
 
 def _limit(state: states.State) -> Mapping[str, Json]:

@@ -9,7 +9,8 @@ from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
 from unum_runtime.model import states
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import SHARD_SIZE
+from unum_runtime.model.mailbox import is_signal_name, signal_of
+from unum_runtime.model.naming import NAME_RULE, SHARD_SIZE
 
 
 def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
@@ -18,6 +19,7 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
     for state in workflow.states.values():
         place = member("$.states", state.name)
         yield from _scope_problems(workflow, state, place)
+        yield from _signal_problems(workflow, state, place)
         for where, target, scope in _targets(state, place):
             yield from _reference(workflow, where, target, scope)
         for field in ("join", "committed_by"):
@@ -37,6 +39,24 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
         if isinstance(state, states.Task) and state.handler is not None and state.resource is not None:
             message = f"expected null for a Task with a resource, which no handler runs, got {shown(state.handler)}"
             yield Problem(member(place, "handler"), message)
+
+
+def _signal_problems(workflow: Workflow, state: states.State, place: str) -> Iterator[Problem]:
+    """Yield what a wait for a signal cannot be, and what cannot lead to one."""
+    for field in ("join", "committed_by"):
+        target = workflow.states.get(getattr(state, field, None) or "")
+        if isinstance(target, states.Task) and signal_of(target.resource) is not None:
+            message = f"expected a Task that waits for no signal, got {shown(target.name)}"
+            yield Problem(member(place, field), f"{message}: its input must be committed before it begins")
+    if not isinstance(state, states.Task) or (name := signal_of(state.resource)) is None:
+        return
+    if not is_signal_name(name):
+        yield Problem(member(place, "resource"), f"expected the name of a signal, {NAME_RULE}, got {shown(name)}")
+    if state.pattern is not states.Pattern.CALLBACK:
+        yield Problem(member(place, "pattern"), f'expected "callback" for a wait for a signal, got "{state.pattern}"')
+    for field in ("memoize", "meets_previous", "after_previous", "assumes_role"):
+        if getattr(state, field):
+            yield Problem(member(place, field), "expected none for a wait for a signal; put a Task between")
 
 
 def _targets(state: states.State, place: str) -> Iterator[tuple[str, str, str | None]]:

@@ -185,7 +185,11 @@ def _join(state: tree.Work, around: _Around) -> str | None:
     Retriers and catchers of the fan-out apply to a failed join, and variables must be assigned before the Task runs.
     Both need a commit of their own, so that the fan-out joins itself.
     """
-    return None if state.retry or state.catch or "Assign" in state.data else _name(plain_task(state, around.scope))
+    if state.retry or state.catch or "Assign" in state.data:
+        return None
+    task = plain_task(state, around.scope)
+    # The mailbox of a wait for a signal follows from its input alone, which the results by reference are not.
+    return None if task is None or (task.resource or "").startswith(states.SIGNAL) else task.name
 
 
 def _name(task: tree.Task | None) -> str | None:

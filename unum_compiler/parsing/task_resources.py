@@ -10,6 +10,7 @@ from typing import NamedTuple
 from unum_compiler.parsing.credentials import FIELD, check_credentials, refuse_credentials
 from unum_compiler.parsing.jsonata_fields import is_expression
 from unum_compiler.parsing.object_reader import Part
+from unum_compiler.parsing.signal_waits import is_signal, read_signal
 from unum_compiler.parsing.tokens import is_token
 from unum_compiler.problems import Feature, Report, did_you_mean, shown
 from unum_runtime.model.called_functions import CALLED, INVOKE
@@ -39,7 +40,7 @@ _SUFFIXES: Mapping[str, Pattern] = {
 
 _FORMS = (
     'allowed are a function\'s key, "${key}", the ARN of a Lambda function, "arn:aws:states:::lambda:invoke", '
-    'or "arn:aws:states:::" and the action of a service, such as "dynamodb:putItem"'
+    '"arn:aws:states:::" and the action of a service, such as "dynamodb:putItem", or "unum:signal:" and a name'
 )
 # AWS Lambda API Reference, "Invoke": the options with their defaults. A function that hosts Tasks reports this version.
 _OPTIONS = {"ClientContext": None, "InvocationType": "RequestResponse", "LogType": "None", "Qualifier": "$LATEST"}
@@ -90,6 +91,8 @@ class Resources:
         resource = task.required("Resource", object)
         if "Resource" not in task.fields:
             return Call("", Form.DIRECT)
+        if is_signal(resource):
+            return Call(SERVICES, Form.SERVICE, read_signal(task), Pattern.CALLBACK)
         match = _STATES.fullmatch(resource) if isinstance(resource, str) else None
         if match is None:
             return self._direct(resource, task)

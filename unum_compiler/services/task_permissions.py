@@ -9,7 +9,7 @@ from unum_compiler.services.started_workflows import started_machine, starts_its
 from unum_runtime.aws.services.nested_executions import is_start_alias
 from unum_runtime.model.naming import describe_alias, run_alias
 from unum_runtime.model.naming import start_alias as start_alias_name
-from unum_runtime.model.states import ACTIVITY, DATA_SET_TASKS, Json, Pattern, Task
+from unum_runtime.model.states import ACTIVITY, DATA_SET_TASKS, SIGNAL, Json, Pattern, Task
 
 OWN_ALIAS = "Unum::StartAlias"
 """Placeholder, as ``${Unum::StartAlias}``, for the ARN of the workflow's own start alias."""
@@ -19,7 +19,7 @@ RUN, DESCRIBE = "::Run", "::Describe"
 
 
 def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) -> Iterator[Statement]:
-    """Yield permissions for `task`; activities need none, being queues of this library.
+    """Yield permissions for `task`; activities need none, being queues of this library, and signals call nothing.
 
     An assumed role has the permissions of the call itself, in its owner's account.
 
@@ -30,7 +30,7 @@ def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) 
     """
     if task.resource in DATA_SET_TASKS:
         yield from dataset_statements(arguments)
-    elif str(task.resource).startswith(ACTIVITY):
+    elif str(task.resource).startswith((ACTIVITY, SIGNAL)):
         return
     elif task.assumes_role:
         role = literals(arguments["Credentials"]).get("rolearn") or ANY

@@ -17,7 +17,7 @@ from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start.bundle import SUFFIX, bundled
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
-from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, FanOut, Language
+from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, FanOut, Language
 
 PACKAGE = "unum_runtime"
 
@@ -77,6 +77,12 @@ _SERVICE_MODULES = (
 
 _REGION_MODULES = ("model/region.py", "protocol/planning/region.py", "protocol/fanout/arrivals.py")
 _WAVEFRONT_MODULES = ("protocol/planning/wavefront.py", "protocol/fanout/previous_results.py")
+_SIGNAL_MODULES = (
+    "model/mailbox.py",
+    "protocol/waiting/signal_wait.py",
+    "protocol/control/signal.py",
+    "protocol/control/mailboxes.py",
+)
 
 _MODULES_OF_RESOURCES: Mapping[str, tuple[str, ...]] = {
     "aws/items": (READ_ITEMS, WRITE_RESULTS),
@@ -179,6 +185,8 @@ def _unused(workflow: Workflow) -> Iterator[str]:
         yield from _REGION_MODULES
     if not workflow.feeds:
         yield from _WAVEFRONT_MODULES
+    if not any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks):
+        yield from _SIGNAL_MODULES
     called = {task.resource for task in workflow.tasks}
     yield from (modules for modules, resources in _MODULES_OF_RESOURCES.items() if called.isdisjoint(resources))
 

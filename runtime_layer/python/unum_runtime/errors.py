@@ -190,6 +190,10 @@ class InvalidToken(ClientError):
     """Task token without a Task in the workflow."""
 
 
+class SignalRefused(ClientError):
+    """Signal that no wait of the execution can get; the text says why."""
+
+
 class InvalidOutput(ClientError):
     """Task output over the size limit, or invalid JSON text."""
 

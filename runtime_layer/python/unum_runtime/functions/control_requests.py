@@ -29,8 +29,9 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json
 from unum_runtime.model.variants import variant_like
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing, remembered, versions
+from unum_runtime.protocol.control.doors import SIGNAL
 from unum_runtime.protocol.control.fork import ForkRequest
-from unum_runtime.protocol.control.operator_requests import Control, On, Request
+from unum_runtime.protocol.control.operator_requests import Control, On, Request, is_request
 from unum_runtime.protocol.control.redrive import under_way
 from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
 from unum_runtime.protocol.control.versions import pinned
@@ -59,11 +60,8 @@ def answer(event: Json, context: Any) -> Json:
     try:
         if is_sweep(event):
             return _sweep_executions(Sweep.from_json(event), context)
-        if definition_request.is_request(event):
-            return definition_request.answer(deployed_runtime(context))
-        for asked in (pausing, remembered):
-            if asked.is_request(event):
-                return asked.answer(deployed_runtime(context), event)
+        if (asked := _of_workflow(event)) is not None:
+            return asked(deployed_runtime(context), event)
         return _run_request(operator_requests.parse(event), event, context)
     except ClientError as error:
         return refusal(type(error).__name__, str(error))
@@ -73,6 +71,20 @@ def answer(event: Json, context: Any) -> Json:
             f"the definition of this execution needs {missing.name}, which the layer of the deployed definition leaves "
             "out; deploy a definition that uses the same query language, or fork the execution with an input",
         )
+
+
+def _of_workflow(event: Json) -> Callable[[Runtime, Json], Json] | None:
+    """Return what answers a request that needs the deployed definition alone; None for other requests."""
+    if definition_request.is_request(event):
+        return lambda here, _: definition_request.answer(here)
+    for asked in (pausing, remembered):
+        if asked.is_request(event):
+            return asked.answer
+    if is_request(event) and event["control"] == SIGNAL:
+        from unum_runtime.protocol.control import signal  # noqa: PLC0415 - few workflows wait for signals
+
+        return signal.answer
+    return None
 
 
 def _sweep_executions(asked: Sweep, context: Any) -> Json:

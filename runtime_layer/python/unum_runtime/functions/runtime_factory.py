@@ -20,7 +20,7 @@ from unum_runtime.functions.time_limit import time_limit
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.log_level import ROUTINE, LogLevel
-from unum_runtime.model.states import ACTIVITY, Json, Pattern
+from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Pattern
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.lease import maintain_by_default
 from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer, not_paused
@@ -229,6 +229,8 @@ def _run(service: Service, call: Call, value: Json, context: Any) -> Any:
         returned = user_handler(call.handler)(value, _context_of(context, call))
         # User code that passes a task token on may return anything: the result is what the responder hands in.
         return CallbackPending() if call.pattern is Pattern.CALLBACK else returned
+    if call.resource.startswith(SIGNAL):
+        return CallbackPending()
     if call.resource.startswith(ACTIVITY):
         return _offer(service, call, value)
     return service_handler()(call, value, _CLOCK, service.called)

@@ -34,7 +34,7 @@ from unum_runtime.functions.delivery_facts import end_init
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
-from unum_runtime.model.states import ACTIVITY, Json
+from unum_runtime.model.states import ACTIVITY, SIGNAL, Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
 from unum_runtime.store.base import BUCKET
@@ -177,7 +177,7 @@ def _initialize() -> None:
             load(language)
         own = [task for task in workflow.tasks if task.function in service.hosts]
         called = [task.resource for task in own if task.resource is not None]
-        if not all(resource.startswith(ACTIVITY) for resource in called):
+        if not all(resource.startswith((ACTIVITY, SIGNAL)) for resource in called):
             runtime_factory.service_handler()
     runtime_factory.invoker()
     opened.join(MAX_INIT_WAIT_S)

@@ -14,6 +14,7 @@ from unum_runtime.errors import (
     LeaseHeldError,
     NodeNotForkable,
     RefusedDelivery,
+    SignalRefused,
     StoreError,
 )
 from unum_runtime.functions import failure_function
@@ -24,6 +25,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, aside_key, start_key
 from unum_runtime.model.pack import ENDS, entry
 from unum_runtime.model.states import Json, Task
+from unum_runtime.protocol.control import signal
 from unum_runtime.protocol.control.fork import fork
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.operator_requests import Control, Request, parse
@@ -43,6 +45,7 @@ from unum_runtime.simulator.surroundings.client_calls import read_first, read_re
 from unum_runtime.simulator.surroundings.copied_steps import record_of_fork
 from unum_runtime.simulator.surroundings.redelivery import TIMED_OUT, finish, redeliver, send_back
 from unum_runtime.simulator.surroundings.responders import check_answered, check_response
+from unum_runtime.simulator.surroundings.signal_senders import check_heard, check_refused_signal, note_signal
 from unum_runtime.simulator.world import Delivery, Event, Given, Hop, Record, World
 
 LEASED_MS = 90_000
@@ -176,6 +179,7 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
             invariants.check_failure(delivery, key, item)
             if not delivery.event.is_request:  # a redrive or fork copies what was checked before
                 check_answered(world, key, item)
+                check_heard(world, key, item)
                 check_record(world, delivery, key, item)
             invariants.record_creation(world, key, _record(world, delivery, key, item))
     # A pack's entry commits an outcome without a checkpoint of its own, so its record is derived from the entry.
@@ -290,9 +294,7 @@ def _advance(progress: Progress, own: "_OwnCalls") -> Progress:
 def _end(world: World, delivery: Delivery, end: End) -> None:
     match end.error:
         case None:
-            _check_stop_answer(world, delivery, end.answer)
-            if delivery.event.token:
-                check_response(world, delivery, end.answer)
+            _check_answer(world, delivery, end.answer)
             text, follow = "succeeds", finish
         case InjectedStoreError() as error:
             text, follow = f"fails: {error}", partial(redeliver, error=StoreError.__name__)
@@ -304,6 +306,9 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
             text, follow = f"is refused: {refused}", finish
             if isinstance(refused, NodeNotForkable) and world.focus is not None and world.own.entry is None:
                 world.note(is_dead=world.own.origin is not None)
+        case SignalRefused() as refused:
+            check_refused_signal(world, delivery, refused)
+            text, follow = f"is refused: {refused}", finish
         case ExecutionDoesNotExist() as unknown if not _is_stored(world, _request_of(delivery).execution):
             text, follow = f"gets the answer: {unknown}", finish
         case InvokeError() as error if delivery.event.is_record:  # redelivered too often: the record shows it
@@ -399,6 +404,8 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
         fork(runtime, asked)
     elif delivery.event.control == Control.STOP:
         return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
+    elif delivery.event.signal:
+        return signal.answer(runtime, json.loads(delivery.event.payload))
     elif delivery.event.token:
         return respond.answer(runtime, json.loads(delivery.event.payload))
     elif delivery.event.is_record:
@@ -415,6 +422,15 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
 def _request_of(delivery: Delivery) -> Request:
     """Return the request that `delivery` handles."""
     return parse(json.loads(delivery.event.payload))
+
+
+def _check_answer(world: World, delivery: Delivery, answer: Any) -> None:
+    """Check the answer to a request."""
+    _check_stop_answer(world, delivery, answer)
+    if delivery.event.token:
+        check_response(world, delivery, answer)
+    if delivery.event.signal:
+        note_signal(world, delivery)
 
 
 def _check_stop_answer(world: World, delivery: Delivery, ending: Ending | None) -> None:

@@ -13,6 +13,7 @@ from unum_runtime.simulator.invariants import Broken, check_end
 from unum_runtime.simulator.moves import Move, make, moves
 from unum_runtime.simulator.scenario import Scenario
 from unum_runtime.simulator.surroundings.responders import RESULT, response
+from unum_runtime.simulator.surroundings.signal_senders import LAST_IDS, check_no_signal_lost, signal_event
 from unum_runtime.simulator.violation import Trace, Violation
 from unum_runtime.simulator.world import Event, World
 
@@ -208,6 +209,7 @@ def settle(world: World) -> Ending:
     """
     left, faults = world.left, world.scenario.faults
     is_whole = (left.losses, left.vanishes) == (faults.losses, faults.vanishes) and not world.tokens
+    is_whole = is_whole and not world.scenario.signals
     if faults.give_ups and world.dead:
         is_whole = False
     if world.has_ended or is_whole:
@@ -232,7 +234,17 @@ def settle(world: World) -> Ending:
         for token in [] if again.has_ended else [*again.tokens]:
             begin(again, response(again, token, RESULT), is_copy=False)
             _run_to_end(again)
+    _send_signals(again)
     return _check_ends(again)
+
+
+def _send_signals(world: World) -> None:
+    """Send signals until the executions end; what was sent before must have reached its wait by then."""
+    for number in range(MOST_ANSWERS * len(world.scenario.signals)):
+        check_no_signal_lost(world)
+        if not world.has_ended:
+            begin(world, signal_event(world, number % len(world.scenario.signals), LAST_IDS + number), is_copy=False)
+            _run_to_end(world)
 
 
 def _check_ends(world: World) -> Ending:

@@ -27,7 +27,7 @@ from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.planning.plan import is_start
 from unum_runtime.protocol.runtime import Call, JobPending
-from unum_runtime.protocol.waiting.callback import NUDGE
+from unum_runtime.protocol.waiting.callback import is_nudge
 from unum_runtime.simulator.committed_past import Author, Past
 from unum_runtime.simulator.comparison import explains, same_json
 from unum_runtime.simulator.expected_recovery import Due, deadline_ms, due_retry
@@ -228,7 +228,7 @@ def check_retry(world: World, delivery: Delivery, event: Event) -> None:
     tried = [position for position, answer in enumerate(answers) if answer.primitive is Primitive.USER_CODE]
     if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.hop.event):
         return
-    if event.envelope.job == NUDGE:  # continues from a responder's result, although user code failed
+    if is_nudge(event.envelope.job):  # continues from a responder's result, although user code failed
         return
     since_ms = [answer.value for answer in answers[tried[-1] :] if answer.primitive is Primitive.CLOCK]
     due = _expected_retry(world, delivery, event.envelope, answers[tried[-1]])
@@ -267,7 +267,10 @@ def _check_collected(world: World) -> None:
     workflow = world.scenario.workflow
     last = stored_steps.last_step(world.view, workflow.name, world.identity)
     result = last and checkpoint_key(workflow.name, last.name)
-    if kept := [key for key in world.store.uncollected() if _is_own(world, key) and key != result]:
+    # Slots of signals stay until they expire, so that a repeated signal is known.
+    slots = ("token:",) if world.scenario.signals else ()
+    own = (key for key in world.store.uncollected() if _is_own(world, key) and not key.partition.startswith(slots))
+    if kept := [key for key in own if key != result]:
         raise Broken(Invariant.NOTHING_LEAKS, f"the execution has ended, but these keys were not collected: {kept}")
 
 

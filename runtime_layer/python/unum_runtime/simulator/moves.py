@@ -16,6 +16,7 @@ from unum_runtime.simulator.surroundings.client_calls import REPEATABLE, cuts
 from unum_runtime.simulator.surroundings.copied_steps import fork_request
 from unum_runtime.simulator.surroundings.redelivery import errors, give_up, give_up_old
 from unum_runtime.simulator.surroundings.responders import FAILURE, HEARTBEAT, RESULT, response
+from unum_runtime.simulator.surroundings.signal_senders import signal_event
 from unum_runtime.simulator.world import Delivery, Event, World
 
 
@@ -32,6 +33,7 @@ class Kind(StrEnum):
     JUMP = "jump"
     RESTART = "restart"
     RESPOND = "respond"
+    SIGNAL = "signal"
     WAIT = "wait"
     STOP = "stop"
     REQUEST = "request"
@@ -53,7 +55,8 @@ class Move:
         fault: fault of the delivery's call, for `Kind.PROCEED`.
         sent: number of accepted events before a crash; for a throttle or repetition, position of the rejected or
             repeated event; for a split read, see `cuts`; for a given up event, position of its error; for a
-            request, position of the execution, or of the fork in the scenario; for a response, its kind.
+            request, position of the execution, or of the fork in the scenario; for a response, its kind; for a
+            signal, the number in its id.
         skew_ms: error of the sandbox's clock, for a new delivery.
     """
 
@@ -84,6 +87,7 @@ def moves(world: World) -> list[Move]:
         *_stop_moves(world),
         *_request_moves(world),
         *_response_moves(world),
+        *_signal_moves(world),
     ]
 
 
@@ -110,7 +114,7 @@ def make(world: World, move: Move) -> None:
             world.clock.ms += world.left.jump_s[move.index] * 1000
             world.say("clock", lambda: f"{world.left.jump_s[move.index]} s pass")
             give_up_old(world)
-        case Kind.STOP | Kind.REQUEST | Kind.RESPOND | Kind.RESTART:
+        case Kind.STOP | Kind.REQUEST | Kind.RESPOND | Kind.SIGNAL | Kind.RESTART:
             _ask(world, move)
         case Kind.WAIT:
             world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
@@ -129,6 +133,9 @@ def _ask(world: World, move: Move) -> None:
             engine.begin(world, stop, is_copy=True)
         case Kind.REQUEST:
             _begin_request(world, REQUESTS[move.index], move.sent)
+        case Kind.SIGNAL:
+            world.left = replace(left, signals=left.signals - 1)
+            engine.begin(world, signal_event(world, move.index, move.sent), is_copy=False)
         case Kind.RESPOND:
             _respond(world, [*world.tokens][move.index], move.sent)
         case _:
@@ -260,6 +267,14 @@ def _response_moves(world: World) -> Iterator[Move]:
         return
     kinds = [*([RESULT, FAILURE] if world.left.answers else ()), *([HEARTBEAT] if world.left.heartbeats else ())]
     yield from (Move(Kind.RESPOND, index, sent=kind) for index in range(len(world.tokens)) for kind in kinds)
+
+
+def _signal_moves(world: World) -> Iterator[Move]:
+    """Yield signals of the scenario to the first execution: new ones, and repetitions of accepted ones."""
+    if not world.left.signals or not world.observed or len(world.running) >= world.left.concurrency:
+        return
+    numbers = range(world.scenario.faults.signals - world.left.signals + 1)
+    yield from (Move(Kind.SIGNAL, which, sent=n) for which in range(len(world.scenario.signals)) for n in numbers)
 
 
 def _respond(world: World, token: str, kind: int) -> None:

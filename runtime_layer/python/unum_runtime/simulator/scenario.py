@@ -119,6 +119,7 @@ class Scenario:
         least_bytes: minimum size of texts that become objects, with references in events; None for no objects.
         most_begun: maximum number of branches that one delivery starts.
         starts: further start events, each a name and an input; a name may be that of another execution.
+        signals: name and key of the signals that senders may send; an empty key for none.
         forks: requests for forks that operators may make, as many as `Faults.forks` allows.
     """
 
@@ -139,6 +140,7 @@ class Scenario:
     most_begun: int = MOST_BEGUN
     starts: tuple[tuple[str, Json], ...] = ()
     forks: tuple[ForkRequest, ...] = ()
+    signals: tuple[tuple[str, str], ...] = ()
 
     # Fail before the search: in a run, a missing handler would look like a failure of the Task.
     def __post_init__(self) -> None:

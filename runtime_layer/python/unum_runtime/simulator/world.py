@@ -38,6 +38,7 @@ class Event:
         is_record: the payload is Lambda's failure record of an event, with that event's envelope.
         error: error type of the last failed delivery; empty for none.
         token: task token that a responder answers; empty for other events.
+        signal: id of a signal; empty for other events.
         execution: name of the execution that a start or a request may write; empty for events of functions.
         control: an operator's request; None for events from the platform or a function.
     """
@@ -52,6 +53,7 @@ class Event:
     error: str = ""
     token: str = ""
     execution: str = ""
+    signal: str = ""
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
@@ -71,8 +73,8 @@ class Event:
 
     @property
     def is_request(self) -> bool:
-        """True for a call of an operator or a responder, which its sender repeats; the platform never keeps it."""
-        return self.control is not None or bool(self.token)
+        """True for a call of an operator, a responder or a signal's sender, who repeats it; the platform keeps none."""
+        return self.control is not None or bool(self.token or self.signal)
 
     @property
     def retries(self) -> tuple[int, ...]:
@@ -92,7 +94,7 @@ class Event:
 
     def __str__(self) -> str:
         shown = (
-            self.control or ("answer" if self.token else "start")
+            self.control or self.signal or ("answer" if self.token else "start")
             if self.envelope is None
             else f"{self.envelope.name} {self.envelope.state}"
         )
@@ -252,6 +254,7 @@ class World:
         polled: attempts with a sent polling event.
         tokens: the tries that gave task tokens to user code.
         accepted: accepted responses, by task token.
+        signals: payloads of accepted signals, by id.
         first_progresses: initial progress of each delivery, shared by all copies of the first world.
         failure_free: reference runs by the digest of their records, shared like `first_progresses`.
         log: readable lines; None for no log.
@@ -275,6 +278,7 @@ class World:
     polled: frozenset[Try] = frozenset()
     tokens: Facts[str, Given] = field(default_factory=Facts)
     accepted: Facts[str, str] = field(default_factory=Facts)
+    signals: Facts[str, str] = field(default_factory=Facts)
     first_progresses: dict[tuple[int, str, bytes], Progress] = field(default_factory=dict)
     failure_free: dict[int, tuple[Reference, Ending | None]] = field(default_factory=dict)
     log: list[str] | None = None
@@ -311,7 +315,7 @@ class World:
         again = self.done if self.left.duplicates else []
         deliveries = [delivery.key() for delivery in self.running]
         bags = (_bag(kept) for kept in (self.waiting, again, self.dead, deliveries))
-        known = (self.runs.digest, self.records.digest, self.tokens.digest, self.accepted.digest)
+        known = (self.runs.digest, self.records.digest, self.tokens.digest, self.accepted.digest, self.signals.digest)
         facts = (known, repr(sorted(self.observed.items())), self.polled)
         return hash((self.clock.ms, self.store.digest(), *bags, self.left, facts))
 

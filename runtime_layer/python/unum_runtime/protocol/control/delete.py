@@ -50,7 +50,7 @@ from unum_runtime.model.naming import (
     shard_partition,
     start_key,
 )
-from unum_runtime.model.states import Guard, Pattern, Task
+from unum_runtime.model.states import SIGNAL, Guard, Pattern, Task
 from unum_runtime.protocol.control.walk import leave_rest_if_short
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import DELETED
@@ -181,7 +181,11 @@ class _Work:
 
     def delete(self) -> None:
         top = execution_partition(self.workflow, self.execution)
-        for key, item in self.items.query(top).items():
+        steps = self.items.query(top)
+        for item in steps.values():
+            self._learn(str(item["ir"]))
+        self._delete_mailboxes()
+        for key, item in steps.items():
             if not _is_marker(item) or "opens" in item:
                 leave_rest_if_short(self.rt)
                 self._delete_inside(Name(self.execution, (), int(key.sort)), item)
@@ -192,6 +196,20 @@ class _Work:
         self._delete_partition(f"{start}/lease")
         for partition in (top, start):
             self._delete_objects(partition)
+
+    def _delete_mailboxes(self) -> None:
+        """Delete waits and signals: of listed mailboxes, and of those without a key, which follow from the states."""
+        if not self.of_tasks(lambda task: (task.resource or "").startswith(SIGNAL)):
+            return
+        from unum_runtime.protocol.control.mailboxes import mailboxes_of, used_slots  # noqa: PLC0415 - few workflows
+
+        listed, mailboxes = mailboxes_of(self.items, self.workflow, self.execution, self.tasks())
+        for mailbox in mailboxes:
+            # The last one first: without it, those before it are still found.
+            for partition in reversed(used_slots(self.items, self.workflow, mailbox)):
+                leave_rest_if_short(self.rt)
+                self._delete_partition(partition)
+        self._delete_partition(listed)
 
     def _delete_inside(self, name: Name, item: Item) -> None:
         """Delete what belongs to the step `name`, stored as `item`, apart from the item."""

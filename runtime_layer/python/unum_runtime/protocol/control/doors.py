@@ -13,6 +13,9 @@ from unum_runtime.protocol.control.pausing import PAUSE, RESUME
 from unum_runtime.protocol.control.remembered import FORGET, LIST, SHOW
 from unum_runtime.protocol.control.sweep import SWEEP
 
+SIGNAL = "signal"
+"""Value of the ``control`` field of signals, see `unum_runtime.protocol.control.signal`."""
+
 
 class Door(StrEnum):
     """An alias of the control function; the value is the front of its name."""
@@ -24,6 +27,7 @@ class Door(StrEnum):
     DELETE = "delete"
     PAUSE = "pause"
     MEMO = "memo"
+    SIGNAL = "signal"
     SWEEP = "sweep"
 
 
@@ -35,6 +39,7 @@ TAKEN: Mapping[Door, tuple[str, ...]] = {
     Door.DELETE: (Control.DELETE,),
     Door.PAUSE: (PAUSE, RESUME),
     Door.MEMO: (LIST, SHOW, FORGET),
+    Door.SIGNAL: (SIGNAL,),
     Door.SWEEP: (SWEEP,),
 }
 """Values of a request's ``control`` field that each door takes. Questions have the door of nudges, whose answer is the

@@ -253,5 +253,6 @@ def _line(each: Missing) -> Json:
         "waits_for": each.waits_for,
         "since_ms": each.since_ms,
     }
-    more = {"until_ms": each.until_ms, "job": each.job}
+    signal = each.signal and {"name": each.signal.signal, **({"key": each.signal.key} if each.signal.key else {})}
+    more = {"until_ms": each.until_ms, "job": each.job, "signal": signal}
     return line | {name: value for name, value in more.items() if value is not None}

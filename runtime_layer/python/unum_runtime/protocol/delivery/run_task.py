@@ -18,7 +18,7 @@ from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success, to_text
 from unum_runtime.model.delivery_record import FailedTry, with_try
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.states import Form, Json, Pattern, State, Task, Wait
+from unum_runtime.model.states import SIGNAL, Form, Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import limit_outcome
 from unum_runtime.protocol.delivery.try_limits import check_before, exceeded_limit, user_code_limit_s
 from unum_runtime.protocol.planning import dataset_variables
@@ -60,10 +60,18 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
 
 def recover_failure(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
     """Recover from `failure`, reported by the platform for a try of `task` with input `entered`."""
-    found = callback.store_failure(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
+    own = _in_slot(rt, envelope, task, entered) if (task.resource or "").startswith(SIGNAL) else envelope
+    found = callback.store_failure(rt, own, failure) if task.pattern is Pattern.CALLBACK else failure
     if isinstance(found, CallbackPending):
         return found
     return _Try(rt, envelope, task, entered).recover(found, rt.clock.now_ms())
+
+
+def _in_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Envelope:
+    """Return `envelope`, of a try that waits for a signal, with the slot that the try has taken, if any."""
+    from unum_runtime.protocol.waiting.signal_wait import in_own_slot  # noqa: PLC0415 - few workflows wait for signals
+
+    return in_own_slot(rt, envelope, task, entered)
 
 
 def is_over(envelope: Envelope, task: Task) -> bool:
@@ -135,6 +143,8 @@ class _Try:
         result: _Result | None = None
         if is_over(self.envelope, self.task):
             result = callback.check_result(self.rt, self.envelope, limits)
+        elif self.facts.waits_for_signal:
+            result = self._begin_wait(begun_ms, limits)
         elif self.facts.gives_token and self.envelope.job is None:
             given = callback.give_out_token(self.rt, replace(self.envelope, begun_ms=begun_ms), limits.heartbeat_s)
             # An earlier delivery may have given out a token, and a responder may have answered already.
@@ -152,6 +162,18 @@ class _Try:
         continuation = Continuation(variables=variables) if variables else DEFAULT_CONTINUATION
         found = limit_outcome(self.rt, outcome, continuation, limit=self.rt.workflow.payload_limit)
         return found if isinstance(found, Failure) else (found, continuation)
+
+    def _begin_wait(self, begun_ms: int, limits: Limits) -> _Result:
+        """Return the signal that the Task waits for if it is there, or the next check of its time."""
+        from unum_runtime.protocol.waiting.signal_wait import begin_wait, mailbox_of  # noqa: PLC0415 - few workflows
+
+        mailbox = mailbox_of(self.rt, self.task, self.envelope.name, self.entered)
+        found = begin_wait(self.rt, replace(self.envelope, begun_ms=begun_ms), mailbox, limits)
+        if isinstance(found, Success | Failure):
+            return found
+        # Only stand-ins of tests answer: in a deployment there is no code behind a wait.
+        stood_in = call_user_code(self.rt, self._call(None, ""), self._event(begun_ms, ""))
+        return found if isinstance(stood_in, CallbackPending) else stood_in
 
     def _limits(self, begun_ms: int) -> Limits:
         number, context = self.facts.program.number, self._context_of(begun_ms)
@@ -219,7 +241,10 @@ class _Try:
         return self._commit(found.outcome, found.continuation, begun_ms)
 
     def _has_begun(self, retry: Retry) -> bool:
-        return callback.has_begun(self.rt, replace(self.envelope, retries=retry.retries))
+        following = replace(self.envelope, retries=retry.retries, job=None)
+        if self.facts.waits_for_signal:
+            return _in_slot(self.rt, following, self.task, self.entered).job is not None
+        return callback.has_begun(self.rt, following)
 
     def _poll_again(self, due_ms: int, found: dict[str, Json]) -> Invoke | CallbackPending:
         """Return a polling event for `found`, due at `due_ms`; nothing if another event polls it."""

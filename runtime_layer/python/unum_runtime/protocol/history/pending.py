@@ -6,12 +6,14 @@ as harmless as a late delivery of its event.
 
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import TYPE_CHECKING, cast
 
 from unum_runtime.cold_start.records import dataclass, field, replace
+from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope
-from unum_runtime.model.states import FanOut, Json, Map, Pattern, Task
+from unum_runtime.model.states import SIGNAL, FanOut, Json, Map, Pattern, Task
 from unum_runtime.protocol.history.timeline import begin_effect, branches_of_shard, frees_lane
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
@@ -27,8 +29,12 @@ from unum_runtime.protocol.planning.plan import (
     plan,
 )
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.waiting.callback import NUDGE, By, Try, last_try
+from unum_runtime.protocol.waiting.callback import SLOT, By, Try, last_try, nudge_job
 from unum_runtime.protocol.waiting.service_job import last_job
+
+if TYPE_CHECKING:
+    from unum_runtime.model.envelope import Value
+    from unum_runtime.model.mailbox import Mailbox
 
 
 class WaitsFor(StrEnum):
@@ -41,7 +47,7 @@ class WaitsFor(StrEnum):
     """A time in the future."""
 
     ANSWER = "answer"
-    """The result of a Task, from the responder with the task token."""
+    """The result of a Task, from the responder with the task token, or a signal."""
 
     JOB = "job"
     """The end of a service job; the Task polls it."""
@@ -86,6 +92,7 @@ class Missing:
         until_ms: end of a Wait, or time of a job's next poll, in milliseconds since 1970; otherwise None.
         job: the service's handle of the job; None without a job.
         effect: the effect that leads to the commit.
+        signal: the signal that a Task waits for; None for any other reason.
     """
 
     name: Name
@@ -95,6 +102,7 @@ class Missing:
     until_ms: int | None = None
     job: Json = None
     effect: "Effect | EndedBranches | Complete | Resend"
+    signal: "Mailbox | None" = None
 
     @property
     def due_ms(self) -> int:
@@ -351,6 +359,8 @@ def _begun(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
     match rt.workflow.states[invoke.state]:
         case Task(pattern=Pattern.SYNC):
             return _with_poll(rt, missing, invoke)
+        case Task(pattern=Pattern.CALLBACK, resource=str() as resource) as task if resource.startswith(SIGNAL):
+            return _with_signal(rt, missing, invoke, task)
         case Task(pattern=Pattern.CALLBACK):
             return _with_answer(rt, missing)
     return missing
@@ -377,11 +387,28 @@ def _with_answer(rt: Runtime, missing: Missing) -> Missing:
     return replace(missing, effect=Resend(_resuming_event(rt, tried, tried.answered_by), tried.address))
 
 
-def _resuming_event(rt: Runtime, tried: Try, by: By) -> Envelope:
+def _with_signal(rt: Runtime, missing: Missing, invoke: Invoke, task: Task) -> Missing:
+    """Return `missing` of a wait for a signal: waiting for it, or resuming from a stored result."""
+    from unum_runtime.protocol.waiting.signal_wait import last_wait, mailbox_of  # noqa: PLC0415 - few workflows
+
+    try:  # the input of a wait is a value: no wait joins results by reference
+        mailbox = mailbox_of(rt, task, invoke.name, cast("Value", invoke.input))
+    except StatesError:  # the delivery of its event fails with it
+        return missing
+    found = last_wait(rt, mailbox, missing.name, missing.state)
+    if found is None:
+        return missing
+    tried, slot = found
+    if tried.answered_by in (None, By.NOBODY):
+        return replace(missing, waits_for=WaitsFor.ANSWER, signal=mailbox)
+    return replace(missing, effect=Resend(_resuming_event(rt, tried, tried.answered_by, slot), tried.address))
+
+
+def _resuming_event(rt: Runtime, tried: Try, by: By, slot: str | None = None) -> Envelope:
     """Return the event that resumes from a result submitted `by`; see `unum_runtime.protocol.waiting.callback`."""
-    job = {By.RESPONDER: dict(NUDGE), By.CLOCK: {"since": rt.clock.now_ms()}, By.CODE: None}[by]
-    envelope = tried.envelope
-    return replace(envelope, job=job, sent_s=rt.sent_s())
+    since = {"since": rt.clock.now_ms(), SLOT: slot} if slot else {"since": rt.clock.now_ms()}
+    job = {By.RESPONDER: nudge_job(slot), By.CLOCK: since}.get(by)
+    return replace(tried.envelope, job=job, sent_s=rt.sent_s())
 
 
 def _delivery(name: Name, state: str, since_ms: int, effect: Effect | EndedBranches | Complete) -> Missing:

@@ -7,7 +7,7 @@ from unum_runtime.asl.program import Program
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, Form, Language, Pattern, Task
+from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, Form, Language, Pattern, Task
 from unum_runtime.protocol.planning.evaluation import compiled
 
 _LIMITS = {"timeout_s": "TimeoutSeconds", "heartbeat_s": "HeartbeatSeconds"}
@@ -26,6 +26,7 @@ class TaskFacts:
         needs_input_after: True if the state's input is needed after user code, which may change its event.
         may_share_variables: True if the event of user code may contain parts of the variables themselves.
         gives_token: True if a responder or worker gets a task token.
+        waits_for_signal: True if no user code runs, and a signal is the result.
     """
 
     program: Program
@@ -35,6 +36,7 @@ class TaskFacts:
     needs_input_after: bool
     may_share_variables: bool
     gives_token: bool
+    waits_for_signal: bool
 
 
 @lru_cache(maxsize=64)
@@ -53,6 +55,7 @@ def _facts_of(workflow: Workflow, task: Task) -> TaskFacts:
         needs_input_after=_needs_input_after(task),
         may_share_variables=not program.takes_input and task.language is Language.JSONPATH,  # JSONata copies values
         gives_token=_gives_token(task),
+        waits_for_signal=(task.resource or "").startswith(SIGNAL),
     )
 
 

@@ -24,12 +24,15 @@ from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StatesErro
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key, proof_key
-from unum_runtime.model.states import ACTIVITY, Json, Pattern, State, Task
+from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Pattern, State, Task
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 
 NUDGE: Mapping[str, Json] = {"is_over": True}
-"""Job of an event that continues from a responder's result."""
+"""Job of an event that continues from a responder's result; that of a signal has a `SLOT` besides."""
+
+SLOT = "handle"
+"""Field of a job: digest of the slot in which a Task waits for a signal, in place of its try's."""
 
 DIGEST_LENGTH = 64
 PROOF, PROOF_HASH = "proof", "proof_hash"
@@ -48,6 +51,9 @@ class By(StrEnum):
 
     CODE = "code"
     """Failed user code; its own event continues."""
+
+    NOBODY = "nobody"
+    """A sender of a signal who finds that nobody waits any more; no event continues."""
 
 
 class Limits(NamedTuple):
@@ -189,7 +195,7 @@ def check_result(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | F
         InconsistentHistory: the event announces a result that the store lacks.
     """
     item = _answer(rt, envelope)
-    if envelope.job == NUDGE:
+    if is_nudge(envelope.job):
         if item is None:
             # Results outlive every event of their execution, so a dead letter says more than silence.
             raise InconsistentHistory(
@@ -200,14 +206,18 @@ def check_result(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | F
     failure = _overdue_failure(rt, envelope, limits, waited_ms) if item is None else None
     if failure is not None:
         item = _store_result(rt, envelope, failure, By.CLOCK)
-    return next_check(limits, waited_ms) if item is None else _take_result(rt, envelope, item, By.CLOCK)
+    return (
+        next_check(limits, waited_ms, envelope.job.get(SLOT))
+        if item is None
+        else _take_result(rt, envelope, item, By.CLOCK)
+    )
 
 
-def next_check(limits: Limits, waited_ms: float) -> JobPending | CallbackPending:
-    """Return the next time check after waiting `waited_ms`; `CallbackPending` without limits."""
+def next_check(limits: Limits, waited_ms: float, slot: str | None = None) -> JobPending | CallbackPending:
+    """Return the next check after waiting `waited_ms`, for a signal in `slot`; `CallbackPending` without limits."""
     left_s = None if limits.timeout_s is None else max(0.0, limits.timeout_s - waited_ms / 1000)
     times_s = [time_s for time_s in (left_s, limits.heartbeat_s) if time_s is not None]
-    return JobPending(None, round(min(times_s) * 1000)) if times_s else CallbackPending()
+    return JobPending(slot, round(min(times_s) * 1000)) if times_s else CallbackPending()
 
 
 def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
@@ -216,7 +226,12 @@ def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
     Raises:
         RefusedDelivery: the event is such a check.
     """
-    if not isinstance(state, Task) or state.pattern is not Pattern.CALLBACK or envelope.job in (None, NUDGE):
+    if (
+        not isinstance(state, Task)
+        or state.pattern is not Pattern.CALLBACK
+        or envelope.job is None
+        or is_nudge(envelope.job)
+    ):
         return
     # A result by the clock is this event's own: an earlier delivery of it may have died after the commit.
     if (_answer(rt, envelope) or {"by": By.CLOCK})["by"] != By.CLOCK:
@@ -225,7 +240,8 @@ def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
 
 def collect_tokens(rt: Runtime, envelope: Envelope, state: State) -> None:
     """Collect token items of this and earlier tries, after performing the committed outcome's effects."""
-    if isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
+    # Slots of signals stay until they expire: they make a repeated signal known, and the next one find its place.
+    if isinstance(state, Task) and state.pattern is Pattern.CALLBACK and not (state.resource or "").startswith(SIGNAL):
         digests = [_digest(envelope.name, envelope.state, attempt) for attempt in range(sum(envelope.retries) + 1)]
         keys = (pending_key, answer_key)
         rt.store.collect(key(rt.workflow.name, digest) for digest in digests for key in keys)
@@ -248,7 +264,18 @@ def is_alive(rt: Runtime, envelope: Envelope) -> bool:
 
 def nudge(rt: Runtime, envelope: Envelope, address: str) -> None:
     """Send the invocation's event again, continuing from the stored result."""
-    rt.invoker.invoke([(address, replace(envelope, job=dict(NUDGE), sent_s=rt.sent_s(), due_ms=None).to_bytes())])
+    job = nudge_job((envelope.job or {}).get(SLOT))
+    rt.invoker.invoke([(address, replace(envelope, job=job, sent_s=rt.sent_s(), due_ms=None).to_bytes())])
+
+
+def nudge_job(slot: str | None = None) -> dict[str, Json]:
+    """Return the job of a nudge, in `slot` for a signal."""
+    return {**NUDGE} if slot is None else {**NUDGE, SLOT: slot}
+
+
+def is_nudge(job: Json) -> bool:
+    """Return True if an event with `job` continues from a responder's result."""
+    return isinstance(job, dict) and job.keys() - {SLOT} == NUDGE.keys()
 
 
 def _overdue_failure(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:
@@ -270,7 +297,7 @@ def _store_result(rt: Runtime, envelope: Envelope, failure: Failure, by: By) -> 
 def _take_result(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | CallbackPending:
     """Return `item`'s result if this delivery must continue from it; otherwise resend the nudge."""
     if item["by"] == by:
-        return _parse_result(item)
+        return parse_result(item)
     # The request that stored the responder's result may have died before it sent the nudge.
     if item["by"] == By.RESPONDER and TOMBSTONE not in item:
         nudge(rt, envelope, rt.own_address)
@@ -288,11 +315,17 @@ def try_partition(workflow: str, name: Name, state: str, attempt: int) -> str:
 
 
 def _pending_key(rt: Runtime, envelope: Envelope) -> Key:
-    return pending_key(rt.workflow.name, _digest(envelope.name, envelope.state, sum(envelope.retries)))
+    return pending_key(rt.workflow.name, _digest_of(envelope))
 
 
 def _answer_key(rt: Runtime, envelope: Envelope) -> Key:
-    return answer_key(rt.workflow.name, _digest(envelope.name, envelope.state, sum(envelope.retries)))
+    return answer_key(rt.workflow.name, _digest_of(envelope))
+
+
+def _digest_of(envelope: Envelope) -> str:
+    """Return the digest of the try, or of the slot in which it waits for a signal."""
+    slot = (envelope.job or {}).get(SLOT)
+    return slot if isinstance(slot, str) else _digest(envelope.name, envelope.state, sum(envelope.retries))
 
 
 def _digest(name: Name, state: str, attempt: int) -> str:
@@ -320,7 +353,12 @@ def _is_same(expected: str, found: str) -> bool:
     return compare_digest(expected.encode(), found.encode(errors="replace"))
 
 
-def _parse_result(item: Item) -> Success | Failure:
+def parse_result(item: Item) -> Success | Failure:
+    """Return the result in a stored `item`.
+
+    Raises:
+        RefusedDelivery: the result was collected.
+    """
     if TOMBSTONE in item:
         raise RefusedDelivery("the result was collected, because what follows from it is committed")
     if "value" in item:

@@ -13,7 +13,7 @@ from typing import Any
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.model.called_functions import INVOKE, calls_function
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import ACTIVITY, READ_ITEMS, Form, Json, Language, Pattern, Task
+from unum_runtime.model.states import ACTIVITY, READ_ITEMS, SIGNAL, Form, Json, Language, Pattern, Task
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.simulator.stand_ins.samples import sample
 from unum_runtime.simulator.stand_ins.uses import INPUT, ITEM, RESULT, Use, relate, split, uses
@@ -113,7 +113,7 @@ def _for_step_functions(event: Json) -> Json:
 def _has_model(task: Task) -> bool:
     resource = str(task.resource)
     is_plain_function = task.form is not Form.SERVICE or (calls_function(task) and resource != INVOKE)
-    return not is_plain_function and resource not in _WITHOUT_MODEL and not resource.startswith(ACTIVITY)
+    return not is_plain_function and resource not in _WITHOUT_MODEL and not resource.startswith((ACTIVITY, SIGNAL))
 
 
 def _plain(task: Task, use: Use, turn: int) -> Json:

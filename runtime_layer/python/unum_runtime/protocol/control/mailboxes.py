@@ -1,0 +1,36 @@
+"""Mailboxes of an execution, for its deletion."""
+
+from collections.abc import Iterable
+
+from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, mailboxes_partition, signal_of, wait_key
+from unum_runtime.model.naming import Execution
+from unum_runtime.model.states import Task
+from unum_runtime.store.erasable import ErasableStore
+
+
+def mailboxes_of(
+    items: ErasableStore, workflow: str, execution: Execution, tasks: Iterable[Task]
+) -> tuple[str, list[Mailbox]]:
+    """Return the partition with the list of mailboxes of `execution`, and all mailboxes that it may have.
+
+    Args:
+        items: store of items.
+        workflow: name of the workflow.
+        execution: the execution.
+        tasks: Tasks of its definitions.
+    """
+    listed = mailboxes_partition(workflow, execution)
+    keyed = [Mailbox(execution, str(item["signal"]), str(item["key"])) for item in items.query(listed).values()]
+    names = {name for task in tasks if (name := signal_of(task.resource)) is not None}
+    return listed, [*keyed, *(Mailbox(execution, name, "") for name in sorted(names))]
+
+
+def used_slots(items: ErasableStore, workflow: str, mailbox: Mailbox) -> list[str]:
+    """Return the partitions of the slots of `mailbox` that have a wait or a result."""
+    found: list[str] = []
+    for number in range(MOST_SLOTS):
+        partition = wait_key(workflow, mailbox.slot(number)).partition
+        if not items.query(partition, newest=1):
+            break
+        found.append(partition)
+    return found

@@ -1,0 +1,122 @@
+"""Senders of signals in a simulation: early, twice, too late, at the same time as their wait, and to several waits."""
+
+from collections.abc import Iterator
+
+from unum_runtime.errors import SignalRefused
+from unum_runtime.model.checkpoint import Item, Phase, to_text
+from unum_runtime.model.mailbox import Mailbox, result_key, wait_key
+from unum_runtime.model.naming import Key, Name, checkpoint_key, join_keys
+from unum_runtime.model.states import SIGNAL, Task
+from unum_runtime.protocol.control.signal import request
+from unum_runtime.protocol.waiting.callback import By
+from unum_runtime.protocol.waiting.signal_wait import ATTEMPT, Slot, event_of
+from unum_runtime.simulator.invariants import Broken, Invariant
+from unum_runtime.simulator.surroundings.provenance import STAMP
+from unum_runtime.simulator.world import Delivery, Event, World
+
+LAST_IDS = 100
+"""First number of the signals that a simulation sends at its end, so that every execution ends."""
+
+MOST_SLOTS = 12
+"""Slots of a mailbox that a simulation looks at."""
+
+
+def signal_event(world: World, which: int, number: int) -> Event:
+    """Return the request that sends signal `which` of the scenario to the first execution, with `number` in its id."""
+    (name, key), identity = world.scenario.signals[which], f"signal {which}.{number}"
+    execution = next(iter(world.observed)).name
+    asked = request(execution, name, {STAMP: identity}, id=identity, key=key or None)
+    return Event(to_text(asked).encode(), None, world.clock.ms, execution=execution, signal=identity)
+
+
+def note_signal(world: World, delivery: Delivery) -> None:
+    """Note that a signal was accepted; raise Broken unless a slot has it, whose wait was not over before."""
+    own = [
+        slot
+        for slot in _slots(world)
+        if slot.result is not None and slot.result.get("request") == delivery.event.signal
+    ]
+    if not own:
+        raise Broken(Invariant.NO_LOST_WORK, f"{delivery} is accepted, but no slot has the signal")
+    workflow = world.scenario.workflow.name
+    for slot in own:
+        before = [key(workflow, slot.digest) in delivery.committed for key in (wait_key, result_key)]
+        is_known = before == [True, False]  # the wait was there, and this is no repetition
+        if is_known and slot.wait is not None and not delivery.committed.isdisjoint(_ends(world, slot.wait)):
+            raise Broken(Invariant.NO_LOST_WORK, f"{delivery} goes to {_name(slot.wait)}, which was over before")
+    world.signals = world.signals.plus(delivery.event.signal, delivery.event.payload.decode())
+
+
+def check_refused_signal(world: World, delivery: Delivery, refused: SignalRefused) -> None:
+    """Raise Broken if a signal is refused while its execution runs."""
+    seen = world.latest(delivery.event.execution)
+    if seen is not None and world.observed[seen].ending is None:
+        raise Broken(Invariant.NO_LOST_WORK, f"{delivery} is refused while the execution runs: {refused}")
+
+
+def check_heard(world: World, key: Key, item: Item) -> None:
+    """Raise Broken if a wait commits what its slot does not have, or a signal that another wait has committed."""
+    if not _is_heard(world, item):
+        return
+    own = [slot for slot in _slots(world) if slot.wait is not None and _ends(world, slot.wait)[0] == key]
+    heard = [slot for slot in own if _has_signal(slot)]
+    shown = [slot.result for slot in heard]
+    if "value" not in item:
+        if any((slot.wait or {})[ATTEMPT] == item["attempt"] for slot in heard):
+            raise Broken(Invariant.CONSISTENT, f"{key}: commits {item['error']}, but its slots have {shown}")
+        return
+    if not any((slot.result or {})["value"] == item["value"] for slot in heard):
+        raise Broken(Invariant.CONSISTENT, f"{key}: commits {item['value']}, but its slots have {shown}")
+    for other, record in world.records.items():
+        is_same = record.item.get("value") == item["value"] and _is_heard(world, record.item)
+        if other != key and is_same:
+            raise Broken(Invariant.ONE_RESULT, f"{key}: commits {item['value']}, but so did {other}")
+
+
+def check_no_signal_lost(world: World) -> None:
+    """Raise Broken if nothing is left to deliver, and a signal and a wait of one mailbox have not met."""
+    if world.has_ended:
+        return
+    open_slots = [slot for slot in _slots(world) if slot.wait is None or not _is_over(world, slot.wait)]
+    unheard = [str((slot.result or {})["request"]) for slot in open_slots if _has_signal(slot)]
+    waiting = [str(_name(slot.wait)) for slot in open_slots if slot.wait is not None]
+    if met := [str(_name(slot.wait)) for slot in open_slots if slot.wait is not None and _has_signal(slot)]:
+        raise Broken(Invariant.NO_LOST_WORK, f"{met} have met their signals, but nothing continues")
+    if unheard and waiting and len(world.scenario.signals) == 1:
+        raise Broken(Invariant.NO_LOST_WORK, f"{waiting} wait, although {unheard} were sent")
+
+
+def _slots(world: World) -> Iterator[Slot]:
+    """Yield the slots of all mailboxes of the scenario, with what was ever stored in them."""
+    workflow = world.scenario.workflow.name
+    for execution in world.observed:
+        for name, key in world.scenario.signals:
+            for number in range(MOST_SLOTS):
+                digest = Mailbox(execution, name, key).slot(number)
+                found = (world.records.get(of(workflow, digest)) for of in (wait_key, result_key))
+                yield Slot(number, digest, *(None if record is None else record.item for record in found))
+
+
+def _is_heard(world: World, item: Item) -> bool:
+    """Return True if `item` is the outcome of a wait for a signal."""
+    state = world.scenario.workflow.states.get(str(item.get("state")))
+    is_wait = isinstance(state, Task) and (state.resource or "").startswith(SIGNAL)
+    return is_wait and "to" not in item and item["phase"] == Phase.LEFT
+
+
+def _has_signal(slot: Slot) -> bool:
+    return slot.result is not None and slot.result["by"] == By.RESPONDER
+
+
+def _name(wait: Item) -> Name:
+    return event_of(wait)[0].name
+
+
+def _ends(world: World, wait: Item) -> list[Key]:
+    """Return the keys of the outcomes that end a wait, its own one first."""
+    workflow, name = world.scenario.workflow.name, _name(wait)
+    return [checkpoint_key(workflow, name), *join_keys(workflow, name)]
+
+
+def _is_over(world: World, wait: Item) -> bool:
+    return bool(world.view.read(_ends(world, wait)))
