@@ -58,6 +58,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_ui(commands)
     _add_completion(commands)
     _add_control(commands)
+    _add_signal(commands)
     _add_pause(commands)
     _add_memo(commands)
     _add_list(commands)
@@ -303,6 +304,16 @@ def _add_control(commands: _Commands) -> None:
     parser.add_argument("--input", metavar="JSON", help=f"input of the state, {_JSON} (default: as before)")
     parser.add_argument("--visit", metavar="N", type=int, default=1, help="visit of the state, counted from 1")
     _add_execution(parser)
+
+
+def _add_signal(commands: _Commands) -> None:
+    parser = _add(commands, "signal", "control", "send a signal to an execution, for the Task that waits for it")
+    parser.add_argument("execution", metavar="EXECUTION", help="name of the execution")
+    parser.add_argument("signal", metavar="SIGNAL", help="name of the signal")
+    parser.add_argument("--value", metavar="JSON", help="the Task's result, or @FILE (default: null)")
+    parser.add_argument("--key", metavar="TEXT", help="key of the signal, for Tasks that wait with one")
+    parser.add_argument("--id", metavar="TEXT", help="identity: two signals with one count once (default: a new one)")
+    _add_deployed(parser)
 
 
 def _add_pause(commands: _Commands) -> None:

@@ -30,6 +30,7 @@ from unum_compiler.frontends.graph.kinds import check_text, number_field, shown
 from unum_compiler.frontends.graph.map_data import DataSet, Folder, content, map_data, objects
 from unum_compiler.frontends.graph.nodes import Flow, Node, Piece, Step, input_fields, nodes_of
 from unum_compiler.frontends.graph.service_nodes import activity, ask, check_function, nested, service, token
+from unum_compiler.frontends.graph.signal_nodes import wait_for
 
 __all__ = [
     "Condition",
@@ -68,6 +69,7 @@ __all__ = [
     "token",
     "var",
     "wait",
+    "wait_for",
 ]
 
 context = Reference("$$")

@@ -192,6 +192,14 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         return self._grant_door(grantee, Door.MEMO)
 
+    def grant_signal(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow sending signals to executions (`signal`), whichever Task waits for them.
+
+        Raises:
+            ConstructError: no Task waits for a signal, or the workflow is imported without its control function.
+        """
+        return self._grant_door(grantee, Door.SIGNAL)
+
     def grant_nudge(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow nudging executions (`nudge`), asking what they wait for (`why`), and which definition is deployed.
 

@@ -351,7 +351,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
                 yield OtherWorkflow(start.function_arn, run.function_arn, describe.function_arn, hosts)
 
     def _door(self, door: Door) -> lambda_.Alias:
-        return self.control.doors[door]
+        return self.control.door(self, door)
 
     def _functions(self) -> Iterator[lambda_.Function]:
         return (host.function for host in self._hosts.values())
@@ -483,7 +483,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
     def _new_other_aliases(self, failures: Failures, *, sweeps: bool) -> lambda_.Alias:
         """Make all aliases that refer to the start alias; return that of clients of release 0.1.0."""
         start_intake, former = self.failure_handler.open(self.start_alias, self)
-        self.control.open(self.start_alias, sweeps=sweeps)
+        self.control.open(self.start_alias, self._workflow, sweeps=sweeps)
         self.doors = new_doors(self, self.control.version, failures, start_intake)
         self.run_alias, self.describe_alias, self.response_alias = self.doors
         return former

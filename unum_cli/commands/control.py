@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -62,6 +63,8 @@ def _carry_out(client: Client, value: Mapping[str, object], options: argparse.Na
             _fork(client, value, options)
         case "delete":
             _print_deletion(client.delete_execution(options.execution), options)
+        case "signal":
+            _signal(client, value, options)
         case "nudge":
             _print_waits(client.nudge(options.execution), {}, options)
         case "why":
@@ -77,8 +80,19 @@ def _carry_out(client: Client, value: Mapping[str, object], options: argparse.Na
 def _input(options: argparse.Namespace) -> Mapping[str, object]:
     """Return the parsed input, or None."""
     # Absent and null differ: without an input, the fork takes the one of the original visit.
+    if options.command == "signal":
+        return {"value": None if options.value is None else execution_input(options.value)}
     is_given = options.command == "fork" and options.input is not None
     return {"input": execution_input(options.input)} if is_given else {}
+
+
+def _signal(client: Client, value: Mapping[str, object], options: argparse.Namespace) -> None:
+    found = client.signal(options.execution, options.signal, value["value"], key=options.key, id=options.id)
+    if options.json:
+        print_json({"name": options.execution, "is_new": found.is_new, "is_awaited": found.is_awaited})
+        return
+    then = "its Task continues" if found.is_awaited else "it is kept for the Task that will wait for it"
+    print(f"{options.signal} sent to {options.execution}: {then if found.is_new else 'it had come before'}")
 
 
 def _fork(client: Client, value: Mapping[str, object], options: argparse.Namespace) -> None:
@@ -136,17 +150,31 @@ def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Name
         print(f"{options.execution} waits for nothing: it has ended")
     for each in waits.missing:
         print(f"{each.state}{list(each.index) or ''}  {each.invocation}")
-        print(f"  waits for {each.waits_for}{_until(each)}, since {time_text(each.since)}")
+        print(f"  waits for {_what(each)}{_until(each)}, since {time_text(each.since)}")
         if each.job is not None:
             print(f"  job: {to_text(each.job)}")
         if each.invocation in errors:
             print(f"  last error: {errors[each.invocation]}")
-        print(f"  {_REMEDIES[each.waits_for].format(options.execution)}")
+        print(f"  {_remedy(each).format(options.execution)}")
     # The control function lists the first ones only; an answer of Lambda has at most 6 MB.
     if waits.count > len(waits.missing):
         print(f"and {waits.count - len(waits.missing)} more")
     if not waits.is_done:
         print("the time did not suffice for all branches; a nudge continues by itself")
+
+
+def _what(missing: Missing) -> str:
+    if missing.signal is None:
+        return str(missing.waits_for)
+    key = f" with key {missing.signal['key']}" if "key" in missing.signal else ""
+    return f"signal {missing.signal['name']}{key}"
+
+
+def _remedy(missing: Missing) -> str:
+    if missing.signal is None:
+        return _REMEDIES[missing.waits_for]
+    key = f" --key {shlex.quote(missing.signal['key'])}" if "key" in missing.signal else ""
+    return f"unum signal {{}} {missing.signal['name']}{key.replace('{', '{{').replace('}', '}}')} sends it"
 
 
 def _until(missing: Missing) -> str:
@@ -165,7 +193,8 @@ def _to_json(missing: Missing) -> dict[str, object]:
         "since": missing.since.isoformat(),
         "until": missing.until and missing.until.isoformat(),
     }
-    return told if missing.job is None else {**told, "job": missing.job}
+    more = {"job": missing.job, "signal": missing.signal}
+    return told | {name: value for name, value in more.items() if value is not None}
 
 
 def _error(errors: Mapping[str, str], missing: Missing) -> dict[str, str]:

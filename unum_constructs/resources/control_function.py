@@ -10,12 +10,16 @@ from typing import Any
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from constructs import Construct
 
 from unum_constructs.cdk.queues import KEPT_DAYS
 from unum_constructs.cdk.storage import Storage
+from unum_constructs.errors import ConstructError
 from unum_constructs.resources import permissions
 from unum_constructs.resources.planning_function import PlanningFunction
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import door_alias
+from unum_runtime.model.states import SIGNAL
 from unum_runtime.protocol.control.doors import Door
 
 DIRECTORY = Door.NUDGE
@@ -27,7 +31,7 @@ class ControlFunction(PlanningFunction):
 
     Attributes:
         doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``,
-            ``pause``, ``memo``, and ``sweep`` if the workflow has a sweep.
+            ``pause``, ``memo``, ``signal`` if a Task waits for one, and ``sweep`` if the workflow has a sweep.
         handler: failure handler, at which sweeps try records of failures again; set before `allow`.
     """
 
@@ -47,9 +51,11 @@ class ControlFunction(PlanningFunction):
         kept = {"queues": KEPT_DAYS, "logs": _days_of_logs(self.function), **storage.backup_days}
         self.function.add_environment("UNUM_KEPT", self.function.stack.to_json_string(kept))
 
-    def open(self, start_alias: lambda_.Alias, *, sweeps: bool) -> None:
-        """Make the doors."""
-        doors = [each for each in Door if sweeps or each is not Door.SWEEP]
+    def open(self, start_alias: lambda_.Alias, workflow: Workflow, *, sweeps: bool) -> None:
+        """Make the doors that `workflow` needs."""
+        waits = any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks)
+        closed = {*(() if sweeps else (Door.SWEEP,)), *(() if waits else (Door.SIGNAL,))}
+        doors = [each for each in Door if each not in closed]
         # The function reads the start alias in the description of `DIRECTORY` (GetAlias): as a variable, it would be a
         # circular reference. By this reference the doors depend on all that the start alias depends on.
         self.doors = {
@@ -62,6 +68,16 @@ class ControlFunction(PlanningFunction):
             )
             for door in doors
         }
+
+    def door(self, workflow: Construct, door: Door) -> lambda_.Alias:
+        """Return the alias `door` for grants on `workflow`.
+
+        Raises:
+            ConstructError: no Task of the workflow waits for a signal, so it takes none.
+        """
+        if door is Door.SIGNAL and door not in self.doors:
+            raise ConstructError(workflow, "signal: expected a definition with a Task that waits for one, got none")
+        return self.doors[door]
 
     def _own_statements(self) -> Iterator[iam.PolicyStatement]:
         # The rest of long work goes to this version, and that of a long sweep to its alias. Dead letters go to the

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
-from unum_runtime.client.control import Control, Deletion, Redriven, StartsPause, Waits
+from unum_runtime.client.control import Control, Deletion, Redriven, Signalled, StartsPause, Waits
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.describing import AskedDescriptions, Descriptions, StoredDescriptions, descriptions_by
 from unum_runtime.client.descriptions import Description, Started, Step
@@ -375,6 +375,10 @@ class Client(PastReader):
     def fork(self, name: str, *, from_node: str, new_name: str, **more: Any) -> Started:
         """Fork an execution; see `Control.fork`, also for `input` and `visit`."""
         return self._control.fork(name, from_node=from_node, new_name=new_name, **more)
+
+    def signal(self, execution: str, name: str, value: object = None, **more: Any) -> Signalled:
+        """Send a signal to an execution; see `Control.signal`, also for `key` and `id`."""
+        return self._control.signal(execution, name, value, **more)
 
     def pause_starts(self, reason: str) -> StartsPause:
         """Start no executions from now on; see `Control.pause_starts`."""

@@ -7,6 +7,7 @@ caller must be allowed to invoke; see `unum_runtime.protocol.control.doors`.
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
+from uuid import uuid4
 
 from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.client.address import check_alias, is_function
@@ -21,6 +22,7 @@ from unum_runtime.errors import (
     ExecutionNotDeletable,
     ExecutionNotRedrivable,
     NodeNotForkable,
+    SignalRefused,
     StartsPaused,
 )
 from unum_runtime.model.naming import door_alias
@@ -32,7 +34,7 @@ from unum_runtime.protocol.control.operator_requests import On, ValidationExcept
 from unum_runtime.protocol.control.remembered import ResultNotRemembered
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.history.pending import WaitsFor
-from unum_runtime.protocol.history.start_records import checked_input, checked_name
+from unum_runtime.protocol.history.start_records import as_json, checked_input, checked_name
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -44,6 +46,7 @@ _ERRORS = (
     ExecutionNotDeletable,
     ExecutionNotRedrivable,
     NodeNotForkable,
+    SignalRefused,
     StartsPaused,
     ValidationException,
     VersionGone,
@@ -65,6 +68,7 @@ class Missing:
         since: time of the previous commit.
         until: due time; for a job, latest time of the next poll; else None.
         job: handle of a service job, used to poll it; None without one.
+        signal: ``name`` and, if it has one, ``key`` of the signal that the state waits for; None without one.
     """
 
     invocation: str
@@ -74,6 +78,7 @@ class Missing:
     since: datetime
     until: datetime | None
     job: Json = None
+    signal: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +147,19 @@ class Deletion:
     again_at: datetime | None
     remains: tuple[Remains, ...]
     is_done: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signalled:
+    """What became of a signal.
+
+    Attributes:
+        is_new: False if a signal with this id had come before.
+        is_awaited: a Task waited for it, and continues; otherwise the signal is kept for a later Task.
+    """
+
+    is_new: bool
+    is_awaited: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,6 +345,37 @@ class Control:
             is_done=answer.get("is_done", True),
         )
 
+    def signal(
+        self,
+        execution: str,
+        name: str,
+        value: object = None,
+        *,
+        key: str | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> Signalled:
+        """Send a signal to the Task of an execution that waits for it, or keep it for one that will.
+
+        Args:
+            execution: execution name.
+            name: name of the signal.
+            value: the result of the Task that waits, any JSON.
+            key: key of the signal, for Tasks that wait with one.
+            id: identity of the signal; a signal with the same one counts once. Default: a new one for each call, which
+                repeated requests of this call keep.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            SignalRefused: the execution has ended, no Task waits for such a signal, or too many are kept.
+            ValidationException: a name, key, id or value is invalid; the text says which.
+            InvokeError: unknown whether the signal was kept; call again with the same `id`.
+        """
+        from unum_runtime.protocol.control import signal  # noqa: PLC0415 - the caller alone needs it
+
+        asked = signal.request(execution, name, as_json(value), id=id or str(uuid4()), key=key)
+        answer = self._send(asked)
+        return Signalled(is_new=answer["is_new"], is_awaited=answer["is_awaited"])
+
     def pause_starts(self, reason: str) -> StartsPause:
         """Pause the workflow: it starts no executions, by events, by name or by forks; those that exist go on.
 
@@ -432,4 +481,5 @@ def _parse_missing(line: Json) -> Missing:
         since=to_datetime(line["since_ms"]),
         until=None if until_ms is None else to_datetime(until_ms),
         job=line.get("job"),
+        signal=line.get("signal"),
     )

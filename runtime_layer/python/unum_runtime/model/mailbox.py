@@ -30,6 +30,10 @@ class Mailbox(NamedTuple):
     signal: str
     key: str
 
+    def to_json(self) -> dict[str, str]:
+        """Return the signal for people: its name, and its key if it has one."""
+        return {"name": self.signal, "key": self.key} if self.key else {"name": self.signal}
+
     def slot(self, number: int) -> str:
         """Return the digest of a slot, which stands where that of a task token does."""
         return sha256(f"{self.execution} {self.signal} {number} {self.key}".encode())

@@ -88,6 +88,7 @@ def _shown(workflow: Workflow, found: pending.Missing) -> Missing:
         since=to_datetime(found.since_ms),
         until=None if found.until_ms is None else to_datetime(found.until_ms),
         job=found.job,
+        signal=found.signal and found.signal.to_json(),
     )
 
 

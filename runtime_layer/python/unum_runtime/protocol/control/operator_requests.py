@@ -253,6 +253,6 @@ def _line(each: Missing) -> Json:
         "waits_for": each.waits_for,
         "since_ms": each.since_ms,
     }
-    signal = each.signal and {"name": each.signal.signal, **({"key": each.signal.key} if each.signal.key else {})}
+    signal = each.signal and each.signal.to_json()
     more = {"until_ms": each.until_ms, "job": each.job, "signal": signal}
     return line | {name: value for name, value in more.items() if value is not None}
