@@ -373,7 +373,7 @@ class Control:
         from unum_runtime.protocol.control import signal  # noqa: PLC0415 - the caller alone needs it
 
         asked = signal.request(execution, name, as_json(value), id=id or str(uuid4()), key=key)
-        answer = self._send(asked)
+        answer = self.send(asked)
         return Signalled(is_new=answer["is_new"], is_awaited=answer["is_awaited"])
 
     def pause_starts(self, reason: str) -> StartsPause:

@@ -77,9 +77,10 @@ def _of_workflow(event: Json) -> Callable[[Runtime, Json], Json] | None:
     """Return what answers a request that needs the deployed definition alone; None for other requests."""
     if definition_request.is_request(event):
         return lambda here, _: definition_request.answer(here)
-    for asked in (pausing, remembered):
-        if asked.is_request(event):
-            return asked.answer
+    if pausing.is_request(event):
+        return pausing.answer
+    if remembered.is_request(event):
+        return remembered.answer
     if is_request(event) and event["control"] == SIGNAL:
         from unum_runtime.protocol.control import signal  # noqa: PLC0415 - few workflows wait for signals
 

@@ -48,8 +48,8 @@ def execution_of(platform: Platform) -> Execution:
 
 def before_its_wait(definition: Any) -> Platform:
     """An execution whose first wait has not begun."""
-    functions = {"Z": lambda event: event, "$services": lambda _: CallbackPending()}
-    platform = Platform.of(after_a_task(definition), **functions)
+    functions: dict[str, Any] = {"Z": lambda event: event, "$services": lambda _: CallbackPending()}
+    platform = Platform.of(after_a_task(definition), {}, **functions)
     platform.options["own_address"] = "services"
     platform.start(value={})
     return platform
@@ -57,7 +57,8 @@ def before_its_wait(definition: Any) -> Platform:
 
 def waiting(definition: Any, value: Any = None) -> Platform:
     """An execution that has begun, and waits."""
-    platform = Platform.of(definition, **{"$services": lambda _: CallbackPending()})
+    functions: dict[str, Any] = {"$services": lambda _: CallbackPending()}
+    platform = Platform.of(definition, {}, **functions)
     platform.options["own_address"] = "services"
     platform.start(value={} if value is None else value)
     platform.deliver_all()
@@ -73,7 +74,7 @@ def send(platform: Platform, value: Any, *, id: str = "1", key: str | None = Non
 
 def outcome(platform: Platform) -> Any:
     ending = platform.ending()
-    return ending and ending.outcome.value  # type: ignore[union-attr]
+    return ending and ending.outcome.value
 
 
 def test_signals_end_waits_in_the_order_in_which_they_come() -> None:
@@ -111,7 +112,7 @@ def test_a_key_that_is_no_text_fails_the_wait() -> None:
     platform = waiting(WITH_KEY, {"order": 7})
     ending = platform.ending()
     assert ending is not None
-    assert ending.outcome.error == "Unum.InvalidSignalKey"  # type: ignore[union-attr]
+    assert ending.outcome.error == "Unum.InvalidSignalKey"
 
 
 def test_an_ended_execution_an_unknown_one_and_an_unknown_signal_are_refused() -> None:
@@ -154,7 +155,7 @@ def test_a_mailbox_has_so_many_slots(monkeypatch: pytest.MonkeyPatch) -> None:
         send(platform, {}, id=str(number))
     ending = platform.ending()
     assert ending is not None
-    assert ending.outcome.error == "Unum.TooManySignals"  # type: ignore[union-attr]
+    assert ending.outcome.error == "Unum.TooManySignals"
 
 
 def test_too_many_signals_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
