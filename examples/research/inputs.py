@@ -14,11 +14,14 @@ STORIES = [
 
 
 def picture() -> list[list[int]]:
-    """Return a dim picture with two faces, and a single bright pixel."""
+    """Return a dim picture with four faces, two of them bent and less bright, and smaller bright spots."""
     rows = [[(13 * x + 29 * y) % 120 for x in range(16)] for y in range(12)]
     for top, left, height, width in ((1, 2, 4, 3), (6, 9, 3, 5), (10, 1, 1, 1)):
         for y in range(top, top + height):
             rows[y][left : left + width] = [230] * width
+    for y, x in ((1, 10), (2, 10), (2, 11), (2, 12), (1, 12), (10, 8), (11, 8), (11, 7), (10, 4), (10, 5)):
+        rows[y][x] = 200
+    rows[1][11] = rows[10][7] = 199
     return rows
 
 
@@ -59,7 +62,7 @@ def _genome() -> dict[str, Any]:
         }
         for first in range(100, 150, 10)
     ]
-    scores = {str(position): position * 37 % 100 for position in range(100, 150)}
+    scores = {str(position): (position * 37 + 13) % 100 for position in range(100, 150)}
     populations = {"north": people[:4], "south": people[3:], "all": people}
     return {"blocks": blocks, "scores": scores, "populations": populations}
 

@@ -201,7 +201,9 @@ def of(name: str, expected: Callable[[Any], Any]) -> Case:
 
 FACES = [
     {"top": 1, "left": 2, "bottom": 4, "right": 4},
+    {"top": 1, "left": 10, "bottom": 2, "right": 12},
     {"top": 6, "left": 9, "bottom": 8, "right": 13},
+    {"top": 10, "left": 7, "bottom": 11, "right": 8},
 ]
 MOST = {"car": {"count": 2, "in": [2, 5]}, "person": {"count": 3, "in": [6]}}
 
@@ -215,6 +217,7 @@ CASES = [
     of("parallel_pipeline", lambda value: pipelines(value["seeds"])),
     of("image_process", lambda value: {"thumbnail": half_size(value["rows"]), "faces": FACES}),
     Case("iot_pipeline", readings(900, 1150.5, 1020, 990), power("reduce", 1015.125, 4.0)),
+    Case("iot_pipeline", readings(1001, 1000), power("reduce", 1000.5, 2.0)),
     Case("iot_pipeline", readings(1000, 1000, 1000), power("keep", 1000.0, 3.0)),
     of("text_processing", lambda _value: post()),
     Case("word_count", {"texts": STORIES}, words_of(STORIES)),
