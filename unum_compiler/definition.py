@@ -186,7 +186,7 @@ class Definition:
 
     @classmethod
     def _built(cls, built: Any) -> "Definition":
-        bound = cls._of(built.machine).bind(built.keys)
+        bound = replace(cls._of(built.machine), values=built.values).bind(built.keys)
         return replace(bound, functions=built.functions, statements=built.statements)
 
     @classmethod

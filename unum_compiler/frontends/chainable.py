@@ -6,6 +6,7 @@ The CDK renders them to the Amazon States Language. This module maps the tokens 
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from aws_cdk import Duration, Token
@@ -17,6 +18,7 @@ from constructs import IConstruct
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.keys import unique_keys
 from unum_compiler.frontends.lost_objects import restore_objects
+from unum_compiler.frontends.resolvables import take_objects
 from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.frontends.values import TOKEN, named_functions, token_of_function
 from unum_compiler.parsing.document import parse
@@ -41,12 +43,14 @@ class Built(NamedTuple):
         keys: replacements of Tasks' resources by their token: keys of functions, ARNs of activities.
         functions: functions by key.
         statements: permissions of its Tasks, without invoking the functions.
+        values: tokens of JSON text by the name of their placeholder.
     """
 
     machine: Json
     keys: Mapping[str, str]
     functions: Mapping[str, Any]
     statements: tuple[iam.PolicyStatement, ...]
+    values: Mapping[str, str] = MappingProxyType({})
 
 
 def read_chainable(
@@ -71,13 +75,14 @@ def read_chainable(
     graph = sfn.StateGraph(start, comment or "")
     if timeout is not None:
         graph.timeout = timeout
-    machine = _plain(restore_objects(graph.to_graph_json(query_language), start, graph))
+    given = take_objects(restore_objects(graph.to_graph_json(query_language), start, graph))
+    machine = _plain(given.machine)
     if query_language is not None:
         # The graph's states omit their query language if it is the same.
         machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}
     if comment is not None:
         machine = {"Comment": comment, **machine}
-    return _built(machine, start.node.root, graph.policy_statements)
+    return _built(machine, start.node.root, graph.policy_statements)._replace(values=given.values)
 
 
 def is_body(given: object) -> bool:

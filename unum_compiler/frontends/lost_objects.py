@@ -1,14 +1,27 @@
 """Objects of a chain that the CDK resolves at synthesis, such as ``Fn.condition_if``, and loses on their way to Python.
 
-The CDK's own process has them: it renders the definition to text, as for `StateMachine`, where each of them is a
-CloudFormation function inside a text. Here it becomes a token of text again.
+The CDK's own process has them. It hands them over when it renders the definition as for `StateMachine`, to a resolver
+that notes every object with its place.
 """
 
-import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from aws_cdk import CfnElement, Stack, Token
+import jsii
+from aws_cdk import (
+    CfnElement,
+    DefaultTokenResolver,
+    IPostProcessor,
+    IResolvable,
+    IResolveContext,
+    ITokenResolver,
+    Reference,
+    Stack,
+    StringConcat,
+    Token,
+    Tokenization,
+    TokenizedStringFragments,
+)
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions as sfn
 
@@ -16,83 +29,124 @@ from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json
 
-LOST = "<unresolved-token>"
-"""What the CDK gives Python in place of such an object."""
-
-_ARRAY = '"#{Token['
-_MARK = re.compile("\ue000([0-9]+)\ue000")  # of private use, so that no definition has it
+LOST = ("<unresolved-token>", "<unresolved-lazy>")
+"""What the CDK gives Python in place of such objects."""
 
 
-def restore_objects(machine: Json, start: sfn.State, graph: sfn.StateGraph) -> Json:
-    """Return `machine`, the JSON of `graph`, with a token of text in place of each lost object.
+def restore_objects(machine: Json, start: sfn.State, graph: sfn.StateGraph) -> Any:
+    """Return `machine`, the JSON of `graph`, with the objects that were lost: a text as a token, others as they are.
 
     Raises:
-        DefinitionError: an object refers to another stack, or stands beside a token of an array.
+        DefinitionError: an object names a resource of another stack without a reference to it.
     """
-    text = json.dumps(machine)
-    if LOST not in text:
+    text = str(machine)
+    if not any(lost in text for lost in LOST):
         return machine
-    stack = Stack.of(start)
-    # Rendering a token of an array would add a custom resource to the stack.
-    parts = [] if _ARRAY in text else _rendered_parts(start, graph, stack)
-    marked = "".join(part if isinstance(part, str) else f"\ue000{index}\ue000" for index, part in enumerate(parts))
-    try:
-        rendered = json.loads(marked)
-    except ValueError:  # nothing was rendered, or an object that is no text
-        rendered = None
-    names = {str(stack.resolve(each.logical_id)) for each in stack.node.find_all() if isinstance(each, CfnElement)}
-    return _Restoring(parts, names).value(machine, rendered, "$")
-
-
-def _rendered_parts(start: sfn.State, graph: sfn.StateGraph, stack: Stack) -> list[Json]:
+    noting = _Noting()
     body = sfn.DefinitionBody.from_chainable(start)
     principal = iam.ServicePrincipal("states.amazonaws.com")
     config = body.bind(start, principal, sfn.StateMachineProps(definition_body=body), graph)
-    resolved = stack.resolve(config.definition_string)
-    return list(resolved["Fn::Join"][1]) if isinstance(resolved, dict) else [resolved]
+    stack = Stack.of(start)
+    Tokenization.resolve(config.definition_string, scope=stack, resolver=noting, preparing=False)
+    return _Restoring(stack, noting.found).value(machine, (), "$")
+
+
+@jsii.implements(ITokenResolver)
+class _Resolving:
+    """The CDK's way to resolve, from which others deviate."""
+
+    def __init__(self) -> None:
+        self._default = DefaultTokenResolver(StringConcat())
+
+    def resolve_token(self, t: IResolvable, context: IResolveContext, post_processor: IPostProcessor) -> Any:
+        return self._default.resolve_token(t, context, post_processor)
+
+    def resolve_string(self, s: TokenizedStringFragments, context: IResolveContext) -> Any:
+        return self._default.resolve_string(s, context)
+
+    def resolve_list(self, l: Sequence[str], context: IResolveContext) -> Any:  # noqa: E741 - the name in the interface
+        return self._default.resolve_list([*l], context)
+
+
+class _Noting(_Resolving):
+    """Notes objects inside a definition.
+
+    Attributes:
+        found: objects by their place: names and indexes as texts.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[tuple[str, ...], IResolvable] = {}
+
+    def resolve_token(self, t: IResolvable, context: IResolveContext, post_processor: IPostProcessor) -> Any:
+        if place := tuple(context.document_path):
+            self.found[place] = t
+            return ""
+        return super().resolve_token(t, context, post_processor)  # the definition itself
+
+    def resolve_string(self, s: TokenizedStringFragments, context: IResolveContext) -> Any:
+        return "" if context.document_path else super().resolve_string(s, context)
+
+    def resolve_list(self, l: Sequence[str], context: IResolveContext) -> Any:  # noqa: ARG002, E741 - as above
+        return ""  # the CDK would add a custom resource for an array
+
+
+class _Unreferenced(_Resolving):
+    """Resolves all but references, which lead to any stack."""
+
+    def resolve_token(self, t: IResolvable, context: IResolveContext, post_processor: IPostProcessor) -> Any:
+        return "" if Reference.is_reference(t) else super().resolve_token(t, context, post_processor)
 
 
 class _Restoring:
     """One pass over a definition.
 
     Attributes:
-        parts: texts and CloudFormation functions of the rendered definition.
-        names: logical names in its stack.
+        stack: stack of the definition.
+        found: lost objects by place.
     """
 
-    def __init__(self, parts: list[Json], names: set[str]) -> None:
-        self.parts, self.names = parts, names
+    def __init__(self, stack: Stack, found: dict[tuple[str, ...], IResolvable]) -> None:
+        self.stack, self.found = stack, found
+        elements = (each for each in stack.node.find_all() if isinstance(each, CfnElement))
+        self.names = {str(stack.resolve(each.logical_id)) for each in elements}
 
-    def value(self, value: Json, rendered: Json, place: str) -> Json:
-        """Return `value`, which was rendered as `rendered`, with tokens in place of lost objects."""
+    def value(self, value: Json, path: tuple[str, ...], place: str) -> Any:
+        """Return `value` at `path` with what was lost inside; `place` is for people."""
         if isinstance(value, dict):
-            found = rendered if isinstance(rendered, dict) else {}
-            return {key: self.value(item, found.get(key), member(place, key)) for key, item in value.items()}
+            return {key: self.value(item, (*path, key), member(place, key)) for key, item in value.items()}
         if isinstance(value, list):
-            given = rendered if isinstance(rendered, list) and len(rendered) == len(value) else [None] * len(value)
-            pairs = enumerate(zip(value, given, strict=True))
-            return [self.value(item, each, element(place, index)) for index, (item, each) in pairs]
-        return self._object(rendered, place) if value == LOST else value
+            return [self.value(item, (*path, str(at)), element(place, at)) for at, item in enumerate(value)]
+        return self._object(self.found[path], place) if value in LOST and path in self.found else value
 
-    def _object(self, rendered: Json, place: str) -> str:
-        used = [self.parts[int(mark)] for mark in _MARK.findall(rendered)] if isinstance(rendered, str) else []
-        if not used or any(name not in self.names and not name.startswith("AWS::") for name in _referred(used)):
-            reason = "and that refers to what is not in its stack" if used else "beside an array that it resolves later"
-            message = "expected text, a number, an array or an object, got an object that the CDK resolves later, "
-            raise DefinitionError((Problem(place, f"{message}{reason}; write it as text: Token.as_string(...)"),))
-        return _MARK.sub(lambda mark: Token.as_string(self.parts[int(mark[1])]), str(rendered))
+    def _object(self, lost: IResolvable, place: str) -> Any:
+        own = Tokenization.resolve(lost, scope=self.stack, resolver=_Unreferenced(), preparing=False)
+        if others := sorted({*_named(own)} - self.names):
+            message = f"expected a reference, got the name {others[0]!r} of what is not in this stack"
+            raise DefinitionError((Problem(place, f"{message}; pass the resource's own attribute"),))
+        return Token.as_string(lost) if _is_text(self.stack.resolve(lost)) else lost
 
 
-def _referred(value: Json) -> Iterator[str]:
+def _is_text(resolved: Json) -> bool:
+    """Return True for a text, or a function of CloudFormation, whose value is one."""
+    return isinstance(resolved, str) or (isinstance(resolved, dict) and any(map(_is_function, resolved)))
+
+
+def _is_function(name: str) -> bool:
+    return name == "Ref" or name.startswith("Fn::")
+
+
+def _named(value: Json) -> Iterator[str]:
     """Yield the logical names to which CloudFormation functions in `value` refer."""
     if isinstance(value, list):
         for each in value:
-            yield from _referred(each)
+            yield from _named(each)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if key == "Ref":
+            if key == "Ref" and not str(inner).startswith("AWS::"):
                 yield str(inner)
             elif key == "Fn::GetAtt":
                 yield str(inner[0] if isinstance(inner, list) else inner).partition(".")[0]
             else:
-                yield from _referred(inner)
+                yield from _named(inner)

@@ -373,12 +373,6 @@ def test_labels_known_at_deployment_are_values(stack: Stack) -> None:
     assert compiled(definition)
 
 
-def test_what_the_cdk_does_not_hand_over_is_refused_at_its_place(stack: Stack) -> None:
-    given = {"late": Token.as_any({"Fn::GetAtt": ["Bucket", "Arn"]})}
-    with pytest.raises(DefinitionError, match=r"\$\.States\.A\.Result\.late: .* Token\.as_string"):
-        Definition.from_chainable(pass_with(stack, given))
-
-
 def pass_with(stack: Stack, result: Any) -> sfn.CustomState:
     return sfn.CustomState(stack, "A", state_json={"Type": "Pass", "Result": result})
 
