@@ -131,6 +131,24 @@ class Definition:
         return replace(cls._of(rendered.machine), functions=rendered.functions, extensions=rendered.extensions)
 
     @classmethod
+    def from_unum(cls, folder: str | Path) -> "Definition":
+        """Return an application in the formats of the original Unum, in any of its three dialects.
+
+        Tasks have the names that the template gives to functions, and name them as keys.
+
+        Args:
+            folder: folder of ``unum-template.yaml``, which names the folder of each function with its
+                ``unum_config.json``, or a file in the Amazon States Language.
+
+        Raises:
+            OSError: a file cannot be read.
+            DefinitionError: a file is missing, or a part of it is not supported; names the file and the field.
+        """
+        from unum_compiler.frontends.unum import read_application  # noqa: PLC0415 - faster start for files
+
+        return cls._of(read_application(folder))
+
+    @classmethod
     def from_ir(cls, ir: Mapping[str, Any] | str) -> "Definition":
         """Return a workflow given as intermediate representation, hand-written or printed by ``unum compile``.
 

@@ -32,7 +32,7 @@ def workflow_name(file: str, given: str | None) -> str:
 
 
 def compiled(file: str, name: str | None, *, strict: bool = False) -> Workflow:
-    """Compile the definition in `file`: Amazon States Language, or IR from ``unum compile``; `strict` as ``--strict``.
+    """Compile the definition in `file`: Amazon States Language, IR, or a folder for `Definition.from_unum`.
 
     Raises:
         UsageError: unreadable file, or invalid workflow name.
@@ -47,9 +47,13 @@ def definition_in(file: str, *, strict: bool = False) -> "Definition":
     from unum_compiler.compatibility import Compatibility  # noqa: PLC0415
     from unum_compiler.definition import Definition  # noqa: PLC0415
 
-    value = document(file)
-    is_compiled = isinstance(value, dict) and "start_at" in value
-    definition = Definition.from_ir(value) if is_compiled else Definition.from_asl(value)
+    if Path(file).is_dir():
+        with _readable(file):
+            definition = Definition.from_unum(file)
+    else:
+        value = document(file)
+        is_compiled = isinstance(value, dict) and "start_at" in value
+        definition = Definition.from_ir(value) if is_compiled else Definition.from_asl(value)
     return replace(definition, compatibility=Compatibility.STRICT) if strict else definition
 
 

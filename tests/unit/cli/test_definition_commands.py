@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,6 +44,17 @@ def test_compile_prints_what_the_runtime_reads(unum: Any, form: str) -> None:
     workflow = Workflow.from_json(ran.out)
     assert (workflow.name, list(workflow.states)) == ("orders", ["A"])
     assert (len(ran.out.splitlines()) == 1) == (form == "json")
+
+
+def test_a_folder_is_an_application_of_the_original(unum: Any) -> None:
+    folder = Path(__file__).parents[3] / "docs" / "snippets" / "migration" / "unum"
+    assert unum("validate", str(folder)).out == f"{folder}: valid\n"
+    assert "Price (Map)" in unum("graph", str(folder), "--format", "mermaid").out
+    copied = Path(shutil.copytree(folder, "invoices"))
+    (copied / "price" / "unum_config.json").write_text('{"Next": "Totals"}')
+    ran = unum("validate", "invoices")
+    assert ran.code == 1
+    assert ran.out == 'invoices/price/unum_config.json: $.Next: there is no function "Totals"; did you mean "Total"?\n'
 
 
 def test_the_workflow_can_be_named(unum: Any) -> None:
