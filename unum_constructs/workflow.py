@@ -167,7 +167,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
     Attributes:
         workflow_name: name in events, keys and outputs.
         storage: table or bucket with the state of executions; see also `table`.
-        layer: layer with runtime and definition, for the newest Python among the functions.
+        layer: layer with the runtime, for the newest Python among the functions; all workflows of the stack share it.
         start_alias: alias for event sources: whatever arrives is the input of an execution.
         doors: aliases that start executions by name, describe them, and take answers with task tokens; also as
             `run_alias`, `describe_alias` and `response_alias`.
@@ -286,7 +286,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         self.activities = activities.new_activities(
             self, "Activities", self._workflow, encryption_key, kept=kept.activities
         )
-        self.timer = self._new_timer(wired, provision, kept)
+        self.timer = self._new_timer(wired, layers, provision, kept)
         state = self._new_state(retention, history_retention, payload, payload_bucket)
         self.payload_bucket = state.payload_bucket
 
@@ -387,13 +387,15 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         acknowledge(queue, DEAD_LETTERS)
         return queue
 
-    def _new_timer(self, wired: WiredProgram, provision: Provision, kept: Keep) -> WorkflowTimer | None:
+    def _new_timer(
+        self, wired: WiredProgram, layers: WorkflowLayers, provision: Provision, kept: Keep
+    ) -> WorkflowTimer | None:
         if not (uses_timer(self._workflow) or kept.timer or kept.schedules):
             return None
         return WorkflowTimer(
             self,
             "Timer",
-            layer=self.layer,
+            layers=layers,
             provision=provision,
             failure_queue=self.failure_queue,
             targets=dict.fromkeys(wired.known.values()),
@@ -447,7 +449,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         common: Any = {
             "workflow_name": self.workflow_name,
             "service": assembly.service_of_handler(),
-            "layer": self.layer,
+            "layers": assembly.layers,
             "provision": provision,
             "dead_letters": self.failure_queue,
         }

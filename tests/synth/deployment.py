@@ -12,9 +12,13 @@ from aws_cdk.assertions import Template
 
 from tests.synth.machines import Machine
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
 from unum_constructs.layer.workflow_layer import SLOWER_STARTS
 
 CODE = "def handle(event, context):\n    return event\n"
+
+RUNTIME_LAYER = f"UnumRuntime-{DEFAULT_PYTHON}"
+"""Path of the layer that all workflows of a stack share."""
 
 Resources = Mapping[str, Mapping[str, Any]]
 
@@ -102,7 +106,7 @@ class Deployment:
         return services
 
     def routes(self, function_path: str, workflow: str = "Flow") -> dict[str, str]:
-        routes: dict[str, str] = self.services(function_path)[workflow]["routes"]
+        routes: dict[str, str] = self.services(function_path)[workflow].get("routes", {})
         return routes
 
     def statements(self, policy_path: str) -> list[tuple[list[str], list[str]]]:

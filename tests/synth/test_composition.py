@@ -31,7 +31,9 @@ from constructs import IConstruct
 from tests.synth.deployment import CODE, Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, parallel, task
+from tests.synth.test_shared_layers import large
 from unum_constructs import ConstructError, Guard, LogLevel
+from unum_runtime.functions.configuration import INLINE, STORE
 
 PROVISIONED = lambda_.VersionOptions(provisioned_concurrent_executions=2)
 
@@ -101,12 +103,22 @@ def test_a_container_image_with_the_runtime_in_it(tmp_path: Path) -> None:
     }
     assert properties["Environment"]["Variables"]["UNUM_HANDLER"] == "orders.price"
     assert "Layers" not in properties
+    assert deployment.services("A")["Flow"]["definition"].startswith(INLINE)
+    assert not [each for each, _ in deployment.statements("Flow/Permissions/A") if each == ["s3:GetObject"]]
+    assert complaints(deployment.template) == []
+
+
+def test_a_container_image_reads_a_large_definition_from_an_object(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM public.ecr.aws/lambda/python:3.13\nRUN pip install unum-runtime\n")
+    deployment = Deployment.new()
+    code = lambda_.DockerImageCode.from_image_asset(str(tmp_path), cmd=["orders.price"])
+    image = lambda_.DockerImageFunction(deployment.stack, "A", code=code)
+    deployment.flow(large(), {"A": image, "B": function(deployment.stack, "B")})
     uri = deployment.services("A")["Flow"]["definition"]
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     (arns,) = (arns for actions, arns in deployment.statements("Flow/Permissions/A") if actions == ["s3:GetObject"])
     assert arns[0].endswith(f":s3:::{bucket}/{key}")
-    assert "definition" not in deployment.services("B")["Flow"]
-    assert complaints(deployment.template) == []
+    assert deployment.services("B")["Flow"]["definition"] == STORE
 
 
 def test_a_container_image_in_which_nothing_starts_reads_the_store(tmp_path: Path) -> None:

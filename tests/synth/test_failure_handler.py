@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aws_cdk import aws_kms as kms
 
-from tests.synth.deployment import Deployment, flat, function
+from tests.synth.deployment import RUNTIME_LAYER, Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import a_map, chain, choice, machine, task
 from unum_constructs import ConstructError
@@ -47,14 +47,17 @@ def destination(deployment: Deployment, path: str) -> str:
 def test_it_has_the_definition_and_no_address(loop: Deployment) -> None:
     properties = loop.properties(HANDLER)
     assert properties["Handler"] == "unum_runtime.failure_handler.handle"
-    assert properties["Layers"] == [{"Ref": loop.logical_id("Flow/Layer")}]
+    assert properties["Layers"] == [{"Ref": loop.logical_id(RUNTIME_LAYER)}]
     assert properties["RecursiveLoop"] == "Allow"
-    assert loop.services(HANDLER) == {
+    service = loop.services(HANDLER)["Flow"]
+    assert service.pop("definition") == loop.services("A")["Flow"]["definition"]
+    assert {"Flow": service} == {
         "Flow": {
             "table": loop.logical_id("Flow/Table"),
             "hosts": [],
             "routes": {},
             "retention_s": 7 * 24 * 3600,
+            "stores_first": True,
             "timer": loop.logical_id("Flow/Timer/Queue"),
         }
     }

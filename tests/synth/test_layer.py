@@ -34,10 +34,11 @@ from unum_constructs.layer.content import (
     digest,
     layer_content,
     runtime_folder,
+    unused_modules,
 )
 from unum_constructs.layer.interpreters import FOLDERS
+from unum_constructs.layer.runtime_layer import RuntimeLayer
 from unum_constructs.layer.strip import strip_source
-from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
@@ -467,7 +468,7 @@ def test_same_asset_in_every_folder(workflow: Workflow, tmp_path: Path) -> None:
     for outdir in ("one", "two"):
         app = App(outdir=str(tmp_path / outdir))
         stack = Stack(app, "Stack")
-        WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
+        RuntimeLayer.of(stack, PYTHON, unused_modules(workflow))
         app.synth()
         assets.append({path.name for path in (tmp_path / outdir).glob("asset.*")})
     assert assets[0] == assets[1] != set()

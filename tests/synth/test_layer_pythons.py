@@ -21,10 +21,12 @@ from unum_constructs.layer.content import (
     deployed_files,
     digest,
     layer_content,
+    runtime_content,
     runtime_folder,
+    unused_modules,
 )
 from unum_constructs.layer.interpreters import FOLDERS
-from unum_constructs.layer.workflow_layer import WorkflowLayer
+from unum_constructs.layer.runtime_layer import RuntimeLayer
 from unum_constructs.testing.normalization import normalize_template
 from unum_runtime.model.ir import Workflow
 
@@ -65,13 +67,13 @@ def layers_of(deployment: Deployment, path: str) -> list[str]:
 def test_functions_of_one_python_take_one_layer_and_so_do_the_workflows_own() -> None:
     deployment = with_pythons(A=OTHER, B=OTHER)
     for path in ("A", "B", "Flow/OnFailure/Handler"):
-        assert layers_of(deployment, path) == [deployment.logical_id("Flow/Layer")]
+        assert layers_of(deployment, path) == [deployment.logical_id(f"UnumRuntime-{OTHER}")]
         assert deployment.properties(path)["Runtime"] == OTHER
 
 
 def test_functions_of_each_python_take_a_layer_for_it() -> None:
     deployment = with_pythons(A="python3.12", B="python3.13", C="python3.12")
-    older, newest = (deployment.logical_id(f"Flow/{name}") for name in ("Layer-python3.12", "Layer"))
+    older, newest = (deployment.logical_id(f"UnumRuntime-python3.{minor}") for minor in (12, 13))
     assert layers_of(deployment, "A") == layers_of(deployment, "C") == [older]
     assert layers_of(deployment, "B") == layers_of(deployment, "Flow/OnFailure/Handler") == [newest]
 
@@ -138,7 +140,7 @@ def test_other_bytecode_of_the_same_sources_has_another_asset(
     for folder in (foreign, str(other.parent)):
         monkeypatch.setenv(FOLDERS, folder)
         stack = Stack(App(outdir=str(tmp_path / f"{len(hashes)}.out")), "Stack")
-        hashes.append(WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON).digest)
+        hashes.append(RuntimeLayer.of(stack, PYTHON, unused_modules(workflow)).digest)
     assert hashes[0] != hashes[1]
 
 
@@ -147,7 +149,7 @@ def test_an_assembly_has_under_each_hash_what_belongs_to_it(
     stage: str | None, workflow: Workflow, foreign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The CDK keeps what it finds under the same hash, and its command line the archive of that."""
-    content, out = layer_content(workflow, runtime_folder()), tmp_path / "cdk.out"
+    content, out = runtime_content(unused_modules(workflow), runtime_folder()), tmp_path / "cdk.out"
     expected = [files_of(content, PYTHON), files_of(content, SOURCES)]
     for folders in ("", foreign, ""):
         monkeypatch.setenv(FOLDERS, folders)
@@ -155,7 +157,7 @@ def test_an_assembly_has_under_each_hash_what_belongs_to_it(
         stack = Stack(
             Stage(app, stage) if stage else app, "Stack", env=Environment(account="1" * 12, region="eu-west-1")
         )
-        WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
+        RuntimeLayer.of(stack, PYTHON, unused_modules(workflow))
         app.synth()
     found = [
         {path.relative_to(asset).as_posix(): path.read_bytes() for path in asset.rglob("*") if path.is_file()}
@@ -173,12 +175,12 @@ def test_of_many_functions_the_first_are_named() -> None:
 
 def test_a_layer_has_nothing_that_lay_in_its_folder(workflow: Workflow, tmp_path: Path) -> None:
     """Sources would be loaded in place of bytecode beside them."""
-    expected = files_of(layer_content(workflow, runtime_folder()), PYTHON)
+    expected = files_of(runtime_content(unused_modules(workflow), runtime_folder()), PYTHON)
     stale = tmp_path / f"unum-{digest(expected, PYTHON)}" / "python" / "stale.py"
     stale.parent.mkdir(parents=True)
     stale.touch()
     stack = Stack(App(outdir=str(tmp_path)), "Stack")
-    WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
+    RuntimeLayer.of(stack, PYTHON, unused_modules(workflow))
     assert [path.name for path in stale.parent.iterdir() if path.is_file()] == []
     assert list(stale.parent.glob("unum_runtime/*.bundle"))
 

@@ -10,7 +10,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
 
-from tests.synth.deployment import Deployment, as_list, flat, function
+from tests.synth.deployment import RUNTIME_LAYER, Deployment, as_list, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import Machine, a_map, chain, machine, task
 from unum_constructs import Definition, UnumWorkflow
@@ -53,7 +53,7 @@ def test_function(storing: Deployment) -> None:
     properties = storing.properties("Flow/Services")
     assert properties["Handler"] == "unum_runtime.handler.handle"
     assert properties["Timeout"] == 900
-    assert properties["Layers"] == [{"Ref": storing.logical_id("Flow/Layer")}]
+    assert properties["Layers"] == [{"Ref": storing.logical_id(RUNTIME_LAYER)}]
     assert "UNUM_HANDLER" not in properties["Environment"]["Variables"]
     assert storing.services("Flow/Services")["Flow"]["hosts"] == ["$services"]
 

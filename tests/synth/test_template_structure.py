@@ -7,10 +7,11 @@ import pytest
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 
-from tests.synth.deployment import CODE, Deployment, flat, function
+from tests.synth.deployment import CODE, RUNTIME_LAYER, Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import a_map, chain, choice, machine, parallel, task
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_runtime.functions.configuration import INLINE, STORE
 
 HANDLER = "unum_runtime.handler.handle"
 
@@ -76,11 +77,13 @@ def test_functions_are_redirected(two_steps: Deployment) -> None:
         properties = two_steps.properties(key)
         assert properties["Handler"] == HANDLER
         assert properties["Environment"]["Variables"]["UNUM_HANDLER"] == "index.handle"
-        assert properties["Layers"] == [{"Ref": two_steps.logical_id("Flow/Layer")}]
+        assert properties["Layers"] == [{"Ref": two_steps.logical_id(RUNTIME_LAYER)}]
 
 
 def test_environment(two_steps: Deployment) -> None:
-    assert two_steps.services("A") == {
+    starting = two_steps.services("A")["Flow"]
+    assert starting.pop("definition").startswith(INLINE)
+    assert {"Flow": starting} == {
         "Flow": {
             "table": two_steps.logical_id("Flow/Table"),
             "hosts": ["A"],
@@ -88,7 +91,19 @@ def test_environment(two_steps: Deployment) -> None:
             "retention_s": 7 * 24 * 3600,
             "carried": [],
             "start_alias": "start-Flow",
+            "stores_first": True,
             "describe_alias": f"{two_steps.logical_id('Flow/ControlFunction/Function')}.Arn:describe-Flow",
+        }
+    }
+
+
+def test_environment_of_a_function_that_takes_the_definition_from_the_store(two_steps: Deployment) -> None:
+    assert two_steps.services("B") == {
+        "Flow": {
+            "table": two_steps.logical_id("Flow/Table"),
+            "hosts": ["B"],
+            "retention_s": 7 * 24 * 3600,
+            "definition": STORE,
         }
     }
 

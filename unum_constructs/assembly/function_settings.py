@@ -36,13 +36,18 @@ from unum_constructs.resources import activities, permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.timer import WorkflowTimer
-from unum_runtime.functions.configuration import STORE
+from unum_runtime.functions.configuration import INLINE, SERVICE_CALLS, STORE
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import describe_alias, run_alias, start_alias
+from unum_runtime.model.states import ACTIVITY as ACTIVITY_TASK
+from unum_runtime.model.states import Language
 from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
+
+MOST_INLINE_BYTES = 2_000
+"""Longest definition in the environment of a planning function; larger ones are in a layer."""
 
 Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
 
@@ -148,13 +153,12 @@ class Assembly:
             service["fusion"] = False
         if self.former_clients:
             service["former_clients"] = True
-        if any(map(self._reads_store, self.hosts)):
-            service["stores_first"] = True
         return service
 
-    def _reads_store(self, key: str) -> bool:
-        """Return True if the function `key` takes definitions from the store alone: an image in which none starts."""
-        return not self.hosts[key].takes_layers and key != self.wiring.start
+    @property
+    def _starting(self) -> dict[str, Any]:
+        """Fields of functions that begin executions: all others take the definition from the store."""
+        return {"stores_first": True} if self.hosts.keys() - {self.wiring.start} else {}
 
     @cached_property
     def parts(self) -> dict[str, str]:
@@ -171,7 +175,10 @@ class Assembly:
 
     def service_of_handler(self) -> dict[str, Any]:
         """Return the fields for the failure handler."""
-        return {**self.service, **({"timer": self.timer.queue.queue_url} if self.timer else {})}
+        timer = {"timer": self.timer.queue.queue_url} if self.timer else {}
+        inline = self.layers.inline_definition
+        definition = {"definition": inline} if len(inline) <= MOST_INLINE_BYTES else {}
+        return {**self.service, **self._starting, **timer, **definition}
 
     def allow_handler(self, handler: FailureHandler, control: ControlFunction) -> None:
         """Let `handler` and `control` act in place of any function."""
@@ -231,7 +238,8 @@ class Assembly:
         claimed = host.claim_failures(failures)
         # The start alias has a destination of its own, so its function reports here in any case.
         reports = claimed is failures or key == self.wiring.start
-        statements = self._statements(key, handlers=[failures.handler] if reports else [])
+        service = self._service_of(key, control)
+        statements = self._statements(key, service, handlers=[failures.handler] if reports else [])
         # A policy of its own, not the role's default one: functions depend on that, so edges would be circular.
         policy = permissions.attach(scope, key, known.function, statements)
         self._deny_starts(key, policy)
@@ -243,16 +251,14 @@ class Assembly:
         is_recursive = key in self.wiring.kept or key in recursive_functions(self.workflow)
         if is_recursive or self._answered(key) or self._restarts(key):
             host.allow_recursion()
-        service = self._service_of(key)
         if key == self.wiring.start:
-            # By its name: a reference would be circular, because the alias depends on this function's policy.
-            function = control.function.function_arn
-            service = {**service, "describe_alias": f"{function}:{describe_alias(self.workflow.name)}"}
             host.add_starts(self.workflow.name)
-        host.serve(self.workflow.name, self._layers_of(host), service)
+        host.serve(self.workflow.name, self._layers_of(host), service, brings_file="definition" not in service)
         return policy
 
-    def _statements(self, key: str, *, handlers: list[FailureDestination]) -> Iterator[iam.PolicyStatement]:
+    def _statements(
+        self, key: str, service: Mapping[str, Any], *, handlers: list[FailureDestination]
+    ) -> Iterator[iam.PolicyStatement]:
         """Yield the permissions of the function `key`; it hands events over to `handlers`, as does Lambda."""
         starts = self._has_start_role(key)
         invoked = [self.wired.known[each] for each in self._invoked(key)]
@@ -271,8 +277,8 @@ class Assembly:
         yield from self._shared("definitions", lambda: self._definition_statements(Operation.LIST))
         yield from self._state_statements(operations(self.workflow, self.wiring, key), starts=starts, key=key)
         yield from self._object_statements()
-        if not self.hosts[key].takes_layers and not self._reads_store(key):
-            yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).first.definition)
+        if not self.hosts[key].takes_layers and not service["definition"].startswith((STORE, INLINE)):
+            yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).definition.object)
         timer = self._queues if self._uses_timer(key) else []
         yield from permissions.send_statements([*timer, *(self.activities.values() if key == SERVICES else ())])
 
@@ -328,9 +334,9 @@ class Assembly:
 
     def _names_for_other_stacks(self, service: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields of `service` that functions of other stacks need as names instead of references."""
-        named = {"table": cross_stack.store_address(self.layers.first, self.state.storage)}
+        named = {"table": cross_stack.store_address(self.layers.scope, self.state.storage)}
         if self.state.payload_bucket:
-            named["payload_bucket"] = cross_stack.bucket_name(self.layers.first, self.state.payload_bucket)
+            named["payload_bucket"] = cross_stack.bucket_name(self.layers.scope, self.state.payload_bucket)
         if self.timer and "timer" in service:
             named["timer"] = cross_stack.queue_url(self.timer.queue_name)
         return named
@@ -384,7 +390,7 @@ class Assembly:
         left = {text for text in self.wired.program.started if is_only_started(self.workflow, text)}
         return {name: value for name, value in self.wired.program.bound.values.items() if f"${{{name}}}" not in left}
 
-    def _service_of(self, key: str) -> Mapping[str, Any]:
+    def _service_of(self, key: str, control: ControlFunction) -> Mapping[str, Any]:
         """Return the fields of `unum_runtime.functions.configuration.Service` for the function `key`."""
         host = self.hosts[key]
         service = {
@@ -399,10 +405,14 @@ class Assembly:
             service["routes"] |= {START + text: other.start_alias for text, other in self.wired.program.started.items()}
             if self.wired.program.called:
                 service["called"] = {key: arn_of(each) for key, each in self.wired.program.called.items()}
-        if self._reads_store(key):
+        if key != self.wiring.start:
+            # The stored definition has the values, and a change of it does not change this function.
             service["definition"] = STORE
-        elif not host.takes_layers:
-            service["definition"] = self._layers_of(host).first.definition.s3_object_url
+            if (loaded := [*self._loaded_by(key)]) != [Language.JSONPATH]:
+                service["loads"] = loaded
+            service.pop("values", None)
+            if not service["routes"]:
+                del service["routes"]
         if self.activities and key == SERVICES:
             service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
         if self.timer and self._uses_timer(key):
@@ -412,5 +422,23 @@ class Assembly:
             service |= self._names_for_other_stacks(service)
         if key == self.wiring.start:
             # Only the starting function puts versions into envelopes; the others pass them on.
-            service |= {"carried": [*self.wiring.carried], "start_alias": self.start_alias}
+            service |= {"carried": [*self.wiring.carried], "start_alias": self.start_alias, **self._starting}
+            # By its name: a reference would be circular, because the alias depends on this function's policy.
+            service["describe_alias"] = f"{control.function.function_arn}:{describe_alias(self.workflow.name)}"
+            service |= self._definition_of(host, service)
         return service
+
+    def _definition_of(self, host: Host, service: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return where `host`, in which executions start, has the definition; nothing for a layer."""
+        layers = self._layers_of(host)
+        inline = {"definition": layers.inline_definition}
+        if host.has_room_for(self.workflow.name, {**service, **inline}):
+            return inline
+        return {} if host.takes_layers else {"definition": layers.definition.object.s3_object_url}
+
+    def _loaded_by(self, key: str) -> Iterator[str]:
+        """Yield what the function `key` loads before its first event, which names the definition."""
+        yield from sorted({state.language for state in self.workflow.states.values()})
+        called = (task.resource for task in self.workflow.tasks if task.function == key)
+        if any(resource is not None and not resource.startswith(ACTIVITY_TASK) for resource in called):
+            yield SERVICE_CALLS

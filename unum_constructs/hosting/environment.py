@@ -17,6 +17,9 @@ CHOICES: Mapping[str, tuple[str, ...]] = {"UNUM_CLIENT": ("wire", "botocore", ""
 MAX_BYTES = 4096
 """Size limit of all variables together. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
+RESERVED_BYTES = 1024
+"""Part of the environment that definitions leave free, for variables that users add later."""
+
 MIN_ARN_BYTES = 50
 """Shortest ARN of a version: shortest region, function name of 1 character."""
 

@@ -17,6 +17,7 @@ from unum_constructs.cdk.lookup import (
     is_token,
     package_type_of,
     path_of,
+    properties_of,
     resource_of,
     role_of,
     stack_of,
@@ -26,7 +27,7 @@ from unum_constructs.cdk.nag import FAILURES_HANDLED, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting import environment
 from unum_constructs.hosting.version_ids import retain_with, version_arn, version_output
-from unum_constructs.layer.workflow_layer import WorkflowLayer, WorkflowLayers
+from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
 
 _TOKEN = "x" * environment.MAX_ARN_BYTES
@@ -182,13 +183,26 @@ class Host(Construct):
             ahead = {target for host in ahead for target in host.references} - seen
         return other in seen
 
-    def serve(self, workflow: str, layers: WorkflowLayers, service: Mapping[str, Any]) -> None:
+    def has_room_for(self, workflow: str, service: Mapping[str, Any]) -> bool:
+        """Return True if the environment has room for `service`, and for variables that the user adds later."""
+        resource = self.resource
+        given = environment.environment_of(resource, properties_of(resource)) or {}
+        users = (stack_of(self.function).resolve(given) or {}).get("variables") or {}
+        services = {name: _longest_values(each) for name, each in {**self._services, workflow: service}.items()}
+        longest = {name: value if isinstance(value, str) else _TOKEN for name, value in users.items()}
+        size = environment.min_bytes({**longest, **self._variables, environment.WORKFLOWS: _compact(services)})
+        return size + environment.RESERVED_BYTES <= environment.MAX_BYTES
+
+    def serve(
+        self, workflow: str, layers: WorkflowLayers, service: Mapping[str, Any], *, brings_file: bool = False
+    ) -> None:
         """Add a workflow to the function.
 
         Args:
             workflow: workflow name.
             layers: the workflow's layers in the function's stack.
             service: fields of `unum_runtime.functions.configuration.Service`.
+            brings_file: True if the function has the definition in a layer.
 
         Raises:
             ConstructError: the environment would be too large, or the function would have too many layers.
@@ -196,10 +210,11 @@ class Host(Construct):
         self._services[workflow] = service
         self._check_environment()
         self._set(environment.WORKFLOWS, stack_of(self.function).to_json_string(self._services))
-        # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version. An
-        # image is a version of its own, but its failure handler has modules for what this definition can contain.
-        seen = self._add_layer(layers).digest if self.takes_layers else layers.first.runtime_digest
-        self.function.invalidate_version_based_on(seen)
+        if self.takes_layers:
+            self._add_layers(layers, brings_file=brings_file)
+        else:
+            # An image has its own runtime, but its failure handler has modules for what this definition can contain.
+            layers.first.publish_with(self.function)
 
     def serves(self, workflow: str) -> bool:
         """Return True if a workflow named `workflow` uses this function."""
@@ -230,13 +245,17 @@ class Host(Construct):
         denied = iam.PolicyStatement(effect=iam.Effect.DENY, actions=["lambda:InvokeFunction"], resources=arns)
         policy.add_statements(denied)
 
-    def _add_layer(self, layers: WorkflowLayers) -> WorkflowLayer:
+    def _add_layers(self, layers: WorkflowLayers, *, brings_file: bool) -> None:
         # The CDK checks the limit of 5. Reading the list first would freeze it, in older versions of the CDK.
         try:
-            return layers.add_to(self.function)
+            layers.add_to(self.function)
+            if brings_file:
+                layers.definition.add_to(self.function)
         except (JSIIError, RuntimeError) as error:
             raise ConstructError(
-                self.function, f"Lambda allows 5 layers, and each workflow needs one: merge some of them ({error})"
+                self.function,
+                "Lambda allows 5 layers; all workflows together need one, and one for each large definition of which "
+                f"executions start in the function: merge some of them ({error})",
             ) from error
 
     def _set(self, variable: str, value: str) -> None:
@@ -248,11 +267,12 @@ class Host(Construct):
         deployed = {name: _longest_values(service) for name, service in self._services.items()}
         size = environment.min_bytes({**self._variables, environment.WORKFLOWS: _compact(deployed)})
         if size > environment.MAX_BYTES:
+            following = sum(len(service.get("routes", ())) for service in self._services.values())
             raise ConstructError(
                 self.function,
-                f"routes: expected an environment of at most {environment.MAX_BYTES} bytes, got {size} for "
-                f"{sum(len(service['routes']) for service in self._services.values())} functions that may follow this "
-                "one; let one function host several of them, or insert a function in between",
+                f"routes: expected an environment of at most {environment.MAX_BYTES} bytes, got {size} for {following} "
+                f"functions that may follow this one, and workflows: {len(self._services)}; let one function host "
+                "several of them, or insert a function in between",
             )
 
     @property
@@ -279,7 +299,7 @@ class Host(Construct):
     def _shortest_services(self) -> Any:
         """Return the workflows' fields with ARNs of the least length."""
         return {
-            name: {**service, "routes": {key: _shortest_arn(arn) for key, arn in service["routes"].items()}}
+            name: {**service, "routes": {key: _shortest_arn(arn) for key, arn in service.get("routes", {}).items()}}
             for name, service in self._services.items()
         }
 

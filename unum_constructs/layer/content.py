@@ -1,4 +1,4 @@
-"""Content of a workflow's layer for one version of Python: a pure function of definition and runtime.
+"""Content of layers for one version of Python: a pure function of definitions and runtime.
 
 Functions cannot store compiled modules. The layer therefore contains bytecode, if this machine has the functions'
 Python; otherwise it contains sources, which behave the same and are compiled in each cold start.
@@ -6,7 +6,7 @@ Python; otherwise it contains sources, which behave the same and are compiled in
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.metadata import distribution
 from importlib.util import find_spec
@@ -49,6 +49,8 @@ large inputs."""
 
 _BUCKET_STORE = ("additions.py", "conditional.py", "s3.py", "s3_names.py")
 """Modules for state in a bucket."""
+
+_BUCKET_MODULES = frozenset(f"store/{each}" for each in _BUCKET_STORE)
 
 SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL, *_RARE, *_BUCKET_STORE})
 """Folders and modules that stay sources: sources are smaller, and these modules load botocore, which takes longer
@@ -110,20 +112,42 @@ def runtime_folder() -> Path:
 
 
 def layer_content(workflow: Workflow, runtime: Path, *, in_bucket: bool = False) -> Content:
-    """Return the layer's content as sources.
+    """Return all that layers can give to a function of `workflow`, as sources: runtime and definition.
 
     Args:
         workflow: compiled workflow.
         runtime: folder of the package `unum_runtime`.
         in_bucket: True if the state is in a bucket.
     """
-    unused = (*_unused(workflow), *(() if in_bucket else [f"store/{each}" for each in _BUCKET_STORE]))
+    files = runtime_content(unused_modules(workflow, in_bucket=in_bucket), runtime)
+    return dict(sorted({**files, **definition_content(workflow)}.items()))
+
+
+def definition_content(workflow: Workflow) -> Content:
+    """Return the file with the definition of `workflow`."""
+    return {f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json": workflow.to_json().encode()}
+
+
+def runtime_content(unused: Collection[str], runtime: Path) -> Content:
+    """Return the modules of the runtime as sources.
+
+    Args:
+        unused: folders and modules to leave out; see `unused_modules`.
+        runtime: folder of the package `unum_runtime`.
+    """
     modules = ((path, file) for path, file in _modules(runtime) if not any(map(path.is_relative_to, unused)))
     files = {f"python/{PACKAGE}/{path}": _text(file) for path, file in modules}
-    files[f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json"] = workflow.to_json().encode()
-    if has_jsonata(workflow):
+    if _LANGUAGE_MODULES[Language.JSONATA] not in unused:
         files |= {f"python/{path}": content for path, content in _jsonata()}
     return dict(sorted(files.items()))
+
+
+def unused_modules(workflow: Workflow, *, in_bucket: bool = False) -> frozenset[str]:
+    """Return folders and modules that no function of `workflow` loads.
+
+    Several workflows together leave out what all of them leave out: the intersection.
+    """
+    return frozenset(_unused(workflow)) | (frozenset() if in_bucket else _BUCKET_MODULES)
 
 
 def compilable_modules(content: Content) -> Content:
@@ -162,11 +186,6 @@ def digest(files: Content, python: str) -> str:
         # The length separates path and content: concatenations of other files cannot be equal.
         seen.update(f"{path}\0{len(data)}\0".encode() + data)
     return seen.hexdigest()
-
-
-def has_jsonata(workflow: Workflow) -> bool:
-    """Return True if a state of `workflow` uses JSONata."""
-    return Language.JSONATA in _languages(workflow)
 
 
 def _languages(workflow: Workflow) -> frozenset[Language]:

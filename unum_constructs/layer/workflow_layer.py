@@ -1,30 +1,21 @@
-"""Layers of a workflow: runtime and IR, equal wherever the same Python makes the bytecode.
+"""Layers of one workflow in one stack: the shared runtime, and the definition for functions that bring it."""
 
-There is one layer for each Python of the workflow's functions, in each stack with functions.
-"""
-
+import binascii
+import zlib
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
-from shutil import rmtree
 
-import jsii
-from aws_cdk import Annotations, Stage
+from aws_cdk import Annotations
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as s3_assets
-from constructs import Construct, IValidation
+from constructs import Construct
 
-from unum_constructs.cdk.lookup import path_of, resource_of, runtime_of
+from unum_constructs.cdk.lookup import path_of, runtime_of, stack_of
 from unum_constructs.layer.bytecode import name_of_this_python
-from unum_constructs.layer.content import (
-    Content,
-    compilable_modules,
-    deployed_files,
-    digest,
-    layer_content,
-    runtime_folder,
-)
-from unum_constructs.layer.interpreters import FOLDERS, NoBytecodeError, compile_modules
+from unum_constructs.layer.content import definition_content, digest, unused_modules
+from unum_constructs.layer.interpreters import FOLDERS
+from unum_constructs.layer.runtime_layer import RuntimeLayer, write_files
+from unum_runtime.functions.configuration import INLINE
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
@@ -37,140 +28,95 @@ MAX_NAMED = 3
 """Most functions that a message names."""
 
 
-class WorkflowLayer(lambda_.LayerVersion):
-    """Layer version for one workflow and one Python version.
+class DefinitionLayer(lambda_.LayerVersion):
+    """Layer version with the definition of one workflow, for definitions that exceed an environment.
 
     Attributes:
-        digest: digest of all bytes in the layer; versions of functions depend on it.
-        runtime_digest: the same without the definition.
-        python: runtime of its functions, such as ``python3.13``.
+        digest: digest of the definition; versions of functions depend on it.
     """
 
-    def __init__(
-        self, scope: Construct, construct_id: str, *, workflow: Workflow, python: str, in_bucket: bool = False
-    ) -> None:
-        content = layer_content(workflow, runtime_folder(), in_bucket=in_bucket)
-        self.python = python
-        files = deployed_files(content, self._bytecode(content))
-        self.digest = digest(files, python)
-        own = f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json"
-        self.runtime_digest = digest({path: data for path, data in files.items() if path != own}, python)
-        folder = Path(_stage(scope).asset_outdir) / f"unum-{self.digest}"
-        _write(files, folder)
+    def __init__(self, scope: Construct, construct_id: str, *, workflow: Workflow) -> None:
+        content = definition_content(workflow)
+        self.digest = digest(content, "")
+        self._folder = write_files(scope, content, self.digest)
         super().__init__(
             scope,
             construct_id,
-            code=lambda_.Code.from_asset(str(folder), asset_hash=self.digest),
-            description=f"Unum runtime and definition of workflow {workflow.name}",
+            code=lambda_.Code.from_asset(str(self._folder), asset_hash=self.digest),
+            description=f"Definition of workflow {workflow.name}",
         )
-        self._definition = folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
-        self._functions: list[lambda_.Function] = []
-        # Aspects may change runtimes until the end of synthesis, and bytecode fits one version only.
-        self.node.add_validation(_RuntimeUnchanged(python, self._functions))
+        self._file = self._folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
 
     @cached_property
-    def definition(self) -> s3_assets.Asset:
-        """IR alone, for container images; uploaded only if used."""
-        return s3_assets.Asset(self, "Definition", path=str(self._definition))
+    def object(self) -> s3_assets.Asset:
+        """Definition alone, for container images; uploaded only if used."""
+        return s3_assets.Asset(self, "Definition", path=str(self._file))
 
-    def check_runtime_of(self, function: lambda_.Function) -> None:
-        """Check at the end of synthesis that `function` still has the layer's Python."""
-        self._functions.append(function)
-
-    def report_slow_starts(self) -> None:
-        """Report this layer's functions, if bytecode is missing."""
-        if self._functions and self._missing_bytecode:
-            Annotations.of(self).add_info_v2(
-                SLOWER_STARTS,
-                f"{_first_paths(self._functions)}: cold starts take longer without bytecode for their runtime "
-                f"{self.python}: this app is synthesized by {name_of_this_python()}, and {self._missing_bytecode}; "
-                f"synthesize with {self.python}, set {FOLDERS} to the folder of one, or set the functions' `runtime` "
-                "to this Python",
-            )
-
-    def _bytecode(self, content: Content) -> Content:
-        """Return bytecode of the modules in `content`; empty if no Python can compile them, with the reason stored."""
-        self._missing_bytecode = ""
-        try:
-            return compile_modules(compilable_modules(content), self.python)
-        except NoBytecodeError as error:
-            self._missing_bytecode = str(error)
-            return {}
+    def add_to(self, function: lambda_.Function) -> None:
+        """Add the layer to `function`."""
+        function.add_layers(self)
+        # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version.
+        function.invalidate_version_based_on(self.digest)
 
 
 class WorkflowLayers:
-    """Workflow layers of one stack, by Python version.
+    """Layers for functions of one workflow in one stack.
 
     Args:
-        scope: parent construct of the layers.
+        scope: parent construct of the layer with the definition, in the stack.
         workflow: compiled workflow.
         python: runtime of the first layer's functions.
         in_bucket: True if the state is in a bucket.
 
     Attributes:
-        first: first layer; its logical id does not depend on the Python.
+        scope: parent construct of the layer with the definition.
         in_bucket: True if the state is in a bucket.
     """
 
     def __init__(self, scope: Construct, *, workflow: Workflow, python: str, in_bucket: bool = False) -> None:
-        self._scope, self._workflow, self.in_bucket = scope, workflow, in_bucket
-        self.first = WorkflowLayer(scope, "Layer", workflow=workflow, python=python, in_bucket=in_bucket)
-        self._layers = {python: self.first}
+        self.scope, self.in_bucket = scope, in_bucket
+        self._workflow, self._python = workflow, python
+        self._unused = unused_modules(workflow, in_bucket=in_bucket)
+        self._functions: dict[RuntimeLayer, list[lambda_.Function]] = {}
 
-    def add_to(self, function: lambda_.Function) -> WorkflowLayer:
-        """Add the matching layer to `function`."""
-        layer = self._layer_for(str(runtime_of(function)))
-        function.add_layers(layer)
-        layer.check_runtime_of(function)
-        return layer
+    @cached_property
+    def first(self) -> RuntimeLayer:
+        """Runtime for the first Python."""
+        return self._runtime_for(self._python)
+
+    @cached_property
+    def inline_definition(self) -> str:
+        """Definition as text for an environment, compressed."""
+        return INLINE + binascii.b2a_base64(zlib.compress(self._workflow.to_json().encode(), 9), newline=False).decode()
+
+    @cached_property
+    def definition(self) -> DefinitionLayer:
+        """Definition, for functions whose environment has no room for it; made with the first of them."""
+        return DefinitionLayer(self.scope, "Definition", workflow=self._workflow)
+
+    def add_to(self, function: lambda_.Function) -> None:
+        """Add the runtime to `function`."""
+        layer = self._runtime_for(str(runtime_of(function)))
+        layer.add_to(function)
+        self._functions.setdefault(layer, []).append(function)
 
     def report_slow_starts(self) -> None:
-        """Report functions of layers without bytecode."""
-        for layer in self._layers.values():
-            layer.report_slow_starts()
+        """Report the workflow's functions whose Python has no bytecode."""
+        for layer, functions in self._functions.items():
+            if layer.missing_bytecode:
+                Annotations.of(self.scope).add_info_v2(
+                    SLOWER_STARTS,
+                    f"{_first_paths(functions)}: cold starts take longer without bytecode for their runtime "
+                    f"{layer.python}: this app is synthesized by {name_of_this_python()}, and "
+                    f"{layer.missing_bytecode}; synthesize with {layer.python}, set {FOLDERS} to the folder of one, or "
+                    "set the functions' `runtime` to this Python",
+                )
 
-    def _layer_for(self, python: str) -> WorkflowLayer:
-        if python not in self._layers:
-            made = WorkflowLayer(
-                self._scope, f"Layer-{python}", workflow=self._workflow, python=python, in_bucket=self.in_bucket
-            )
-            self._layers[python] = made
-        return self._layers[python]
-
-
-@jsii.implements(IValidation)
-class _RuntimeUnchanged:
-    """Runtime check after all constructs and Aspects have run."""
-
-    def __init__(self, python: str, functions: list[lambda_.Function]) -> None:
-        self._python, self._functions = python, functions
-
-    def validate(self) -> list[str]:
-        found = ((each, resource_of(each, lambda_.CfnFunction).runtime) for each in self._functions)
-        return [
-            f"{path_of(each)}: expected the runtime {self._python!r}, which the workflow's layer is made for, got "
-            f"{runtime!r}, set later; pass the runtime to the function's constructor"
-            for each, runtime in found
-            if runtime != self._python
-        ]
+    def _runtime_for(self, python: str) -> RuntimeLayer:
+        return RuntimeLayer.of(stack_of(self.scope), python, self._unused)
 
 
 def _first_paths(functions: Sequence[lambda_.Function]) -> str:
     """Return paths of the first `functions`, and a count of the rest."""
     others = len(functions) - MAX_NAMED
     return ", ".join(map(path_of, functions[:MAX_NAMED])) + (f" and {others} more" if others > 0 else "")
-
-
-def _stage(scope: Construct) -> Stage:
-    stage = Stage.of(scope)
-    assert stage is not None  # noqa: S101 - every stack is in an app, which is a stage
-    return stage
-
-
-def _write(content: Content, folder: Path) -> None:
-    """Replace `folder` by `content`, whatever lies there."""
-    rmtree(folder, ignore_errors=True)
-    for path, data in content.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)

@@ -21,7 +21,7 @@ from unum_constructs.cdk.threshold_alarm import new_alarm
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting import environment
 from unum_constructs.hosting.host import FailureDestination, async_configuration
-from unum_constructs.layer.workflow_layer import WorkflowLayer
+from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction, door_arns
 from unum_constructs.resources.own_functions import Provision
@@ -41,7 +41,7 @@ class FailureHandler(PlanningFunction):
         construct_id: id below `scope`.
         workflow_name: workflow name.
         service: shared fields of `unum_runtime.functions.configuration.Service`.
-        layer: runtime and definition.
+        layers: runtime and definition.
         provision: options of the function.
         dead_letters: queue for events that the handler could not process.
         control: control function, which nudges executions for the handler.
@@ -65,7 +65,7 @@ class FailureHandler(PlanningFunction):
         *,
         workflow_name: str,
         service: Mapping[str, Any],
-        layer: WorkflowLayer,
+        layers: WorkflowLayers,
         provision: Provision,
         dead_letters: sqs.Queue,
         control: ControlFunction,
@@ -75,7 +75,7 @@ class FailureHandler(PlanningFunction):
             construct_id,
             workflow_name=workflow_name,
             service=service,
-            layer=layer,
+            layers=layers,
             provision=provision,
             dead_letters=dead_letters,
             environment={

@@ -12,7 +12,7 @@ from constructs import Construct
 from unum_compiler.lambda_settings import FAILURE_HANDLER_TIMEOUT_S
 from unum_constructs.hosting.host import async_configuration
 from unum_constructs.hosting.version_ids import retain_with, version_arn
-from unum_constructs.layer.workflow_layer import WorkflowLayer
+from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import permissions
 from unum_constructs.resources.own_functions import Provision
 
@@ -25,7 +25,7 @@ class PlanningFunction(Construct):
         construct_id: id below `scope`.
         workflow_name: workflow name.
         service: shared fields of `unum_runtime.functions.configuration.Service`.
-        layer: runtime and definition.
+        layers: runtime and definition.
         provision: options of the function.
         dead_letters: queue for events that the function could not process.
         environment: variables of its own.
@@ -53,7 +53,7 @@ class PlanningFunction(Construct):
         *,
         workflow_name: str,
         service: Mapping[str, Any],
-        layer: WorkflowLayer,
+        layers: WorkflowLayers,
         provision: Provision,
         dead_letters: sqs.Queue,
         environment: Mapping[str, str],
@@ -65,7 +65,6 @@ class PlanningFunction(Construct):
             self,
             self.ID,
             handler=self.HANDLER,
-            layers=[layer],
             timeout=Duration.seconds(FAILURE_HANDLER_TIMEOUT_S),
             # An execution with a loop may fail, and continue here, in each of its rounds.
             recursive_loop=lambda_.RecursiveLoop.ALLOW,
@@ -74,9 +73,9 @@ class PlanningFunction(Construct):
         variables = {"UNUM_WORKFLOWS": self.function.stack.to_json_string({workflow_name: service}), **environment}
         for name, value in variables.items():
             self.function.add_environment(name, value)
-        layer.check_runtime_of(self.function)
-        # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version.
-        self.function.invalidate_version_based_on(layer.digest)
+        layers.add_to(self.function)
+        if "definition" not in service:
+            layers.definition.add_to(self.function)
         self.version = self.function.current_version
         self.version_arn = version_arn(self.version)
 

@@ -17,7 +17,7 @@ from unum_compiler.lambda_settings import FORWARDER_TIMEOUT_S
 from unum_constructs.cdk.lookup import role_id_of
 from unum_constructs.cdk.nag import MESSAGES, acknowledge
 from unum_constructs.cdk.queues import new_queue
-from unum_constructs.layer.workflow_layer import WorkflowLayer
+from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import permissions
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.schedules import WorkflowSchedules
@@ -52,7 +52,7 @@ class WorkflowTimer(Construct):
     Args:
         scope: the workflow.
         construct_id: id below `scope`.
-        layer: layer with the forwarder's code.
+        layers: layers with the forwarder's code.
         provision: options of the forwarder.
         failure_queue: queue for messages that can be sent neither to their target nor to a failure handler.
         targets: functions that events may be for.
@@ -72,7 +72,7 @@ class WorkflowTimer(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        layer: WorkflowLayer,
+        layers: WorkflowLayers,
         provision: Provision,
         failure_queue: sqs.IQueue,
         targets: Iterable[permissions.HasFunction],
@@ -91,7 +91,7 @@ class WorkflowTimer(Construct):
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
         self.schedules = self._new_schedules(failure_queue, provision.encryption_key) if waits_long else None
-        self.forwarder = self._new_forwarder(layer, provision)
+        self.forwarder = self._new_forwarder(layers, provision)
         self.policy = permissions.attach_for_all(
             self,
             "Permissions",
@@ -110,12 +110,11 @@ class WorkflowTimer(Construct):
             self, "Schedules", queue=self.queue, dead_letters=dead_letters, encryption_key=encryption_key
         )
 
-    def _new_forwarder(self, layer: WorkflowLayer, provision: Provision) -> lambda_.Function:
+    def _new_forwarder(self, layers: WorkflowLayers, provision: Provision) -> lambda_.Function:
         forwarder = provision.new_function(
             self,
             "Forwarder",
             handler=HANDLER,
-            layers=[layer],
             environment=self._environment(),
             timeout=Duration.seconds(FORWARDER_TIMEOUT_S),
             # Lambda stops a loop of SQS and Lambda after about 16 rounds, and long waits loop every 15 minutes.
@@ -123,7 +122,7 @@ class WorkflowTimer(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW,
             description="Hands on the events of a workflow when they are due",
         )
-        layer.check_runtime_of(forwarder)
+        layers.add_to(forwarder)
         return forwarder
 
     def _connect_queue(self, policy: iam.Policy) -> None:

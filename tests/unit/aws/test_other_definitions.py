@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import Stack
 from moto import mock_aws
 
 from tests.unit.aws.test_task_function import CACHES, TABLE, Context, make_table
 from unum_compiler import compile_workflow
+from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.aws.client_factory import client
 from unum_runtime.clock import SystemClock
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
 from unum_runtime.functions import definitions, runtime_factory, task_function
-from unum_runtime.functions.configuration import STORE
+from unum_runtime.functions.configuration import INLINE, STORE
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Workflow
@@ -94,7 +96,7 @@ def _name(execution: str) -> Name:
     return Name(Execution(execution, NOW_MS), (), 1)
 
 
-@pytest.fixture(params=["layer", STORE])
+@pytest.fixture(params=["layer", INLINE, STORE])
 def node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(variable, "test")
@@ -103,6 +105,8 @@ def node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     service = {"table": TABLE, "hosts": ["F"], "routes": {}, "retention_s": 604_800}
     if request.param == STORE:
         service["definition"] = STORE
+    elif request.param == INLINE:
+        service["definition"] = WorkflowLayers(Stack(), workflow=HERE, python="python3.13").inline_definition
     else:
         folder = tmp_path / WORKFLOWS_FOLDER
         folder.mkdir()

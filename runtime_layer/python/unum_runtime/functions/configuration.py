@@ -17,9 +17,16 @@ from functools import cache
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
+from unum_runtime.model.states import Language
 
 STORE = "store"
 """Location of definitions that a function takes from the workflow's store, by the digests in events."""
+
+INLINE = "data:"
+"""Beginning of a definition itself, compressed and in Base64."""
+
+SERVICE_CALLS = "services"
+"""Member of `Service.loads` in functions that call AWS services for Tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,19 +46,21 @@ class Service:
         called: ARNs of called functions by key, in the service function.
         values: texts that replace placeholders in the IR, by placeholder name.
         log_level: lines that the runtime logs.
-        definition: location of the IR for functions without a layer: ``s3://bucket/key``; or `STORE`, for a function
-            that starts no executions and takes definitions from the store alone. None for the layer.
+        definition: the IR itself, after `INLINE`; its location as ``s3://bucket/key``, for images with a large IR; or
+            `STORE`, for a function that starts no executions and takes definitions from the store alone. None for a
+            layer.
         metrics: metrics that the runtime counts.
         fusion: deliveries may continue with the next Task in the same sandbox.
         payload_bucket: name of the bucket for values that are too large for the table; None for no bucket.
         describe_alias: ARN of the describe alias, where executions start; None elsewhere.
         former_clients: the start alias executes requests in the form of release 0.1.0.
         stores_first: starts wait until the definition is stored, because other functions take it from there alone.
+        loads: query languages, and `SERVICE_CALLS`, that a function loads before its first event names a definition.
     """
 
     table: str
     hosts: tuple[str, ...]
-    routes: Mapping[str, str]
+    routes: Mapping[str, str] = field(default_factory=dict)
     retention_s: int
     result_retention_s: int | None = None
     carried: tuple[str, ...] = ()
@@ -68,7 +77,11 @@ class Service:
     describe_alias: str | None = None
     former_clients: bool = False
     stores_first: bool = False
+    loads: tuple[str, ...] = (Language.JSONPATH,)
 
+
+_LISTS: Mapping[str, tuple[str, ...]] = {"hosts": (), "carried": (), "loads": (Language.JSONPATH,)}
+"""Fields of `Service` that are lists in JSON, with their defaults."""
 
 QUEUES = "UNUM_QUEUES"
 """Environment variable of the function in which executions start, if queues have settings."""
@@ -91,7 +104,7 @@ def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
     """Return the services of a function with `environment` by workflow name."""
     table = json.loads(environment.get("UNUM_WORKFLOWS", "{}"))
     return {
-        name: Service(**service | {field: tuple(service.get(field, ())) for field in ("hosts", "carried")})
+        name: Service(**service | {each: tuple(service.get(each, default)) for each, default in _LISTS.items()})
         for name, service in table.items()
     }
 

@@ -1,13 +1,15 @@
-"""Load a workflow's IR from the layer, from an object in S3, or from the workflow's store; keep it in the store."""
+"""Load a workflow's IR from environment, layer, an object in S3, or the workflow's store; keep it in the store."""
 
+import binascii
 import sys
+import zlib
 from contextlib import suppress
 from functools import cache
 from threading import Thread
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent, StoreError
-from unum_runtime.functions.configuration import STORE, services
+from unum_runtime.functions.configuration import INLINE, STORE, services
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.protocol.runtime import Runtime
@@ -28,16 +30,18 @@ _kept: set[str] = set()
 
 @cache
 def load_workflow(name: str) -> Workflow:
-    """Load workflow `name`'s IR from the layer, or from its configured object.
+    """Load workflow `name`'s IR from the environment, from its configured object, or from a layer.
 
     Raises:
         FileNotFoundError: no folder on the path contains it.
     """
-    uri = services()[name].definition if name in services() else None
-    if uri is not None:
+    given = services()[name].definition if name in services() else None
+    if given is not None and given.startswith(INLINE):
+        return _parsed(name, _inflated(given.removeprefix(INLINE)))
+    if given is not None:
         from unum_runtime.aws.definition_object import read_definition  # noqa: PLC0415 - only container images need it
 
-        return _parsed(name, read_definition(uri))
+        return _parsed(name, read_definition(given))
     # A function may have the layers of several workflows, and an image may put its own copy anywhere on the path.
     for folder in sys.path:
         with (
@@ -47,6 +51,10 @@ def load_workflow(name: str) -> Workflow:
             return _parsed(name, file.read())
     file_name = f"{WORKFLOWS_FOLDER}/{name}.json"
     raise FileNotFoundError(f"{file_name} is in none of {sys.path}; is the workflow's layer attached?")
+
+
+def _inflated(text: str) -> str:
+    return zlib.decompress(binascii.a2b_base64(text)).decode()
 
 
 @cache

@@ -28,13 +28,13 @@ from unum_runtime.errors import (
     StoreError,
 )
 from unum_runtime.functions import runtime_factory
-from unum_runtime.functions.configuration import handler_paths, queues, services
+from unum_runtime.functions.configuration import SERVICE_CALLS, Service, handler_paths, queues, services
 from unum_runtime.functions.definitions import has_own_definition, keep_definition, load_workflow
 from unum_runtime.functions.delivery_facts import end_init
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
-from unum_runtime.model.states import ACTIVITY, SIGNAL, Json
+from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Language
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
 from unum_runtime.store.base import BUCKET
@@ -171,6 +171,7 @@ def _initialize() -> None:
         runtime_factory.state_store(service.table)
         runtime_factory.timer(service.timer)
         if not has_own_definition(name):  # the first event names the definition to read
+            _load_for_any_definition(service)
             continue
         workflow = load_workflow(name)
         for language in {state.language for state in workflow.states.values()}:
@@ -182,6 +183,15 @@ def _initialize() -> None:
     runtime_factory.invoker()
     opened.join(MAX_INIT_WAIT_S)
     end_init()
+
+
+def _load_for_any_definition(service: Service) -> None:
+    """Load what the workflow's definitions need, without one of them."""
+    for each in service.loads:
+        if each == SERVICE_CALLS:
+            runtime_factory.service_handler()
+        else:
+            load(Language(each))
 
 
 def _services_called() -> Iterator[str]:

@@ -190,10 +190,11 @@ def _schedules(fields: str | None) -> "Schedules | None":
 def _log_refused(workflow: str, reason: str, sender: str) -> None:
     """Write a log line that counts a refused message."""
     from unum_runtime.aws.embedded_metrics import EmbeddedMetrics  # noqa: PLC0415 - few messages are refused
-    from unum_runtime.functions.definitions import load_workflow  # noqa: PLC0415 - as above
+    from unum_runtime.model.ir import Workflow  # noqa: PLC0415 - as above
 
     message, fields = "refused message", {"sender": sender, "reason": reason}
-    metrics = EmbeddedMetrics(load_workflow(workflow), os.environ.get("UNUM_METRICS", Metrics.WORKFLOW), SystemClock())
+    unknown = Workflow(name=workflow, start_at="", states={})
+    metrics = EmbeddedMetrics(unknown, os.environ.get("UNUM_METRICS", Metrics.WORKFLOW), SystemClock())
     line = {"source": "unum", "message": message, **fields, **metrics.members(message, fields)}
     print(json.dumps(line))  # noqa: T201 - into the function's log
 

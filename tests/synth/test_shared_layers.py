@@ -1,0 +1,99 @@
+"""One layer with the runtime for all workflows of a stack, and definitions apart from it."""
+
+from random import Random
+
+import pytest
+from aws_cdk import aws_dynamodb as dynamodb
+
+from tests.synth.deployment import RUNTIME_LAYER, Deployment, function
+from tests.synth.machines import Machine, chain, machine, task
+from unum_constructs import Store, UnumFunction
+from unum_constructs.errors import ConstructError
+from unum_runtime.functions.configuration import INLINE, STORE
+
+PLANNERS = ("Flow/OnFailure/Handler", "Flow/ControlFunction/Function")
+
+
+def waiting(seconds: int) -> Machine:
+    return machine(A=task("A", "W"), W={"Type": "Wait", "Seconds": seconds, "Next": "B"}, B=task("B", "C"), C=task("C"))
+
+
+def large(size: int = 300_000) -> Machine:
+    """A definition that does not become smaller by compression."""
+    noise = Random(0).randbytes(size // 2).hex()  # noqa: S311 - text, not a secret
+    return machine(A=task("A", "P"), P={"Type": "Pass", "Result": noise, "Next": "B"}, B=task("B"))
+
+
+def layers_of(deployment: Deployment, path: str) -> list[str]:
+    return [layer["Ref"] for layer in deployment.properties(path)["Layers"]]
+
+
+def test_another_wait_publishes_no_function_but_the_one_in_which_executions_start() -> None:
+    before, after = (Deployment.of(waiting(seconds), *"ABC") for seconds in (5, 6))
+    assert [key for key in "ABC" if before.version(key) != after.version(key)] == ["A"]
+    for key in "BC":
+        assert before.properties(key) == after.properties(key)
+    assert before.all("Lambda::LayerVersion") == after.all("Lambda::LayerVersion")
+
+
+def test_a_function_in_twenty_workflows_has_one_layer() -> None:
+    deployment = Deployment.new()
+    key = dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.STRING)
+    rest = dynamodb.Attribute(name="sk", type=dynamodb.AttributeType.STRING)
+    table = dynamodb.Table(
+        deployment.stack, "State", table_name="state", partition_key=key, sort_key=rest, time_to_live_attribute="ttl"
+    )
+    shared = function(deployment.stack, "Shared")
+    for number in range(20):
+        first = f"First{number}"
+        functions = {first: function(deployment.stack, first), "Shared": shared}
+        deployment.flow(chain(first, "Shared"), functions, f"W{number}", store=Store.dynamodb(table=table))
+    assert layers_of(deployment, "Shared") == [deployment.logical_id(RUNTIME_LAYER)]
+    assert {each["definition"] for each in deployment.services("Shared").values()} == {STORE}
+    assert len(deployment.all("Lambda::LayerVersion")) == 1
+
+
+def test_a_workflow_that_needs_more_modules_adds_them_to_the_layer_of_all() -> None:
+    in_jsonata = {"QueryLanguage": "JSONata", **chain("B")}
+    alone, both, other_order = (Deployment.new() for _ in range(3))
+    for deployment, kinds in ((alone, "A"), (both, "AB"), (other_order, "BA")):
+        for key in kinds:
+            definition = chain("A") if key == "A" else in_jsonata
+            deployment.flow(definition, {key: function(deployment.stack, key)}, f"Flow{key}")
+    assert alone.version("A") != both.version("A")
+    contents = [each.resource(RUNTIME_LAYER)["Properties"]["Content"]["S3Key"] for each in (alone, both, other_order)]
+    assert contents[0] != contents[1] == contents[2]
+    for key in "AB":
+        assert layers_of(both, key) == [both.logical_id(RUNTIME_LAYER)]
+
+
+def test_a_large_definition_is_in_a_layer_of_the_functions_that_bring_it() -> None:
+    deployment = Deployment.of(large(), "A", "B")
+    both = [deployment.logical_id(path) for path in (RUNTIME_LAYER, "Flow/Definition")]
+    for path in ("A", *PLANNERS):
+        assert layers_of(deployment, path) == both
+        assert "definition" not in deployment.services(path)["Flow"]
+    assert layers_of(deployment, "B") == both[:1]
+    other = Deployment.of({**large(), "Comment": "c", "TimeoutSeconds": 9}, "A", "B")
+    assert [key for key in "AB" if deployment.version(key) != other.version(key)] == ["A"]
+
+
+def test_a_large_environment_of_the_user_leaves_the_definition_to_a_layer() -> None:
+    deployment = Deployment.new()
+    first = function(deployment.stack, "A", environment={"OWN": "x" * 2_600})
+    deployment.flow(chain("A", "B"), {"A": first, "B": function(deployment.stack, "B")})
+    assert len(layers_of(deployment, "A")) == 2
+    assert deployment.services(PLANNERS[0])["Flow"]["definition"].startswith(INLINE)
+
+
+def test_more_large_definitions_than_layers_are_refused() -> None:
+    deployment = Deployment.new()
+    first = function(deployment.stack, "A")
+    for number in range(4):
+        deployment.flow(large(5_000), functions_with(deployment, first, number), f"W{number}")
+    with pytest.raises(ConstructError, match=r"Stack/A: Lambda allows 5 layers; all workflows together need one, and"):
+        deployment.flow(large(5_000), functions_with(deployment, first, 4), "W4")
+
+
+def functions_with(deployment: Deployment, first: UnumFunction, number: int) -> dict[str, UnumFunction]:
+    return {"A": first, "B": function(deployment.stack, f"B{number}")}
