@@ -3,11 +3,10 @@
 from random import Random
 
 import pytest
-from aws_cdk import aws_dynamodb as dynamodb
 
 from tests.synth.deployment import RUNTIME_LAYER, Deployment, function
 from tests.synth.machines import Machine, chain, machine, task
-from unum_constructs import Store, UnumFunction
+from unum_constructs import UnumFunction
 from unum_constructs.errors import ConstructError
 from unum_runtime.functions.configuration import INLINE, STORE
 
@@ -37,17 +36,12 @@ def test_another_wait_publishes_no_function_but_the_one_in_which_executions_star
 
 
 def test_a_function_in_twenty_workflows_has_one_layer() -> None:
-    deployment = Deployment.new()
-    key = dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.STRING)
-    rest = dynamodb.Attribute(name="sk", type=dynamodb.AttributeType.STRING)
-    table = dynamodb.Table(
-        deployment.stack, "State", table_name="state", partition_key=key, sort_key=rest, time_to_live_attribute="ttl"
-    )
+    deployment = Deployment.new(**{"@aws-cdk/core:stackResourceLimit": 0})
     shared = function(deployment.stack, "Shared")
     for number in range(20):
         first = f"First{number}"
         functions = {first: function(deployment.stack, first), "Shared": shared}
-        deployment.flow(chain(first, "Shared"), functions, f"W{number}", store=Store.dynamodb(table=table))
+        deployment.flow(chain(first, "Shared"), functions, f"W{number}")
     assert layers_of(deployment, "Shared") == [deployment.logical_id(RUNTIME_LAYER)]
     assert {each["definition"] for each in deployment.services("Shared").values()} == {STORE}
     assert len(deployment.all("Lambda::LayerVersion")) == 1

@@ -17,6 +17,9 @@ CHOICES: Mapping[str, tuple[str, ...]] = {"UNUM_CLIENT": ("wire", "botocore", ""
 MAX_BYTES = 4096
 """Size limit of all variables together. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
+GENERATED = "x" * 13
+"""As long as what CloudFormation adds to the names that it generates."""
+
 RESERVED_BYTES = 1024
 """Part of the environment that definitions leave free, for variables that users add later."""
 

@@ -265,7 +265,10 @@ class Host(Construct):
     def _check_environment(self) -> None:
         """Raise if the workflows' variables could exceed the limit, with ARNs and names of the greatest length."""
         deployed = {name: _longest_values(service) for name, service in self._services.items()}
-        size = environment.min_bytes({**self._variables, environment.WORKFLOWS: _compact(deployed)})
+        size = self._size_with(deployed)
+        if size > environment.MAX_BYTES:
+            tables = {name: {"table": self._longest_name(each["table"])} for name, each in self._services.items()}
+            size = self._size_with({name: {**each, **tables[name]} for name, each in deployed.items()})
         if size > environment.MAX_BYTES:
             following = sum(len(service.get("routes", ())) for service in self._services.values())
             raise ConstructError(
@@ -274,6 +277,19 @@ class Host(Construct):
                 f"functions that may follow this one, and workflows: {len(self._services)}; let one function host "
                 "several of them, or insert a function in between",
             )
+
+    def _size_with(self, services: Mapping[str, Any]) -> int:
+        return environment.min_bytes({**self._variables, environment.WORKFLOWS: _compact(services)})
+
+    def _longest_name(self, name: str) -> str:
+        """Return a text as long as `name` can become: CloudFormation generates names from stack and resource."""
+        stack = stack_of(self.function)
+        match stack.resolve(name):
+            case str() as known:
+                return known
+            case {"Ref": str() as logical_id} if not is_token(stack.stack_name):
+                return f"{stack.stack_name}-{logical_id}-{environment.GENERATED}"
+        return _TOKEN
 
     @property
     def variables(self) -> Mapping[str, str]:
