@@ -491,11 +491,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         return former
 
     def _new_sweep(self, options: Sweep) -> WorkflowSweep:
+        listing, letters = self.storage.list_statements(self.own_partitions), self.failure_queue
         return WorkflowSweep(
-            self,
-            "Sweep",
-            options=options,
-            listing=self.storage.list_statements(self.own_partitions),
-            control=self.control,
-            dead_letters=self.failure_queue,
+            self, "Sweep", options=options, listing=listing, control=self.control, dead_letters=letters
         )
