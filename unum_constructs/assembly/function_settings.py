@@ -43,7 +43,7 @@ from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import describe_alias, run_alias, start_alias
 from unum_runtime.model.states import ACTIVITY as ACTIVITY_TASK
-from unum_runtime.model.states import Language
+from unum_runtime.model.states import SIGNAL, Language
 from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
 
 MOST_INLINE_BYTES = 2_000
@@ -440,5 +440,5 @@ class Assembly:
         """Yield what the function `key` loads before its first event, which names the definition."""
         yield from sorted({state.language for state in self.workflow.states.values()})
         called = (task.resource for task in self.workflow.tasks if task.function == key)
-        if any(resource is not None and not resource.startswith(ACTIVITY_TASK) for resource in called):
+        if any(resource is not None and not resource.startswith((ACTIVITY_TASK, SIGNAL)) for resource in called):
             yield SERVICE_CALLS
