@@ -11,6 +11,7 @@ import pytest
 
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.list_index import FIRST
+from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
@@ -19,6 +20,7 @@ from unum_runtime.protocol.fanout.lanes import Lanes
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.planning.plan import WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime, silent
+from unum_runtime.protocol.waiting.callback import taken_key
 
 QUOTAS = [
     ("delivery.commit", "MAX_ERROR_LENGTH", 256),
@@ -102,6 +104,17 @@ STORES = [
     ("dynamodb", "FIRST_PAUSE_S", 0.05),
     ("dynamodb", "FAILED_CONDITION", "ConditionalCheckFailedException"),
     ("dynamodb", "_ENDLESS", {"N": "9223372036854775808"}),
+    ("base", "BUCKET", "s3://"),
+    ("conditional", "FIRST_PAUSE_S", 0.002),
+    ("conditional", "LONGEST_PAUSE_S", 0.2),
+    ("conditional", "PARALLEL_READS", 16),
+    ("conditional", "OWNER", "owner"),
+    ("s3", "DELETED_AT_ONCE", 1_000),
+    ("s3", "_MISSING", ("NoSuchKey", "404")),
+    ("s3", "_LOST", ("PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey", "404")),
+    ("s3_names", "_STATE", "state:"),
+    ("s3_names", "_LISTED", "listed:"),
+    ("s3_names", "_RECORD_BYTES", 160),
     ("erasure", "BATCH_SIZE", 25),
     ("erasure", "ROUNDS", 8),
     ("erasure", "PAUSE_S", 0.05),
@@ -122,6 +135,10 @@ def test_a_value_is_what_was_decided(module: str, name: str, value: Any) -> None
 
 def test_doors_are_named_in_permissions_by_these_names() -> None:
     assert {"stop", "redrive", "fork", "nudge", "delete", "pause", "sweep"} <= {each.value for each in Door}
+
+
+def test_a_worker_that_has_taken_a_task_is_stored_beside_its_token() -> None:
+    assert taken_key(Key("token:w/0", "pending")) == Key("token:w/0", "taken")
 
 
 def test_a_delivery_begins_with_an_event_and_knows_nothing() -> None:

@@ -17,6 +17,7 @@ from unum_runtime.model.checkpoint import Failure, Success, start_record, to_tex
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, start_key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.delete import QUIET_MS, Deletion, delete
+from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import DELETED
@@ -255,3 +256,11 @@ def test_what_never_started_is_no_execution(name: str) -> None:
     text = f"workflow 'w' has no execution {name!r}: it never started, or its retention has passed"
     with pytest.raises(ExecutionDoesNotExist, match=exactly(text)):
         delete(platform.runtime(), name)
+
+
+def test_a_request_that_is_short_of_time_says_that_it_is_not_done() -> None:
+    platform = stopped(around(asking("Ask")), [1])
+    hurried = replace(platform.runtime(), remaining_ms=lambda: 0)
+    said = answer(hurried, parse(request(Control.DELETE, "e")), None)
+    assert said == {"deleted_ms": platform.clock.ms, "again_ms": None, "remains": [], "is_done": False}
+    assert rest(platform)

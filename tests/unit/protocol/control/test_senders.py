@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from unum_compiler import compile_workflow
+from unum_compiler import graph as g
 from unum_compiler.analysis.flow import entering, leaving
+from unum_compiler.definition import Definition
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import FanOut, Wait
 from unum_runtime.protocol.control.senders import senders
@@ -88,3 +90,16 @@ def test_it_may_do_what_follows(state: str) -> None:
     reaches = [leaving(EVERYTHING, each.name) for each in EVERYTHING.tasks if each.function == sender]
     allowed = {name for reach in reaches or [entering(EVERYTHING, EVERYTHING.start_at)] for name in reach.tasks}
     assert {*entering(EVERYTHING, state).tasks} <= allowed
+
+
+def test_it_is_the_function_of_the_node_before_in_a_region() -> None:
+    nodes = {
+        "a": g.task("a"),
+        "b": g.task("b"),
+        "one": (g.wait(1, name="After a") >> g.task("c")).after("a"),
+        "other": (g.wait(1, name="After b") >> g.task("d")).after("b"),
+    }
+    workflow = Definition.from_graph(g.dag(nodes) >> g.wait(1, name="Late")).compile("w", None)
+    found = senders(workflow)
+    assert [found[name] for name in ("dag", "After a", "After b")] == [None, "a", "b"]
+    assert found["Late"] in ("a", "b", "c", "d")

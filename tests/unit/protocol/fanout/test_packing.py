@@ -141,3 +141,9 @@ def test_a_quorum_has_no_packs() -> None:
 
 def test_without_the_option_nothing_is_packed() -> None:
     assert packed_tasks(mapped(("A", task()), small_results=False)) == {}
+
+
+def test_a_fan_out_without_places_completes_beside_those_with_packs() -> None:
+    waiting = mapped(("Work", task()), ("W", {"Type": "Wait", "Seconds": 1}))
+    assert packed_tasks(waiting) == {}
+    assert executed(waiting, 3, lambda event: event).usage.calls > START_AND_ENDS

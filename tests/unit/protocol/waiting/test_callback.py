@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import AGAIN, ASKING, Asking, asking, broken
+from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, exactly
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import InconsistentHistory, InvalidToken, InvokeError, StoreError, TaskTimedOut
@@ -423,3 +424,14 @@ def test_the_secret_part_of_a_token_may_be_any_text() -> None:
 def test_what_a_worker_has_taken_keeps_its_place() -> None:
     """Functions of two releases share it."""
     assert taken_key(Key("p", "pending")) == Key("p", "taken")
+
+
+@pytest.mark.parametrize("digest", ["é" * 64, "/" * 64, "a/../b" + "0" * 58, "٣" * 64])
+def test_a_token_with_other_signs_than_its_alphabet_s_is_looked_for_nowhere(digest: str) -> None:
+    asked = asking()
+    asked.begun()
+    counting = CountingStore(asked.platform.memory)
+    asked.platform.store = counting
+    with pytest.raises(InvalidToken):
+        asked.answer(digest + "proof")
+    assert counting.calls == {}
