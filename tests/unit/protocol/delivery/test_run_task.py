@@ -124,3 +124,19 @@ def test_a_limit_may_depend_on_the_time() -> None:
     platform = told(chain("A", A=fields), A=lambda event: event)
     platform.run()
     assert [each.timeout_s for each in platform.told] == [9]
+
+
+def test_a_task_of_the_optimized_form_has_the_result_that_lambda_s_answer_has() -> None:
+    definition = chain("A")
+    definition["States"]["A"] |= {"Resource": "arn:aws:states:::lambda:invoke", "Parameters": {"FunctionName": "A"}}
+    given: list[Any] = []
+
+    def run(event: Any) -> int:
+        given.append(event)
+        return 5
+
+    platform = Platform.of(definition, A=run)
+    ending = platform.run("e", {"x": 1})
+    assert ending is not None
+    assert ending.outcome == Success({"ExecutedVersion": "$LATEST", "Payload": 5, "StatusCode": 200})
+    assert given == [{}]  # no payload

@@ -1,0 +1,29 @@
+"""When an event that found a lease held looks again."""
+
+import pytest
+
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import LeaseHeldError
+from unum_runtime.protocol.delivery.waiter import _log, next_look_ms
+
+
+@pytest.mark.parametrize(("waited_s", "longest_s"), [(0, 5), (20, 5), (40, 10), (100, 25), (240, 60), (3_600, 60)])
+def test_the_pause_is_a_quarter_of_the_time_waited_within_bounds(waited_s: int, longest_s: int) -> None:
+    platform = Platform.of(chain("A"), A=lambda event: event)
+    rt = platform.runtime()
+    now_ms = platform.clock.ms
+    found = [
+        next_look_ms(replace(rt, delivery=f"{number:032x}"), now_ms - waited_s * 1000) - now_ms for number in range(200)
+    ]
+    # Deliveries are spread over the second half of the pause.
+    assert longest_s * 500 <= min(found) < longest_s * 550
+    assert longest_s * 950 < max(found) <= longest_s * 1000
+    assert len({*found}) > 150
+
+
+@pytest.mark.parametrize(("waited_ms", "told_ms"), [(7_000, 7_000), (0, 0), (-50, 0)])
+def test_the_log_tells_how_long_it_has_waited(waited_ms: int, told_ms: int) -> None:
+    platform = Platform.of(chain("A"), A=lambda event: event)
+    _log(platform.runtime(), LeaseHeldError("held"), platform.clock.ms - waited_ms)
+    assert platform.logged == [("waits for a lease", {"reason": "held", "waited_ms": told_ms})]
