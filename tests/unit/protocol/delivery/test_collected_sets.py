@@ -27,8 +27,8 @@ def odd(event: Any) -> Any:
     return event
 
 
-def packed(width: int) -> tuple[Platform, Any]:
-    platform = deployed(mapped("A", after="C"))
+def packed(width: int, result: Any = None, **fields: Any) -> tuple[Platform, Any]:
+    platform = deployed(mapped("A", after="C", **fields), A=lambda event: event if result is None else result)
     platform.workflow = replace(platform.workflow, small_results=True)
     return platform, [*range(width)]
 
@@ -40,6 +40,10 @@ FAN_OUTS: dict[str, tuple[Platform, Any]] = {
     "one pack": packed(3),
     "packs": packed(20),
     "packs in two parts": packed(300),
+    "large results in packs": packed(20, "x" * 1_000),
+    "one large result in a pack": packed(1, "x" * 1_000),
+    "lanes in packs": packed(20, MaxConcurrency=3),
+    "lanes in packs, large results": packed(20, "x" * 1_000, MaxConcurrency=3),
     "lanes": (deployed(mapped("A", "B", after="C", MaxConcurrency=2)), [*range(6)]),
     "quorum": (drawn(g.map(g.task("A"), items=g.out).quorum(2), A=odd), [1, 2, 4, 3]),
     "neighbours": (drawn(NEIGHBOURS >> g.task("C"), A=same, B=same, C=same), [*range(5)]),
