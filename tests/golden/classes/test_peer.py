@@ -26,6 +26,15 @@ from unum_runtime.model.states import Json
 
 pytestmark = pytest.mark.long
 
+
+def read(text: str) -> Json:
+    """Return the value of `text` as JSON, or the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 COMPARED = tuple(
     field
     for field in PATH_FIELDS
@@ -72,7 +81,9 @@ EXPLAINED: dict[str, Callable[[Difference], bool]] = {
     "true and false are no numbers; in moto they are": lambda each: (
         each.field.takes == "input reference" and each.ours == Failed(RUNTIME)
     ),
-    "moto writes an empty text as no JSON": lambda each: each.theirs == "unreadable",
+    "moto writes a text without quotes, so that it reads as a number or not at all": lambda each: (
+        each.theirs == "unreadable" or (isinstance(each.ours, str) and each.theirs == read(each.ours))
+    ),
     "moto's parser does not know the field": lambda each: (
         each.theirs == REFUSED and each.field.name in (*BATCHES, "ErrorPath", "CausePath")
     ),

@@ -154,6 +154,8 @@ def test_texts(expression: str, value: Any) -> None:
         ("'2017' ~> $toMillis()", 1483228800000),
         ("$decodeUrl('https://a.b/%C3%A9%20?x=%26%2f')", "https://a.b/é ?x=%26%2f"),
         ("$decodeUrlComponent('%26')", "&"),
+        ("$base64decode('w6k=')", "é"),
+        ("$base64decode('w6k')", "é"),
     ],
 )
 def test_numbers_times_and_urls(expression: str, value: Any) -> None:
@@ -237,6 +239,12 @@ def test_numbers_that_no_double_holds(expression: str, value: Any) -> None:
 def test_failures(expression: str, cause: str) -> None:
     with pytest.raises(QueryEvaluationError, match=re.escape(cause)):
         evaluate(expression)
+
+
+@pytest.mark.parametrize("text", ["!!!", "YW Jj", "YW=Jj", "YWJjZ"])
+def test_a_text_that_is_no_base64_fails(text: str) -> None:
+    with pytest.raises(QueryEvaluationError):  # as observed on AWS for the first
+        evaluate(f"$base64decode('{text}')")
 
 
 def test_a_wrong_regular_expression_is_refused() -> None:
