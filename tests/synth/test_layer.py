@@ -178,6 +178,14 @@ FOR_REGIONS = {"unum_runtime.model.region", "unum_runtime.protocol.planning.regi
 FOR_WAVES = {"unum_runtime.protocol.planning.wavefront", "unum_runtime.protocol.fanout.previous_results"}
 """What workflows without Tasks that wait for a result of the branch before do not need."""
 
+FOR_SIGNALS = {
+    "unum_runtime.model.mailbox",
+    "unum_runtime.protocol.waiting.signal_wait",
+    "unum_runtime.protocol.control.signal",
+    "unum_runtime.protocol.control.mailboxes",
+}
+"""What workflows without waits for signals do not need."""
+
 ARRIVALS = "unum_runtime.protocol.fanout.arrivals"
 
 FOR_CERTAIN_CALLS = {
@@ -196,7 +204,7 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others
     missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
         module_name(path) for path in content
     }
-    extensions = FOR_REGIONS | FOR_WAVES | {ARRIVALS}
+    extensions = FOR_REGIONS | FOR_WAVES | FOR_SIGNALS | {ARRIVALS}
     assert missing == NEVER_NEEDED | extensions | {f"unum_runtime.asl.{other}" for other in others}
 
 
@@ -212,6 +220,13 @@ def test_a_wave_s_modules_are_there_for_it_alone() -> None:
     flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (waves, g.map(g.task("a"), items=g.out))]
     wave, plain = ({*map(module_name, layer_content(flow, runtime_folder()))} for flow in flows)
     assert wave - plain == FOR_WAVES
+
+
+def test_modules_for_signals_are_there_for_waits_alone() -> None:
+    flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (g.wait_for("go"), g.task("a"))]
+    waits, chain = ({*map(module_name, layer_content(flow, runtime_folder()))} for flow in flows)
+    assert waits & FOR_SIGNALS == FOR_SIGNALS
+    assert not chain & FOR_SIGNALS
 
 
 @pytest.mark.parametrize("state", [SERVICE, INTRINSIC, IN_JSONATA, LONG_WAIT])
