@@ -18,8 +18,9 @@ from botocore.exceptions import ClientError
 from tests.e2e.conftest import Deployment
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
+from unum_runtime.client.control import Control
 from unum_runtime.client.task_responses import Tasks
-from unum_runtime.errors import InvalidToken, InvokeError, TaskTimedOut
+from unum_runtime.errors import InvalidToken, InvokeError, SignalRefused, TaskTimedOut
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.store.base import BUCKET
 
@@ -193,6 +194,21 @@ def test_workers_share_an_activity(client: Client, outputs: dict[str, str], sess
         worker.send_task_success(task["taskToken"], json.dumps({"n": n, "done": True}))
     assert [ended(client, name).output for name in names] == [{"n": n, "done": True} for n in range(6)]
     assert sorted(done) == list(range(6))
+
+
+def test_a_signal_finds_its_wait_by_name_and_key(client: Client, outputs: dict[str, str], session: Session) -> None:
+    name = client.start({"case": "signal", "order": "order-7"}).name
+    telling = Control.connect(
+        control_alias=outputs["WorkflowControlFunction"], workflow=client.workflow, session=session("Telling")
+    )
+    kept = [telling.signal(name, "told", "not this one", key="order-8", id="once") for _ in range(2)]
+    assert [(each.is_new, each.is_awaited) for each in kept] == [(True, False), (False, False)]
+    assert telling.signal(name, "told", {"by": "a signal"}, key="order-7").is_new
+    assert ended(client, name).output["told"] == {"by": "a signal"}
+    with pytest.raises(SignalRefused, match="has ended"):
+        telling.signal(name, "told", "late", key="order-7")
+    with pytest.raises(InvokeError, match="AccessDenied"):
+        telling.stop(name)
 
 
 def test_who_answers_may_do_nothing_else(outputs: dict[str, str], session: Session, answering: Tasks) -> None:

@@ -46,6 +46,7 @@ class Callbacks(Stack):
         self.workflow.grant_task_response(self._user("Answering"))
         self.workflow.add_task_response_url().grant_invoke_url(self._user("Posting"))
         self.workflow.grant_activity(self._user("Worker"), "work")
+        self.workflow.grant_signal(self._user("Telling"))
         self.workflow.grant_start(self._user("Starter"))
         self.workflow.grant_describe(self._user("Describer"))
         self.workflow.start_alias.grant_invoke(self._user("Source"))
