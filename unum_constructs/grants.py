@@ -25,7 +25,7 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
 from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.doors import Door, call_door
 
 
 class IUnumWorkflow(MeteredWorkflow):
@@ -200,6 +200,25 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         return self._grant_door(grantee, Door.SIGNAL)
 
+    def grant_call(self, grantee: iam.IGrantable, state: str) -> iam.Grant:
+        """Allow calling one Task, and no other, with arguments of the grantee's choice (`call`, `begin_call`).
+
+        Args:
+            grantee: who may call.
+            state: name of a Task with `memoize`.
+
+        Raises:
+            ConstructError: `state` cannot be called; or the workflow is imported without its control function.
+        """
+        try:
+            return self._grant_door(grantee, call_door(state))
+        except KeyError:
+            raise ConstructError(
+                self,
+                f"state {state!r}: expected a Task that runs a function of the workflow, with memoize, and with a time "
+                "limit in seconds or none",
+            ) from None
+
     def grant_nudge(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow nudging executions (`nudge`), asking what they wait for (`why`), and which definition is deployed.
 
@@ -243,7 +262,7 @@ class IUnumWorkflow(MeteredWorkflow):
             given.append(iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=self.storage.arns))
         return reduce(iam.Grant.combine, given)
 
-    def _door(self, door: Door) -> lambda_.IFunction:
+    def _door(self, door: str) -> lambda_.IFunction:
         """Return the control function's alias `door`.
 
         Raises:
@@ -251,7 +270,7 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         raise NotImplementedError  # workflows of this app and imported ones have their aliases in other places
 
-    def _grant_door(self, grantee: iam.IGrantable, door: Door) -> iam.Grant:
+    def _grant_door(self, grantee: iam.IGrantable, door: str) -> iam.Grant:
         return self._grant_on_alias(grantee, [INVOKE], self._door(door))
 
     def _grant_on_alias(

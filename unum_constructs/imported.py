@@ -28,7 +28,6 @@ from unum_runtime.model.naming import (
     run_alias,
     start_alias,
 )
-from unum_runtime.protocol.control.doors import Door
 from unum_runtime.store.base import BUCKET
 
 _FUNCTION = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+")
@@ -78,7 +77,7 @@ class ImportedWorkflow(IUnumWorkflow):
         # Event source mappings are added later, as children of the function that they poll for.
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
 
-    def _door(self, door: Door) -> lambda_.IFunction:
+    def _door(self, door: str) -> lambda_.IFunction:
         found = self.node.try_find_child(door.capitalize())
         if found is not None:
             return found  # type: ignore[return-value] # made below

@@ -70,7 +70,6 @@ from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.control.doors import Door
 
 if TYPE_CHECKING:
     from aws_cdk import aws_stepfunctions as sfn
@@ -350,7 +349,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
                 hosts = {*each._hosts.values()}  # noqa: SLF001 - the same class
                 yield OtherWorkflow(start.function_arn, run.function_arn, describe.function_arn, hosts)
 
-    def _door(self, door: Door) -> lambda_.Alias:
+    def _door(self, door: str) -> lambda_.Alias:
         return self.control.door(self, door)
 
     def _functions(self) -> Iterator[lambda_.Function]:

@@ -65,8 +65,8 @@ def test_nor_in_any_order_of_few_faults() -> None:
 
 
 def believes_what_is_stored(patch: pytest.MonkeyPatch) -> None:
-    find = memo._find
-    patch.setattr(memo, "_find", lambda rt, key, _by: find(rt, key, None))
+    find = memo.find_stored
+    patch.setattr(memo, "find_stored", lambda rt, key, _by: find(rt, key, None))
 
 
 def keeps_what_is_stored(patch: pytest.MonkeyPatch) -> None:
@@ -75,8 +75,8 @@ def keeps_what_is_stored(patch: pytest.MonkeyPatch) -> None:
 
 def believes_after_a_wait(patch: pytest.MonkeyPatch) -> None:
     """Another delivery has begun to compute; its lease is taken for its result."""
-    find, calls = memo._find, iter(range(10**9))
-    patch.setattr(memo, "_find", lambda rt, key, by: find(rt, key, None if next(calls) % 2 else by))
+    find, calls = memo.find_stored, iter(range(10**9))
+    patch.setattr(memo, "find_stored", lambda rt, key, by: find(rt, key, None if next(calls) % 2 else by))
 
 
 @pytest.mark.parametrize("mistake", [believes_what_is_stored, keeps_what_is_stored, believes_after_a_wait])

@@ -79,6 +79,7 @@ _SERVICE_MODULES = (
 
 _REGION_MODULES = ("model/region.py", "protocol/planning/region.py", "protocol/fanout/arrivals.py")
 _WAVEFRONT_MODULES = ("protocol/planning/wavefront.py", "protocol/fanout/previous_results.py")
+_MEMO_MODULES = ("protocol/control/remembered.py", "protocol/control/calling.py")
 _SIGNAL_MODULES = (
     "model/mailbox.py",
     "protocol/waiting/signal_wait.py",
@@ -204,6 +205,8 @@ def _unused(workflow: Workflow) -> Iterator[str]:
         yield from _REGION_MODULES
     if not workflow.feeds:
         yield from _WAVEFRONT_MODULES
+    if not any(task.memoize for task in workflow.tasks):
+        yield from _MEMO_MODULES
     if not any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks):
         yield from _SIGNAL_MODULES
     called = {task.resource for task in workflow.tasks}

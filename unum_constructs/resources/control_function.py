@@ -20,7 +20,8 @@ from unum_constructs.resources.planning_function import PlanningFunction
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import SIGNAL
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.model.variants import callable_tasks
+from unum_runtime.protocol.control.doors import Door, call_door
 
 DIRECTORY = Door.NUDGE
 """The door whose alias tells the start alias, in its description."""
@@ -31,7 +32,8 @@ class ControlFunction(PlanningFunction):
 
     Attributes:
         doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``,
-            ``pause``, ``memo``, ``signal`` if a Task waits for one, and ``sweep`` if the workflow has a sweep.
+            ``pause``, ``memo``, one for each Task that can be called, ``signal`` if a Task waits for one, and ``sweep``
+            if the workflow has a sweep.
         handler: failure handler, at which sweeps try records of failures again; set before `allow`.
     """
 
@@ -39,7 +41,7 @@ class ControlFunction(PlanningFunction):
     ID = "Function"
     DESCRIPTION = "Stops, redrives, forks, nudges and deletes executions of a workflow"
 
-    doors: Mapping[Door, lambda_.Alias]
+    doors: Mapping[str, lambda_.Alias]
     handler: permissions.HasFunction
 
     def trust(self, senders: Mapping[str, Any]) -> None:
@@ -55,7 +57,8 @@ class ControlFunction(PlanningFunction):
         """Make the doors that `workflow` needs."""
         waits = any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks)
         closed = {*(() if sweeps else (Door.SWEEP,)), *(() if waits else (Door.SIGNAL,))}
-        doors = [each for each in Door if each not in closed]
+        kinds = [each for each in Door if each not in closed]
+        doors: list[str] = [*kinds, *map(call_door, callable_tasks(workflow))]
         # The function reads the start alias in the description of `DIRECTORY` (GetAlias): as a variable, it would be a
         # circular reference. By this reference the doors depend on all that the start alias depends on.
         self.doors = {
@@ -69,13 +72,13 @@ class ControlFunction(PlanningFunction):
             for door in doors
         }
 
-    def door(self, workflow: Construct, door: Door) -> lambda_.Alias:
+    def door(self, workflow: Construct, door: str) -> lambda_.Alias:
         """Return the alias `door` for grants on `workflow`.
 
         Raises:
             ConstructError: no Task of the workflow waits for a signal, so it takes none.
         """
-        if door is Door.SIGNAL and door not in self.doors:
+        if door == Door.SIGNAL and door not in self.doors:
             raise ConstructError(workflow, "signal: expected a definition with a Task that waits for one, got none")
         return self.doors[door]
 

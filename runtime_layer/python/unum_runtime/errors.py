@@ -23,6 +23,7 @@ UnumError
     ├── InvalidOutput
     ├── TaskTimedOut
     ├── ActivityDoesNotExist
+    ├── CallFailed
     └── WaitTimedOut
 """
 
@@ -212,3 +213,17 @@ class WaitTimedOut(ClientError):
 
 class TimeIsShort(UnumError):
     """Request that needs another delivery to finish; repeat the same request."""
+
+
+class CallFailed(ClientError):
+    """Failed run of a call.
+
+    Attributes:
+        status: status of the run.
+        error: error name, if any.
+        cause: cause, if any.
+    """
+
+    def __init__(self, state: str, status: str, error: str | None, cause: str | None) -> None:
+        self.status, self.error, self.cause = status, error, cause
+        super().__init__(f"call of {state!r}: {status}: {error}: {cause}")

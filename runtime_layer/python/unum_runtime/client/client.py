@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
+from unum_runtime.client.calls import Call
 from unum_runtime.client.control import Control, Deletion, Redriven, Signalled, StartsPause, Waits
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.describing import AskedDescriptions, Descriptions, StoredDescriptions, descriptions_by
@@ -227,6 +228,29 @@ class Client(PastReader):
         left_s = None if timeout_s is None else begun_s + timeout_s - self.waiter.now_s()
         told = self.descriptions or descriptions_by(answer, self._starts.caller) or self._descriptions
         return self._wait(name, told, left_s, on_step)
+
+    def begin_call(self, state: str, arguments: object) -> Call:
+        """Call the Task `state` on `arguments`, without waiting; equal calls share one run and its result.
+
+        The Task's function gets `arguments` as its event, and what it returns is the result. Its `Memoization` says
+        which calls are equal and how long the result lasts. Retriers and time limit of the Task hold; its data flow
+        and its catchers do not. Failures are not remembered: calls that wait share them, and a later one runs anew.
+
+        Args:
+            state: name of a Task with `memoize`, at any place of the definition.
+            arguments: any JSON.
+
+        Raises:
+            ClientError: `state` cannot be called; the text says why.
+            InvalidExecutionInput: `arguments` are not JSON, too large, or lack a value of the `Memoization`'s key.
+            StartsPaused: the workflow is paused, and the result is not remembered.
+            InvokeError: unknown whether a run has begun; call again.
+        """
+        return Call(send=self._control.send, waiter=self.waiter, state=state, arguments=as_json(arguments))
+
+    def call(self, state: str, arguments: object, *, timeout_s: float | None = None) -> Json:
+        """Call the Task `state` on `arguments`, and return its result; see `begin_call` and `Call.result`."""
+        return self.begin_call(state, arguments).result(timeout_s=timeout_s)
 
     def describe(self, name: str) -> Description:
         """Return the current description of an execution.

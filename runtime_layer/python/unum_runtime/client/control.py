@@ -21,6 +21,7 @@ from unum_runtime.errors import (
     ExecutionDoesNotExist,
     ExecutionNotDeletable,
     ExecutionNotRedrivable,
+    InvalidExecutionInput,
     NodeNotForkable,
     SignalRefused,
     StartsPaused,
@@ -28,7 +29,7 @@ from unum_runtime.errors import (
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing
-from unum_runtime.protocol.control.doors import door_for
+from unum_runtime.protocol.control.doors import CALL, call_door, door_for
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
 from unum_runtime.protocol.control.remembered import ResultNotRemembered
@@ -45,6 +46,7 @@ _ERRORS = (
     ExecutionDoesNotExist,
     ExecutionNotDeletable,
     ExecutionNotRedrivable,
+    InvalidExecutionInput,
     NodeNotForkable,
     SignalRefused,
     StartsPaused,
@@ -441,10 +443,15 @@ class Control:
             ClientError: the workflow refused the request.
             InvokeError: unknown whether the request was carried out, or nobody may invoke the alias.
         """
+        if request["control"] == CALL:
+            return self._send_to(call_door(request["state"]), request)
         if not is_function(self.control_alias):
             return send_request(self.caller, self.control_alias, request, *_ERRORS)
         door = door_for(request["control"])
         assert door is not None  # noqa: S101 - this class makes requests of known kinds alone
+        return self._send_to(door, request)
+
+    def _send_to(self, door: str, request: dict[str, Json]) -> Json:
         return send_request(self.caller, f"{self.control_alias}:{door_alias(door, self.workflow)}", request, *_ERRORS)
 
 

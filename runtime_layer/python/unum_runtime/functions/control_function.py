@@ -13,7 +13,7 @@ from unum_runtime.functions.configuration import services
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.doors import TAKEN, door_for, door_of
+from unum_runtime.protocol.control.doors import CALL, TAKEN, call_door, door_for, door_of
 from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
 from unum_runtime.protocol.requests.answers import refusal
 
@@ -52,6 +52,10 @@ def _is_of_cloudformation(event: Json, context: Any) -> bool:
 def _refusal(event: Json, alias: str) -> Json:
     """Return why the door `alias` does not take `event`; None if it does."""
     (workflow,) = services()
+    if is_request(event) and event["control"] == CALL:
+        own = door_alias(call_door(str(event.get("state"))), workflow)
+        message = f"state: the alias {alias!r} takes no calls of {event.get('state')!r}: invoke {own!r}"
+        return None if alias == own else refusal(ValidationException.__name__, message)
     door = door_of(alias, workflow)
     if door is None:
         return refusal(ValidationException.__name__, f"{alias}: expected an alias of the control function")

@@ -20,16 +20,22 @@ from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionNotRe
 from unum_runtime.functions import function_versions, refused_places
 from unum_runtime.functions.dead_letters import DAY_MS, Postman
 from unum_runtime.functions.definitions import keep_definition
-from unum_runtime.functions.execution_versions import ask_version, deployed_runtime, newest_versions, runtime_on
+from unum_runtime.functions.execution_versions import (
+    ask_version,
+    deployed_runtime,
+    newest_versions,
+    recent_versions,
+    runtime_on,
+)
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.functions.runtime_factory import index_of
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json
-from unum_runtime.model.variants import variant_like
-from unum_runtime.protocol.control import definition_request, operator_requests, pausing, remembered, versions
-from unum_runtime.protocol.control.doors import SIGNAL
+from unum_runtime.model.variants import called, variant_like, why_not_called
+from unum_runtime.protocol.control import definition_request, operator_requests, pausing, versions
+from unum_runtime.protocol.control.doors import CALL, OF_RESULTS, SIGNAL
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, On, Request, is_request
 from unum_runtime.protocol.control.redrive import under_way
@@ -62,6 +68,8 @@ def answer(event: Json, context: Any) -> Json:
             return _sweep_executions(Sweep.from_json(event), context)
         if (asked := _of_workflow(event)) is not None:
             return asked(deployed_runtime(context), event)
+        if is_request(event) and event["control"] == CALL:
+            return _call(event, context)
         return _run_request(operator_requests.parse(event), event, context)
     except ClientError as error:
         return refusal(type(error).__name__, str(error))
@@ -79,13 +87,32 @@ def _of_workflow(event: Json) -> Callable[[Runtime, Json], Json] | None:
         return lambda here, _: definition_request.answer(here)
     if pausing.is_request(event):
         return pausing.answer
-    if remembered.is_request(event):
+    if is_request(event) and event["control"] in OF_RESULTS:
+        from unum_runtime.protocol.control import remembered  # noqa: PLC0415 - few workflows share results
+
         return remembered.answer
     if is_request(event) and event["control"] == SIGNAL:
         from unum_runtime.protocol.control import signal  # noqa: PLC0415 - few workflows wait for signals
 
         return signal.answer
     return None
+
+
+def _call(event: Mapping[str, Json], context: Any) -> Json:
+    """Call one Task, or tell what became of the call."""
+    from unum_runtime.protocol.control import calling  # noqa: PLC0415 - few workflows share results
+
+    here, asked = deployed_runtime(context), calling.parse(event)
+    if asked.run is not None:
+        return calling.told(here, asked)
+    refused = why_not_called(here.workflow, asked.state)
+    if refused is not None:
+        raise operator_requests.ValidationException(refused)
+    rt = runtime_on(None, recent_versions(context), context)
+    task = rt.workflow.task(asked.state)
+    rt = replace(rt, workflow=called(rt.workflow, asked.state), code=rt.address(task.function, {}))
+    keep_definition(rt)  # functions have no other source of it
+    return calling.call(rt, asked)
 
 
 def _sweep_executions(asked: Sweep, context: Any) -> Json:

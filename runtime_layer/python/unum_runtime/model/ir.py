@@ -59,6 +59,9 @@ class Variant(StrEnum):
     FORCED = "forced"
     """Tasks compute memoized results anew, and replace those that are stored."""
 
+    CALL = "call"
+    """One Task alone, on the arguments of a caller."""
+
 
 _KINDS: dict[str, type[State]] = {
     kind.__name__: kind for kind in (Task, Pass, Choice, Wait, Succeed, Fail, Parallel, Map)

@@ -6,15 +6,21 @@ IAM tells the aliases apart, so whoever may invoke one of them can make no other
 from collections.abc import Mapping
 from enum import StrEnum
 
+from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control.definition_request import DEFINITION
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.control.pausing import PAUSE, RESUME
-from unum_runtime.protocol.control.remembered import FORGET, LIST, SHOW
 from unum_runtime.protocol.control.sweep import SWEEP
 
 SIGNAL = "signal"
 """Value of the ``control`` field of signals, see `unum_runtime.protocol.control.signal`."""
+
+CALL = "call"
+"""Value of the ``control`` field of calls, see `unum_runtime.protocol.control.calling`."""
+
+OF_RESULTS = LIST, SHOW, FORGET = "list_remembered", "show_remembered", "forget_remembered"
+"""Values of the ``control`` field of requests about memoized results, see `unum_runtime.protocol.control.remembered`."""
 
 
 class Door(StrEnum):
@@ -38,7 +44,7 @@ TAKEN: Mapping[Door, tuple[str, ...]] = {
     Door.NUDGE: (Control.NUDGE, Control.WHY, DEFINITION),
     Door.DELETE: (Control.DELETE,),
     Door.PAUSE: (PAUSE, RESUME),
-    Door.MEMO: (LIST, SHOW, FORGET),
+    Door.MEMO: OF_RESULTS,
     Door.SIGNAL: (SIGNAL,),
     Door.SWEEP: (SWEEP,),
 }
@@ -48,6 +54,11 @@ same: what an execution waits for."""
 
 FORMER = (Door.STOP, Door.REDRIVE, Door.FORK, Door.NUDGE)
 """Doors to which the control alias of release 0.1.0 leads."""
+
+
+def call_door(state: str) -> str:
+    """Return the front of the name of the alias that takes calls of the Task `state`; each has one of its own."""
+    return f"call-{short_digest(state.encode())}"
 
 
 def door_for(control: object) -> Door | None:

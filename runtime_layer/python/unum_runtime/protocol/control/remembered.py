@@ -14,6 +14,7 @@ from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.memo_keys import PARTS, memo_group, memo_key, memo_owner, memo_partition
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Json, Task
+from unum_runtime.protocol.control.doors import FORGET, LIST, SHOW
 from unum_runtime.protocol.control.operator_requests import IS_DONE, ValidationException, check_version
 from unum_runtime.protocol.control.operator_requests import is_request as is_control_request
 from unum_runtime.protocol.delivery.memo import ABOUT, AT, BY, UNTIL
@@ -22,9 +23,6 @@ from unum_runtime.protocol.runtime import Runtime
 
 if TYPE_CHECKING:
     from unum_runtime.store.erasable import ErasableStore
-
-LIST, SHOW, FORGET = "list_remembered", "show_remembered", "forget_remembered"
-"""Values of a request's ``control`` field, beside those of `Control`."""
 
 MAX_PAGE = 1_000
 """Most results in the answer to one request."""

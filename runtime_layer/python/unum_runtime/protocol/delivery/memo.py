@@ -41,14 +41,14 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
         LeaseHeldError: another execution computes it just now; wait for it.
         StatesError: `event` lacks a value that identifies the result.
     """
-    key, about = _key(rt, task, event)
+    key, about = result_key(rt, task, event)
     place = f"{rt.workflow.name}/{envelope.name}"
     by = f"{rt.workflow.name}/{envelope.name.execution}" if rt.workflow.variant == Variant.FORCED else None
-    found = _find(rt, key, by)
+    found = find_stored(rt, key, by)
     if found is not None:
         return found
     with claim_result(rt, envelope, key, "another execution computes the same result") as claimed:
-        found = _find(rt, key, by)  # once more: the last owner of the lease may have stored it since
+        found = find_stored(rt, key, by)  # once more: the last owner of the lease may have stored it since
         if found is not None:
             return found
         claimed.insist()
@@ -60,7 +60,7 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
         return _remember(rt, key, item, until_s) if by is None else _replace(rt, key, item, until_s)
 
 
-def _key(rt: Runtime, task: Task, event: Json) -> tuple[Key, str]:
+def result_key(rt: Runtime, task: Task, event: Json) -> tuple[Key, str]:
     """Return the key of the result of `task` for `event`, independent of object key order; and what names it."""
     names = _own_names(rt, task, event) if task.memo_key or task.memo_version is not None else _names(rt, task, event)
     digest = sha256(json.dumps(names, sort_keys=True, separators=(",", ":")).encode())
@@ -99,11 +99,13 @@ def _expires_at_s(rt: Runtime, task: Task) -> int:
     return rt.clock.now_ms() // 1000 + task.memo_lifetime_s
 
 
-def _find(rt: Runtime, key: Key, by: str | None) -> Success | None:
+def find_stored(rt: Runtime, key: Key, by: str | None) -> Success | None:
     """Return the stored result at `key`; if `by` is given, only one that this execution has computed."""
     try:
         item = rt.store.read([key]).get(key)
     except StoreError as error:
+        if rt.workflow.variant == Variant.CALL:  # see `_remember`
+            raise
         rt.log("memo failed", memo=key.partition, error=str(error))
         return None
     # A forced execution shares results with itself alone: a second delivery, or a branch with the same event.
@@ -116,6 +118,9 @@ def _remember(rt: Runtime, key: Key, item: Item, expires_at_s: int) -> Success:
     try:
         winner = rt.store.create(key, item, expires_at_s=expires_at_s)
     except StoreError as error:
+        # A run of a call that ends without a remembered result would be followed by another one, with another result.
+        if rt.workflow.variant == Variant.CALL:
+            raise
         rt.log("memo failed", memo=key.partition, error=str(error))
         return _result(item)
     return _result(item if winner is None or "value" not in winner else winner)

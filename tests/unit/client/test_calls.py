@@ -1,0 +1,427 @@
+"""Calls of one Task: programs that call, functions that run, in a world where everything may die."""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.platform import Platform
+from unum_compiler.options import FunctionOptions
+from unum_runtime.client.async_client import AsyncClient
+from unum_runtime.client.calls import Call, as_completed
+from unum_runtime.client.client import Client
+from unum_runtime.client.control import Control
+from unum_runtime.client.polling import Waiter
+from unum_runtime.client.remembered_results import forget_results, list_results
+from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, StoreError, UnumError
+from unum_runtime.model.ir import Variant
+from unum_runtime.model.variants import called, why_not_called
+from unum_runtime.protocol.control import calling, pausing, remembered
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.requests.answers import refusal
+from unum_runtime.store.memory import MemoryStore
+
+NEVER = False
+RETRY = [{"ErrorEquals": ["Again"], "MaxAttempts": 2, "IntervalSeconds": 1}]
+TASK: dict[str, Any] = {"Type": "Task", "Resource": "F", "Parameters": {"n.$": "$.n"}, "ResultPath": "$.out"}
+DEFINITION: dict[str, Any] = {
+    "StartAt": "Each",
+    "States": {
+        "Each": {
+            "Type": "Map",
+            "ItemProcessor": {
+                "StartAt": "Resize",
+                "States": {"Resize": {**TASK, "TimeoutSeconds": 9, "Retry": RETRY, "End": True}},
+            },
+            "Next": "Plain",
+        },
+        "Plain": {
+            "Type": "Task",
+            "Resource": "G",
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Caught"}],
+            "Next": "Late",
+        },
+        "Late": {"Type": "Task", "Resource": "F", "TimeoutSecondsPath": "$.s", "Next": "Caught"},
+        "Caught": {"Type": "Task", "Resource": "H", "End": True},
+    },
+}
+SHARED = FunctionOptions(memoize=True)
+
+
+class Again(Exception):
+    """What the Task retries."""
+
+
+@dataclass
+class World:
+    """A platform, and a control function in the place of AWS."""
+
+    platform: Platform
+    faults: Iterator[bool] = field(default_factory=lambda: repeat(NEVER))
+    requests: int = 0
+
+    def call(self, _address: str, payload: bytes) -> Any:
+        """Answer as the control function does."""
+        self.requests += 1
+        event = json.loads(payload)
+        if next(self.faults):
+            raise StoreError("the control function died")
+        try:
+            rt = self.platform.runtime()
+            if not calling.is_request(event):
+                return (pausing if pausing.is_request(event) else remembered).answer(rt, event)
+            asked = calling.parse(event)
+            if asked.run is not None:
+                return calling.told(rt, asked)
+            refused = why_not_called(rt.workflow, asked.state)
+            if refused is not None:
+                return refusal("ValidationException", refused)
+            own = called(rt.workflow, asked.state)
+            return calling.call(replace(rt, workflow=own, hosts=frozenset()), asked)
+        except ClientError as error:
+            return refusal(type(error).__name__, str(error))
+
+    def client(self) -> Client:
+        control = Control(caller=self, control_alias="arn:aws:lambda:r:1:function:control", workflow="w")
+        wait = Waiter(now_s=lambda: self.platform.clock.ms / 1000, sleep=self.let_go_on)
+        return Client(store=self.platform.memory, workflow="w", control=control, waiter=wait)
+
+    def let_go_on(self, seconds: float) -> None:
+        """Let time pass, and deliver what is due."""
+        self.platform.clock.pass_seconds(seconds)
+        due = [each for each in self.platform.waiting if each[0] <= self.platform.clock.ms]
+        self.platform.waiting = [each for each in self.platform.waiting if each not in due]
+        self.platform.sent += [event for _, event in due]
+        self.deliver_all()
+
+    def deliver_all(self) -> None:
+        while self.platform.sent:
+            self.deliver(self.platform.sent.pop(0))
+
+    def deliver(self, event: Any) -> None:
+        """Deliver `event` on the definition that it names, as often as it fails."""
+        rt = self.platform.runtime()
+        if event.digest != rt.workflow.digest:
+            rt = replace(rt, workflow=called(rt.workflow, event.state))
+        try:
+            step(rt, event)
+        except UnumError:
+            self.platform.sent.append(event)
+
+
+@pytest.fixture
+def world() -> World:
+    functions = {"F": lambda event: {"got": event}, "G": lambda event: event, "H": lambda event: event}
+    return World(Platform.of(DEFINITION, {"F": SHARED}, **functions))
+
+
+def test_a_task_inside_a_map_is_called_without_its_data_flow(world: World) -> None:
+    assert world.client().call("Resize", {"n": 1, "more": 2}) == {"got": {"n": 1, "more": 2}}
+    assert world.platform.calls == {"Resize": 1}
+
+
+def test_equal_calls_share_a_run_and_later_ones_its_result(world: World) -> None:
+    one, two = (world.client().begin_call("Resize", arguments) for arguments in ({"a": 1, "b": 2}, {"b": 2, "a": 1}))
+    assert (one.is_done(), two.is_done(), len(world.platform.sent)) == (False, False, 1)
+    assert one.result() == two.result() == {"got": {"a": 1, "b": 2}}
+    sent = world.requests
+    assert world.client().call("Resize", {"a": 1, "b": 2}) == {"got": {"a": 1, "b": 2}}
+    assert (world.requests - sent, world.platform.calls) == (1, {"Resize": 1}), "a remembered result is one request"
+    assert world.client().call("Resize", {"a": 2}) == {"got": {"a": 2}}
+
+
+def test_calls_and_executions_share_results(world: World) -> None:
+    world.platform.run("e", [{"n": 5, "s": 1}])
+    assert world.client().call("Resize", {"n": 5}) == {"got": {"n": 5}}
+    assert world.platform.calls["Resize"] == 1
+    world.client().call("Resize", {"n": 6})
+    world.platform.run("f", [{"n": 6, "s": 1}])
+    assert world.platform.calls["Resize"] == 2
+
+
+def test_a_failure_is_told_to_those_who_wait_and_not_remembered(world: World) -> None:
+    def fail(_event: Any) -> Any:
+        raise ValueError("no image")
+
+    world.platform.functions["F"] = fail
+    calls = [world.client().begin_call("Resize", 1) for _ in range(2)]
+    for each in calls:
+        with pytest.raises(CallFailed, match=r"call of 'Resize': FAILED: ValueError: .*no image") as failed:
+            each.result()
+        assert failed.value.error == "ValueError"
+    assert world.platform.calls["Resize"] == 1
+    world.platform.functions["F"] = lambda event: event
+    assert world.client().call("Resize", 1) == 1
+    assert world.platform.calls["Resize"] == 2
+
+
+def test_retriers_hold_and_catchers_do_not(world: World) -> None:
+    def stumble(event: Any) -> Any:
+        if world.platform.calls.total() < 3:
+            raise Again
+        return event
+
+    world.platform.functions["F"] = stumble
+    assert world.client().call("Resize", 1) == 1
+    assert world.platform.calls == {"Resize": 3}
+
+
+def test_a_program_that_died_before_the_event_was_sent_calls_again(world: World) -> None:
+    world.client().begin_call("Resize", 1)
+    world.platform.sent.clear()
+    again = world.client().begin_call("Resize", 1)
+    assert (world.platform.sent, again.is_done()) == ([], False)
+    world.platform.clock.pass_seconds(61)
+    assert world.client().call("Resize", 1) == {"got": 1}
+    assert again.result() == {"got": 1}
+    assert world.platform.calls == {"Resize": 1}
+
+
+def test_forgotten_results_are_computed_by_another_run(world: World) -> None:
+    client = world.client()
+    client.call("Resize", 1)
+    assert forget_results(client.control.send, "Resize") == 1  # type: ignore[union-attr]
+    client.call("Resize", 1)
+    assert world.platform.calls["Resize"] == 2
+    (found,) = list_results(client.control.send, "Resize").results  # type: ignore[union-attr]
+    assert found.by.startswith("w/call-")
+
+
+def test_a_paused_workflow_runs_no_call_and_answers_what_it_remembers(world: World) -> None:
+    client = world.client()
+    client.call("Resize", 1)
+    pausing.answer(world.platform.runtime(), pausing.request("pause", reason="why not"))
+    assert client.call("Resize", 1) == {"got": 1}
+    with pytest.raises(StartsPaused):
+        client.call("Resize", 2)
+    assert world.platform.sent == []
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("Plain", "expected a Task with memoize"),
+        ("Late", "expected a time limit in seconds or none"),
+        ("Each", "expected a Task, one of"),
+        ("Nowhere", "expected a Task, one of"),
+    ],
+)
+def test_what_cannot_be_called(world: World, state: str, says: str) -> None:
+    with pytest.raises(ClientError, match=says):
+        world.client().call(state, 1)
+    assert world.platform.sent == []
+
+
+def test_arguments_without_the_key_of_the_result_are_refused(world: World) -> None:
+    task = replace(world.platform.workflow.task("Resize"), memo_key=(("n",),))
+    states = {**world.platform.workflow.states, "Resize": task}
+    world.platform.workflow = replace(world.platform.workflow, states=states)
+    with pytest.raises(InvalidExecutionInput, match=r"arguments: the event has no value at \$\['n'\]"):
+        world.client().call("Resize", {"m": 1})
+    assert world.client().call("Resize", {"n": 1, "x": 1}) == world.client().call("Resize", {"n": 1, "x": 2})
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"state": "Resize"},
+        {"state": 5, "input": 1},
+        {"state": "Resize", "input": 1, "run": "x"},
+        {"state": "Resize", "run": "e"},
+        {"state": "Resize", "run": None},
+        {"state": "Resize", "input": 1, "variant": "forced"},
+    ],
+)
+def test_what_is_no_call(event: Any) -> None:
+    with pytest.raises(ClientError):
+        calling.parse({"$unum": 1, "control": "call", **event})
+
+
+def test_nobody_reads_another_execution_through_a_call(world: World) -> None:
+    """An ordinary execution may even have the name of a run."""
+    name = f"{calling._run_prefix('Resize')}{'0' * 32}"
+    world.platform.run(name, [{"n": 1, "s": 1}])
+    with pytest.raises(ClientError, match="does not exist"):
+        calling.told(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
+
+
+def test_a_called_task_has_a_definition_of_its_own(world: World) -> None:
+    own = called(world.platform.workflow, "Resize")
+    (task,) = own.tasks
+    assert (own.variant, own.start_at, task.scope, task.next, task.data) == (
+        Variant.CALL,
+        "Resize",
+        None,
+        None,
+        {"TimeoutSeconds": 9},
+    )
+    assert task.retry == world.platform.workflow.task("Resize").retry
+    assert called(world.platform.workflow, "Each").states == {}
+
+
+def test_many_calls_are_yielded_as_they_end(world: World) -> None:
+    client = world.client()
+    client.call("Resize", 2)
+    calls = [client.begin_call("Resize", number) for number in range(4)]
+    found = [each.arguments for each in as_completed(calls, timeout_s=60)]
+    assert (found[0], sorted(found)) == (2, [0, 1, 2, 3])
+    assert [*as_completed([])] == []
+
+
+def test_an_event_loop_waits_for_many_calls(world: World) -> None:
+    async def program() -> list[Any]:
+        async with AsyncClient(world.client(), at_once=2) as client:
+            first = await client.call("Resize", 7)
+            calls = [await client.begin_call("Resize", number) for number in range(3)]
+            found = [await client.result(each) async for each in client.as_completed(calls)]
+            with pytest.raises(ClientError):
+                await client.call("Plain", 1)
+            with pytest.raises(AttributeError, match="no method"):
+                client.workflow  # noqa: B018
+            return [first, *sorted(found, key=str)]
+
+    assert asyncio.run(program()) == [{"got": number} for number in (7, 0, 1, 2)]
+
+
+def test_a_cancelled_wait_stops_no_run(world: World) -> None:
+    async def program() -> None:
+        async with AsyncClient(world.client()) as client:
+            call = await client.begin_call("Resize", 1)
+            task = asyncio.ensure_future(client.result(call))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(program())
+    world.let_go_on(10)
+    assert world.client().call("Resize", 1) == {"got": 1}
+    assert world.platform.calls == {"Resize": 1}
+
+
+class Dying(MemoryStore):
+    """A store at whose requests a delivery dies now and then, before or after the write."""
+
+    dice: random.Random
+    odds = 0.0
+
+    def _roll(self, work: Callable[[], Any]) -> Any:
+        if self.dice.random() < self.odds:
+            raise StoreError("died before")
+        found = work()
+        if self.dice.random() < self.odds:
+            raise StoreError("died after")
+        return found
+
+    def create(self, key: Any, item: Any, *, expires_at_s: int) -> Any:
+        return self._roll(lambda: super(Dying, self).create(key, item, expires_at_s=expires_at_s))
+
+    def query(self, partition: str, *, newest: int | None = None) -> Any:
+        return self._roll(lambda: super(Dying, self).query(partition, newest=newest))
+
+    def read(self, keys: Any) -> Any:
+        wanted = [*keys]
+        return self._roll(lambda: super(Dying, self).read(wanted))
+
+
+def live(seed: int, programs: int = 4, rounds: int = 60) -> tuple[World, list[Any]]:
+    """Let programs call the same arguments, die and call again; return what each was told."""
+    dice = random.Random(seed)  # noqa: S311 - a world, no secret
+    functions: Any = {"F": lambda event: [event, world.platform.calls["Resize"]], "G": id, "H": id}
+    world = World(Platform.of(DEFINITION, {"F": SHARED}, **functions))
+    store = Dying(world.platform.clock)
+    store.dice, store.odds = dice, 0.05
+    world.platform.store = world.platform.memory = store
+    world.faults = iter(lambda: dice.random() < 0.1, None)
+    calls: list[Call | None] = [None] * programs
+    told: list[Any] = []
+    for turn in range(rounds):
+        if turn > rounds // 2:
+            store.odds, world.faults = 0.0, repeat(NEVER)
+        number = dice.randrange(programs)
+        try:
+            call = calls[number] or world.client().begin_call("Resize", 1)
+            calls[number] = None if dice.random() < 0.2 else call  # None: the program dies
+            if call.is_done():
+                told.append(call.result())
+        except UnumError:
+            calls[number] = None
+        if world.platform.sent and dice.random() < 0.5:
+            event = world.platform.sent[dice.randrange(len(world.platform.sent))]
+            if dice.random() < 0.7:  # otherwise it is delivered again
+                world.platform.sent.remove(event)
+            world.deliver(event)
+        world.platform.clock.pass_seconds(dice.choice([0, 0, 1, 30]))
+        world.let_go_on(0) if dice.random() < 0.2 else None
+    store.odds = 0.0
+    told += [world.client().call("Resize", 1, timeout_s=10_000) for _ in range(2)]
+    return world, told
+
+
+def judge(seeds: range) -> None:
+    for seed in seeds:
+        world, told = live(seed)
+        runs = [key for key in world.platform.memory._items if "/calls~" in key.partition]
+        assert len({json.dumps(each) for each in told}) == 1, (seed, told)
+        assert len(runs) == 1, (seed, runs)
+
+
+def test_whatever_dies_equal_calls_have_one_run_and_one_result() -> None:
+    judge(range(40))
+
+
+def finds_no_run(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        calling, "_newest", lambda rt, name: (len(rt.store.query(calling._place(rt, name, 0).partition)), None)
+    )
+
+
+def believes_its_own_run(patch: pytest.MonkeyPatch) -> None:
+    begin, names = calling._begin, iter(range(10**9))
+    patch.setattr(calling, "_begin", lambda rt, _run, value: begin(rt, f"call-{next(names):032x}", value))
+
+
+def forgets_results(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(calling, "find_stored", lambda *_: None)
+
+
+def never_sends_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(calling, "LEASE_MS", 10**12)
+
+
+def names_runs_by_the_program(patch: pytest.MonkeyPatch) -> None:
+    result_key = calling.result_key
+    numbers = iter(range(10**9))
+
+    def other(rt: Any, task: Any, event: Any) -> Any:
+        key, about = result_key(rt, task, event)
+        return key._replace(sort=f"{next(numbers):064x}"), about
+
+    patch.setattr(calling, "result_key", other)
+
+
+def shares_nothing_between_deliveries(patch: pytest.MonkeyPatch) -> None:
+    from unum_runtime.protocol.delivery import memo  # noqa: PLC0415
+
+    patch.setattr(memo, "compute_once", lambda _rt, _envelope, _task, _event, compute: compute())
+
+
+MISTAKES = [
+    finds_no_run,
+    believes_its_own_run,
+    forgets_results,
+    never_sends_again,
+    names_runs_by_the_program,
+    shares_nothing_between_deliveries,
+]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_found(mistake: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake(monkeypatch)
+    with pytest.raises((AssertionError, UnumError)):
+        judge(range(40))
