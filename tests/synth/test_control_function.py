@@ -5,6 +5,9 @@ from aws_cdk import aws_iam as iam
 
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.machines import chain
+from unum_compiler.options import FunctionOptions
+from unum_constructs.errors import ConstructError
+from unum_runtime.protocol.control.doors import call_door
 
 FUNCTION = "Flow/ControlFunction/Function"
 INVOKE = ["lambda:InvokeFunction"]
@@ -70,3 +73,23 @@ def test_it_finds_the_start_alias_by_its_own_alias(deployed: Deployment) -> None
     handler = deployed.properties("Flow/OnFailure/Handler")["Environment"]["Variables"]
     assert (handler["UNUM_DIRECTORY"], flat(handler["UNUM_CONTROL"])) == ("start-intake-Flow", arn(deployed, FUNCTION))
     assert flat(deployed.properties("Flow/StartIntake")["Description"]) == deployed.logical_id("Flow/Start")
+
+
+def test_a_grant_to_call_allows_one_task() -> None:
+    deployment = Deployment.new()
+    functions = {key: function(deployment.stack, key) for key in "AB"}
+    options = {key: FunctionOptions(memoize=True) for key in "AB"}
+    flow = deployment.flow(chain("A", "B"), functions, function_options=options)
+    flow.grant_call(iam.User(deployment.stack, "Somebody"), "B")
+    with pytest.raises(
+        ConstructError, match="state 'C': expected a Task that runs a function of the workflow, with memoize"
+    ):
+        flow.grant_call(iam.User(deployment.stack, "Another"), "C")
+    ((actions, (door,)),) = deployment.statements("Somebody/DefaultPolicy")
+    (alias,) = [each for each in deployment.all("Lambda::Alias").items() if each[0] == door]
+    assert (actions, alias[1]["Properties"]["Name"]) == (INVOKE, f"{call_door('B')}-Flow")
+
+
+def test_tasks_that_share_no_results_have_no_doors(deployed: Deployment) -> None:
+    names = [each["Properties"]["Name"] for each in deployed.all("Lambda::Alias").values()]
+    assert not [each for each in names if each.startswith("call-")]

@@ -51,9 +51,12 @@ class PastReader:
             DefinitionNotStored: release 0.1.0 started the execution; or it has committed nothing yet, and this client
                 knows no control function.
         """
-        found = definition_of(self.store, self.workflow, self._record(name).name.execution)
+        record = self._record(name)
+        found = definition_of(self.store, self.workflow, record.name.execution)
         if found is not None:
             return found
+        if record.digest:  # forced executions, calls and forks know theirs from the start
+            return read_definition(self.store, self.workflow, record.digest)
         if self.control is None:
             raise DefinitionNotStored(
                 f"execution {name!r} has committed nothing yet, so its version is unknown; try again later, give this "

@@ -88,9 +88,7 @@ def _of_workflow(event: Json) -> Callable[[Runtime, Json], Json] | None:
     if pausing.is_request(event):
         return pausing.answer
     if is_request(event) and event["control"] in OF_RESULTS:
-        from unum_runtime.protocol.control import remembered  # noqa: PLC0415 - few workflows share results
-
-        return remembered.answer
+        return _answer_about_results
     if is_request(event) and event["control"] == SIGNAL:
         from unum_runtime.protocol.control import signal  # noqa: PLC0415 - few workflows wait for signals
 
@@ -98,11 +96,28 @@ def _of_workflow(event: Json) -> Callable[[Runtime, Json], Json] | None:
     return None
 
 
+def _answer_about_results(here: Runtime, event: Json) -> Json:
+    _check_sharing(here)
+    from unum_runtime.protocol.control import remembered  # noqa: PLC0415 - few workflows share results
+
+    return remembered.answer(here, event)
+
+
+def _check_sharing(here: Runtime) -> None:
+    """Raise ValidationException if no Task shares results: the layer leaves out the modules for these requests."""
+    if not any(task.memoize for task in here.workflow.tasks):
+        raise operator_requests.ValidationException(
+            f"workflow {here.workflow.name!r}: expected a Task with memoize, found none"
+        )
+
+
 def _call(event: Mapping[str, Json], context: Any) -> Json:
     """Call one Task, or tell what became of the call."""
+    here = deployed_runtime(context)
+    _check_sharing(here)
     from unum_runtime.protocol.control import calling  # noqa: PLC0415 - few workflows share results
 
-    here, asked = deployed_runtime(context), calling.parse(event)
+    asked = calling.parse(event)
     if asked.run is not None:
         return calling.told(here, asked)
     refused = why_not_called(here.workflow, asked.state)

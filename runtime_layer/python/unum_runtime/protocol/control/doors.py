@@ -20,7 +20,7 @@ CALL = "call"
 """Value of the ``control`` field of calls, see `unum_runtime.protocol.control.calling`."""
 
 OF_RESULTS = LIST, SHOW, FORGET = "list_remembered", "show_remembered", "forget_remembered"
-"""Values of the ``control`` field of requests about memoized results, see `unum_runtime.protocol.control.remembered`."""
+"""Values of the ``control`` field of requests about memoized results, see `remembered` in the same folder."""
 
 
 class Door(StrEnum):
