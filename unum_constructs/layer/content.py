@@ -79,7 +79,7 @@ _SERVICE_MODULES = (
 
 _REGION_MODULES = ("model/region.py", "protocol/planning/region.py", "protocol/fanout/arrivals.py")
 _WAVEFRONT_MODULES = ("protocol/planning/wavefront.py", "protocol/fanout/previous_results.py")
-_MEMO_MODULES = ("protocol/control/remembered.py", "protocol/control/calling.py")
+_MEMO_MODULES = ("protocol/control/sharing/remembered.py", "protocol/control/sharing/calling.py")
 _SIGNAL_MODULES = (
     "model/mailbox.py",
     "protocol/waiting/signal_wait.py",

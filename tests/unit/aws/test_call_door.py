@@ -11,8 +11,8 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import door_alias
-from unum_runtime.protocol.control import calling
 from unum_runtime.protocol.control.doors import Door, call_door
+from unum_runtime.protocol.control.sharing import calling
 
 
 def memoizing() -> str:

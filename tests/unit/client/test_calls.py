@@ -5,7 +5,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any
 
 import pytest
@@ -13,15 +13,16 @@ import pytest
 from tests.unit.protocol.platform import Platform
 from unum_compiler.options import FunctionOptions
 from unum_runtime.client.async_client import AsyncClient
-from unum_runtime.client.calls import Call, as_completed
 from unum_runtime.client.client import Client
 from unum_runtime.client.control import Control
 from unum_runtime.client.polling import Waiter
 from unum_runtime.client.remembered_results import forget_results, list_results
+from unum_runtime.client.task_calls import Call, as_completed
 from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, StoreError, UnumError
 from unum_runtime.model.ir import Variant
 from unum_runtime.model.variants import called, why_not_called
-from unum_runtime.protocol.control import calling, pausing, remembered
+from unum_runtime.protocol.control import pausing
+from unum_runtime.protocol.control.sharing import calling, remembered
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.store.memory import MemoryStore
@@ -185,10 +186,10 @@ def test_a_program_that_died_before_the_event_was_sent_calls_again(world: World)
 def test_forgotten_results_are_computed_by_another_run(world: World) -> None:
     client = world.client()
     client.call("Resize", 1)
-    assert forget_results(client.control.send, "Resize") == 1  # type: ignore[union-attr]
+    assert forget_results(client.control.send, "Resize") == 1
     client.call("Resize", 1)
     assert world.platform.calls["Resize"] == 2
-    (found,) = list_results(client.control.send, "Resize").results  # type: ignore[union-attr]
+    (found,) = list_results(client.control.send, "Resize").results
     assert found.by.startswith("w/call-")
 
 
@@ -331,7 +332,8 @@ class Dying(MemoryStore):
 def live(seed: int, programs: int = 4, rounds: int = 60) -> tuple[World, list[Any]]:
     """Let programs call the same arguments, die and call again; return what each was told."""
     dice = random.Random(seed)  # noqa: S311 - a world, no secret
-    functions: Any = {"F": lambda event: [event, world.platform.calls["Resize"]], "G": id, "H": id}
+    runs = count(1)
+    functions: Any = {"F": lambda event: [event, next(runs)], "G": id, "H": id}
     world = World(Platform.of(DEFINITION, {"F": SHARED}, **functions))
     store = Dying(world.platform.clock)
     store.dice, store.odds = dice, 0.05

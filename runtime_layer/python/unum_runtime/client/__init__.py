@@ -1,10 +1,10 @@
 """Clients that start and read executions."""
 
 from unum_runtime.client.async_client import AsyncClient
-from unum_runtime.client.calls import Call, as_completed
 from unum_runtime.client.client import Client
 from unum_runtime.client.descriptions import Description, ForkedFrom, Started, Step, StepStatus
 from unum_runtime.client.former_modules import MOVED
+from unum_runtime.client.task_calls import Call, as_completed
 from unum_runtime.former_names import parse_names, redirect
 
 __all__ = [

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Self
 
-from unum_runtime.client import calls
-from unum_runtime.client.calls import Call
+from unum_runtime.client import task_calls
 from unum_runtime.client.client import Client
+from unum_runtime.client.task_calls import Call
 
 AT_ONCE = 32
 """Default number of threads, and so of calls that wait at once."""
@@ -64,8 +64,8 @@ class AsyncClient:
         return partial(self._run, method)
 
     def as_completed(self, pending: Iterable[Call], *, timeout_s: float | None = None) -> AsyncIterator[Call]:
-        """Yield each of the calls, of `begin_call`, when it has ended; see `calls.as_completed`."""
-        return self._iterate(partial(calls.as_completed, [*pending], timeout_s=timeout_s))
+        """Yield each of the calls, of `begin_call`, when it has ended; see `task_calls.as_completed`."""
+        return self._iterate(partial(task_calls.as_completed, [*pending], timeout_s=timeout_s))
 
     async def result(self, call: Call, *, timeout_s: float | None = None) -> Any:
         """Wait for the end of `call`; see `Call.result`."""

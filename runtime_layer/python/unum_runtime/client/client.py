@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
-from unum_runtime.client.calls import Call
 from unum_runtime.client.control import Control, Deletion, Redriven, Signalled, StartsPause, Waits
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.describing import AskedDescriptions, Descriptions, StoredDescriptions, descriptions_by
@@ -27,6 +26,7 @@ from unum_runtime.client.remembered_results import (
     show_result,
 )
 from unum_runtime.client.starting import Starts
+from unum_runtime.client.task_calls import Call
 from unum_runtime.client.task_responses import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import ClientError, NoIndex

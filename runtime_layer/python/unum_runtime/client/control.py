@@ -32,7 +32,7 @@ from unum_runtime.protocol.control import definition_request, operator_requests,
 from unum_runtime.protocol.control.doors import CALL, call_door, door_for
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
-from unum_runtime.protocol.control.remembered import ResultNotRemembered
+from unum_runtime.protocol.control.sharing.remembered import ResultNotRemembered
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import as_json, checked_input, checked_name

@@ -1,4 +1,4 @@
-"""Memoized results of a workflow, as operators see them; see `unum_runtime.protocol.control.remembered`."""
+"""Memoized results of a workflow, as operators see them; see `unum_runtime.protocol.control.sharing.remembered`."""
 
 import json
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control import remembered
 from unum_runtime.protocol.control.operator_requests import IS_DONE
+from unum_runtime.protocol.control.sharing import remembered
 
 Send: TypeAlias = Callable[[dict[str, Json]], Any]
 """Function that sends a request to the control function and returns the answer."""

@@ -98,7 +98,7 @@ def _of_workflow(event: Json) -> Callable[[Runtime, Json], Json] | None:
 
 def _answer_about_results(here: Runtime, event: Json) -> Json:
     _check_sharing(here)
-    from unum_runtime.protocol.control import remembered  # noqa: PLC0415 - few workflows share results
+    from unum_runtime.protocol.control.sharing import remembered  # noqa: PLC0415 - few workflows share results
 
     return remembered.answer(here, event)
 
@@ -115,7 +115,7 @@ def _call(event: Mapping[str, Json], context: Any) -> Json:
     """Call one Task, or tell what became of the call."""
     here = deployed_runtime(context)
     _check_sharing(here)
-    from unum_runtime.protocol.control import calling  # noqa: PLC0415 - few workflows share results
+    from unum_runtime.protocol.control.sharing import calling  # noqa: PLC0415 - few workflows share results
 
     asked = calling.parse(event)
     if asked.run is not None:

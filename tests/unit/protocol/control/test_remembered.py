@@ -12,9 +12,9 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.client.remembered_results import RememberedPage, forget_results, list_results, show_result
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.states import MemoScope
-from unum_runtime.protocol.control import remembered
 from unum_runtime.protocol.control.operator_requests import ValidationException
-from unum_runtime.protocol.control.remembered import ResultNotRemembered
+from unum_runtime.protocol.control.sharing import remembered
+from unum_runtime.protocol.control.sharing.remembered import ResultNotRemembered
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects

@@ -17,10 +17,10 @@ SIGNAL = "signal"
 """Value of the ``control`` field of signals, see `unum_runtime.protocol.control.signal`."""
 
 CALL = "call"
-"""Value of the ``control`` field of calls, see `unum_runtime.protocol.control.calling`."""
+"""Value of the ``control`` field of calls, see `unum_runtime.protocol.control.sharing.calling`."""
 
 OF_RESULTS = LIST, SHOW, FORGET = "list_remembered", "show_remembered", "forget_remembered"
-"""Values of the ``control`` field of requests about memoized results, see `remembered` in the same folder."""
+"""Values of the ``control`` field of requests about memoized results, see `sharing.remembered`."""
 
 
 class Door(StrEnum):

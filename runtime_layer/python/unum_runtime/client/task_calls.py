@@ -9,7 +9,7 @@ from unum_runtime.client.polling import Pauses, Waiter
 from unum_runtime.errors import CallFailed
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control import calling
+from unum_runtime.protocol.control.sharing import calling
 
 
 @dataclass(kw_only=True, eq=False)

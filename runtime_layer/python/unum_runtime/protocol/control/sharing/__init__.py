@@ -1,0 +1,1 @@
+"""Requests about results that executions share: calls of single Tasks, and lists of what is remembered."""
