@@ -1,5 +1,9 @@
 """Leases, memoization and nodes without checkpoint on real parts."""
 
+import json
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -69,6 +73,54 @@ def test_a_waiter_computes_after_the_lease_of_a_killed_owner_has_expired(deploym
     assert len({client.wait(name, timeout_s=200).output for name in names}) == 1
     assert runs(deployment, "Share killed") == 2
     assert time.monotonic() - begun_s > SHARE_S, "not before the lease expired"
+
+
+def test_forced_and_forgotten_results_are_computed_anew(deployment: Deployment) -> None:
+    client = deployment.client("Guards", "Sharing")
+    value = {"key": "forced", "seconds": 0, "deaths": 0}
+    first, same = (client.run(value, timeout_s=60).output for _ in range(2))
+    forced = client.run(value, force=True, timeout_s=60).output
+    assert client.run(value, timeout_s=60).output == forced
+    assert (first == same, first != forced, runs(deployment, "Share forced")) == (True, True, 2)
+    (key,) = [each.key for each in client.remembered("Share", limit=1_000).results if "forced" in each.of]
+    assert client.remembered_result("Share", key).value == forced
+    assert client.forget("Share", key) == 1
+    assert client.run(value, timeout_s=60).output not in (first, forced)
+
+
+def test_results_of_all_workflows_are_listed_and_forgotten(client: Client) -> None:
+    client.run({"n": 8, "seconds": 0}, timeout_s=60)
+    (found,) = [each for each in client.remembered("Square", limit=1_000).results if "[8]" in each.of]
+    assert client.remembered_result("Square", found.key).value == 64
+    assert client.forget("Square", found.key) == 1
+
+
+CALLS = """
+import json, sys
+import boto3
+from unum_runtime.client import Client
+address, arguments = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+print(Client.connect(**address).call("Share", arguments, timeout_s=120))
+"""
+
+
+def test_equal_calls_of_several_programs_share_one_run(deployment: Deployment, emulator: Emulator) -> None:
+    outputs = deployment.outputs["Guards"]
+    address = {"workflow": outputs["SharingWorkflow"], "control_alias": outputs["SharingControlFunction"]}
+    value = {"key": "called", "seconds": 5, "deaths": 0}
+    environment = {**os.environ, **emulator.environment()}
+    command = [sys.executable, "-c", CALLS, json.dumps(address), json.dumps(value)]
+    programs = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)  # noqa: S603 - this interpreter
+        for _ in range(2)
+    ]
+    told = {program.communicate(timeout=180)[0] for program in programs}
+    assert len(told) == 1, told
+    assert [program.returncode for program in programs] == [0, 0]
+    assert runs(deployment, "Share called") == 1
+    client = deployment.client("Guards", "Sharing")
+    assert client.run(value, timeout_s=60).output == client.call("Share", value) == told.pop().strip()
+    assert runs(deployment, "Share called") == 1, "executions share results with calls"
 
 
 def test_leases_are_given_back(client: Client) -> None:
