@@ -25,6 +25,7 @@ from tests.synth.machines import chain, machine
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
+from unum_compiler.options import FunctionOptions
 from unum_constructs.layer import interpreters
 from unum_constructs.layer.bytecode import this_python
 from unum_constructs.layer.content import (
@@ -186,6 +187,9 @@ FOR_SIGNALS = {
 }
 """What workflows without waits for signals do not need."""
 
+FOR_RESULTS = {f"unum_runtime.protocol.control.sharing.{name}" for name in ("remembered", "calling")}
+"""What workflows without memoized results do not need."""
+
 ARRIVALS = "unum_runtime.protocol.fanout.arrivals"
 
 FOR_CERTAIN_CALLS = {
@@ -204,7 +208,7 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others
     missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
         module_name(path) for path in content
     }
-    extensions = FOR_REGIONS | FOR_WAVES | FOR_SIGNALS | {ARRIVALS}
+    extensions = FOR_REGIONS | FOR_WAVES | FOR_SIGNALS | FOR_RESULTS | {ARRIVALS}
     assert missing == NEVER_NEEDED | extensions | {f"unum_runtime.asl.{other}" for other in others}
 
 
@@ -220,6 +224,13 @@ def test_a_wave_s_modules_are_there_for_it_alone() -> None:
     flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (waves, g.map(g.task("a"), items=g.out))]
     wave, plain = ({*map(module_name, layer_content(flow, runtime_folder()))} for flow in flows)
     assert wave - plain == FOR_WAVES
+
+
+def test_modules_for_memoized_results_are_there_for_them_alone() -> None:
+    flow = Definition.from_graph(g.task("a")).compile("Flow", None, {"a": FunctionOptions(memoize=True)})
+    chain = Definition.from_graph(g.task("a")).compile("Flow", None)
+    shared, alone = ({*map(module_name, layer_content(each, runtime_folder()))} for each in (flow, chain))
+    assert shared - alone == FOR_RESULTS
 
 
 def test_modules_for_signals_are_there_for_waits_alone() -> None:
