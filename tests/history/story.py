@@ -23,8 +23,9 @@ def tell(lines: Sequence[Line], found: Findings, violations: Sequence[Violation]
 
 def history_of(lines: Sequence[Line], found: Findings, place: Place) -> Iterator[str]:
     """Yield the lines about an invocation and what led to it, and the fates of its deliveries and events."""
-    own = [lines[number] for number in found.lines[place]]
-    origin = [lines[number] for number in found.lines[place.before]] if place.before is not None else []
+    numbered = {line["line"]: line for line in lines}  # a history of one stack has gaps
+    own = [numbered[number] for number in found.lines[place]]
+    origin = [numbered[number] for number in found.lines[place.before]] if place.before is not None else []
     deliveries = {line["delivery"] for line in own if "delivery" in line} | {str(line.get("by")) for line in own} - {""}
     requests = {line["request"] for line in own if "request" in line}
     around = [line for line in lines if line["what"] in _FATES and _is_of(line, deliveries, requests)]

@@ -333,7 +333,8 @@ def test_clients_must_see_the_committed_end(found: Findings) -> None:
 def test_a_violation_comes_with_the_history_of_its_invocation() -> None:
     changed = recorded()
     accept_a_second_create(changed)
-    lines = [{**line, "line": number} for number, line in enumerate(changed)]
+    changed.insert(0, {"what": "fault", "delivery": "of another stack", "fault": "none"})
+    lines = [{**line, "line": number} for number, line in enumerate(changed)][1:]
     found = judged(changed)
     (violation,) = (each for each in found.violations if each.rule == "a second outcome")
     first, *story = tell(lines, found, [violation])
