@@ -340,6 +340,8 @@ def test_a_violation_comes_with_the_history_of_its_invocation() -> None:
     first, *story = tell(lines, found, [violation])
     assert "a second outcome" in first
     assert {text.split()[1] for text in story} >= {"write", "begun", "ended"}
+    assert violation.place is not None
+    assert story[-1].split()[0] == str(found.lines[violation.place][-1])
 
 
 def ends(found: Findings) -> Iterator[Mapping[str, Any]]:
