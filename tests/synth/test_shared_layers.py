@@ -1,11 +1,14 @@
 """One layer with the runtime for all workflows of a stack, and definitions apart from it."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
+from aws_cdk import App, Stack
 
 from tests.synth.deployment import RUNTIME_LAYER, Deployment, function
 from tests.synth.machines import Machine, chain, machine, task
+from unum_cli.commands.assembly import in_assembly
 from unum_constructs import UnumFunction
 from unum_constructs.errors import ConstructError
 from unum_runtime.functions.configuration import INLINE, STORE
@@ -33,6 +36,14 @@ def test_another_wait_publishes_no_function_but_the_one_in_which_executions_star
     for key in "BC":
         assert before.properties(key) == after.properties(key)
     assert before.all("Lambda::LayerVersion") == after.all("Lambda::LayerVersion")
+
+
+@pytest.mark.parametrize("definition", [chain("A", "B"), large()], ids=["in environments", "in a layer"])
+def test_the_assembly_has_the_definition(definition: Machine, tmp_path: Path) -> None:
+    deployment = Deployment(Stack(App(outdir=str(tmp_path)), "Stack"))
+    flow = deployment.flow(definition, {key: function(deployment.stack, key) for key in "AB"})
+    found = in_assembly(str(tmp_path), "Flow")
+    assert found.digest == flow._workflow.digest
 
 
 def test_a_function_in_twenty_workflows_has_one_layer() -> None:

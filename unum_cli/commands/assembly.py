@@ -22,7 +22,7 @@ def in_assembly(folder: str, name: str) -> Workflow:
     found = {path.read_text(encoding="utf-8") for path in Path(folder).rglob(f"{WORKFLOWS_FOLDER}/{name}.json")}
     if len(found) != 1:
         raise UsageError(
-            f"{folder}: expected one definition of workflow {name!r} in its layers, found {len(found)}; run "
+            f"{folder}: expected one definition of workflow {name!r} in its files, found {len(found)}; run "
             "`cdk synth` into an empty folder, and give that"
         )
     return Workflow.from_json(found.pop())

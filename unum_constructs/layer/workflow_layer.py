@@ -4,6 +4,7 @@ import binascii
 import zlib
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 
 from aws_cdk import Annotations
 from aws_cdk import aws_lambda as lambda_
@@ -36,16 +37,14 @@ class DefinitionLayer(lambda_.LayerVersion):
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, workflow: Workflow) -> None:
-        content = definition_content(workflow)
-        self.digest = digest(content, "")
-        self._folder = write_files(scope, content, self.digest)
+        folder, self.digest = write_definition(scope, workflow)
         super().__init__(
             scope,
             construct_id,
-            code=lambda_.Code.from_asset(str(self._folder), asset_hash=self.digest),
+            code=lambda_.Code.from_asset(str(folder), asset_hash=self.digest),
             description=f"Definition of workflow {workflow.name}",
         )
-        self._file = self._folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
+        self._file = folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
 
     @cached_property
     def object(self) -> s3_assets.Asset:
@@ -57,6 +56,13 @@ class DefinitionLayer(lambda_.LayerVersion):
         function.add_layers(self)
         # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version.
         function.invalidate_version_based_on(self.digest)
+
+
+def write_definition(scope: Construct, workflow: Workflow) -> tuple[Path, str]:
+    """Write the file with the definition of `workflow` into the assembly; return its folder and digest."""
+    content = definition_content(workflow)
+    named = digest(content, "")
+    return write_files(scope, content, named), named
 
 
 class WorkflowLayers:
@@ -78,6 +84,8 @@ class WorkflowLayers:
         self._workflow, self._python = workflow, python
         self._unused = unused_modules(workflow, in_bucket=in_bucket)
         self._functions: dict[RuntimeLayer, list[lambda_.Function]] = {}
+        # The command line reads the definitions of an assembly from such files, also of those in environments.
+        write_definition(scope, workflow)
 
     @cached_property
     def first(self) -> RuntimeLayer:

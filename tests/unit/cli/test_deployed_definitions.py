@@ -108,7 +108,7 @@ def test_a_synthesized_app_beside_what_is_deployed(unum: Any, tmp_path: Path) ->
     (layers[0] / "w.json").write_text(deployed(chain("A", "B")).workflow.to_json())
     ran = unum("diff", "cdk.out", *ADDRESS)
     assert ran.code == 2
-    assert "cdk.out: expected one definition of workflow 'w' in its layers, found 2; run `cdk synth`" in ran.err
+    assert "cdk.out: expected one definition of workflow 'w' in its files, found 2; run `cdk synth`" in ran.err
 
 
 def test_what_a_comparison_is_of(unum: Any) -> None:
