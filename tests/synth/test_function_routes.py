@@ -104,7 +104,7 @@ def test_two_workflows_with_one_function() -> None:
     deployment.flow(chain("S"), {"S": shared}, "One")
     deployment.flow(chain("O", "S"), {"O": own, "S": shared}, "Two")
     assert deployment.services("Shared").keys() == {"One", "Two"}
-    assert len(deployment.properties("Shared")["Layers"]) == 2
+    assert len(deployment.properties("Shared")["Layers"]) == 1
     assert len(deployment.all("Lambda::Version")) == 2 + 2 + 2
     # A version has one destination for its failures: that of its first workflow. Four aliases have theirs.
     configurations = deployment.all("Lambda::EventInvokeConfig")

@@ -102,7 +102,7 @@ def test_a_chain_with_numbers_and_arrays_of_the_deployment() -> None:
     given = sfn.Pass(stack, "Given", result=sfn.Result.from_object({"count": number, "names": names}))
     work = tasks.LambdaInvoke(stack, "Work", lambda_function=function(stack, "work"))
     deployment.flow(Definition.from_chainable(given.next(work)), {})
-    text = deployment.properties("work")["Environment"]["Variables"]["UNUM_WORKFLOWS"]
+    text = deployment.properties("Flow/Entry")["Environment"]["Variables"]["UNUM_WORKFLOWS"]
     parts = {"Count": "7", "Names": "a,b"}
     whole = "".join(
         each if isinstance(each, str) else resolved(each, parts) for each in text["Fn::Join"][1]

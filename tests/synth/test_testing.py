@@ -44,7 +44,7 @@ class TestNormalization:
         assert three.template["Resources"].keys() != other.template["Resources"].keys()
         assert _without_code(normalize_template(three.template)) == _without_code(normalize_template(other.template))
 
-    def test_another_definition_is_another_layer_only(self, three: Deployment) -> None:
+    def test_another_definition_does_not_show(self, three: Deployment) -> None:
         changed = chain("A", "B", "C")
         changed["States"]["C"]["OutputPath"] = "$.x"
         assert normalize_template(deployed(changed).template) == normalize_template(three.template)

@@ -191,6 +191,7 @@ LOGICAL_IDS = {
     "FlowControlFunctionForkA95A4D12",
     "FlowControlFunctionFunctionLogs398BB54E",
     "FlowControlFunctionFunctionRole32AB83CC",
+    "FlowControlFunctionMemoB18CC8BE",
     "FlowControlFunctionNudge6F2B21ED",
     "FlowControlFunctionPauseD4AB349B",
     "FlowControlFunctionPermissionsE66D3B7A",

@@ -123,7 +123,7 @@ def test_what_cannot_be_a_node(make: Callable[[Stack, Path], Any], reason: str, 
 def test_no_place_for_another_layer(tmp_path: Path) -> None:
     deployment = Deployment.new()
     full = existing(deployment.stack, layers=layers(deployment.stack, 5, tmp_path))
-    with pytest.raises(ConstructError, match="Stack/Existing: Lambda allows 5 layers, and each workflow needs one"):
+    with pytest.raises(ConstructError, match="Stack/Existing: Lambda allows 5 layers; all workflows together need one"):
         deployment.flow(chain("E"), {"E": full})
 
 
@@ -209,12 +209,12 @@ class _Late:
 
 
 def largest(**options: Any) -> str:
-    """A text with which an environment has exactly 4,096 bytes, as Lambda measures it."""
+    """A text with which an environment without the definition has exactly 4,096 bytes, as Lambda measures it."""
     deployment = Deployment.new()
-    deployment.flow(chain("E"), {"E": existing(deployment.stack, environment={"MINE": ""})}, **options)
+    deployment.flow(chain("E"), {"E": existing(deployment.stack, environment={"MINE": "x" * 3000})}, **options)
     variables = deployment.properties("Existing")["Environment"]["Variables"]
     known = {**variables, "UNUM_WORKFLOWS": "".join(filter(is_text, variables["UNUM_WORKFLOWS"]["Fn::Join"][1]))}
-    return "x" * (4096 - len(json.dumps(known, separators=(",", ":"))))
+    return "x" * (3000 + 4096 - len(json.dumps(known, separators=(",", ":"))))
 
 
 def is_text(part: Any) -> bool:

@@ -5,7 +5,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aws_cdk import TreeInspector
+import jsii
+from aws_cdk import (
+    DefaultTokenResolver,
+    IResolvable,
+    IResolveContext,
+    ITokenMapper,
+    StringConcat,
+    Tokenization,
+    TokenizedStringFragments,
+    TreeInspector,
+)
 from aws_cdk import aws_lambda as lambda_
 
 HANDLER, HANDLERS, WORKFLOWS = "UNUM_HANDLER", "UNUM_HANDLERS", "UNUM_WORKFLOWS"
@@ -29,6 +39,9 @@ MIN_ARN_BYTES = 50
 MAX_ARN_BYTES = 140
 """Longest ARN of a version: function name of 64 characters. The URL of a queue with 80 characters is as long."""
 
+TOKEN = "x" * MAX_ARN_BYTES
+"""Stands for a token where the longest environment is measured."""
+
 _TOKEN = re.compile(r"\$\{Token\[[^]]*\]\}")
 
 _PROPERTIES = "aws:cdk:cloudformation:props"
@@ -45,6 +58,32 @@ def environment_of(resource: lambda_.CfnFunction, properties: Mapping[str, Any])
     inspector = TreeInspector()
     resource.inspect(inspector)
     return resource.stack.resolve(inspector)["attributes"][_PROPERTIES].get("environment")
+
+
+def literal_variables(resource: lambda_.CfnFunction, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the user's variables with `TOKEN` for each token in their values, which may not be known before synth."""
+    found = properties.get("environment")
+    if isinstance(found, lambda_.CfnFunction.EnvironmentProperty):
+        resource.inspect(found := TreeInspector())
+    resolved = Tokenization.resolve(found, scope=resource, resolver=_Literals(StringConcat()), preparing=False) or {}
+    if isinstance(found, TreeInspector):
+        resolved = resolved["attributes"][_PROPERTIES].get("environment") or {}
+    variables: Mapping[str, Any] = resolved.get("variables") or {}
+    return variables
+
+
+class _Literals(DefaultTokenResolver):
+    """Resolver that leaves texts unresolved: the CDK asks the producer of a lazy text only once."""
+
+    def resolve_string(self, fragments: TokenizedStringFragments, context: IResolveContext) -> Any:  # noqa: ARG002
+        """Return the literal parts, with `TOKEN` for each token."""
+        return fragments.map_tokens(_Placeholders()).join(StringConcat())
+
+
+@jsii.implements(ITokenMapper)
+class _Placeholders:
+    def map_token(self, _token: IResolvable) -> str:
+        return TOKEN
 
 
 def variable_problems(variables: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[str]:

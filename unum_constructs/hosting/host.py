@@ -30,9 +30,6 @@ from unum_constructs.hosting.version_ids import retain_with, version_arn, versio
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
 
-_TOKEN = "x" * environment.MAX_ARN_BYTES
-"""Text as long as the longest value of a token."""
-
 IMAGE = "Image"
 """Package type of container images."""
 
@@ -186,10 +183,9 @@ class Host(Construct):
     def has_room_for(self, workflow: str, service: Mapping[str, Any]) -> bool:
         """Return True if the environment has room for `service`, and for variables that the user adds later."""
         resource = self.resource
-        given = environment.environment_of(resource, properties_of(resource)) or {}
-        users = (stack_of(self.function).resolve(given) or {}).get("variables") or {}
+        users = environment.literal_variables(resource, properties_of(resource))
         services = {name: _longest_values(each) for name, each in {**self._services, workflow: service}.items()}
-        longest = {name: value if isinstance(value, str) else _TOKEN for name, value in users.items()}
+        longest = {name: value if isinstance(value, str) else environment.TOKEN for name, value in users.items()}
         size = environment.min_bytes({**longest, **self._variables, environment.WORKFLOWS: _compact(services)})
         return size + environment.RESERVED_BYTES <= environment.MAX_BYTES
 
@@ -289,7 +285,7 @@ class Host(Construct):
                 return known
             case {"Ref": str() as logical_id} if not is_token(stack.stack_name):
                 return f"{stack.stack_name}-{logical_id}-{environment.GENERATED}"
-        return _TOKEN
+        return environment.TOKEN
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -413,5 +409,5 @@ def _longest_values(value: Any) -> Any:
         case Mapping():
             return {key: _longest_values(item) for key, item in value.items()}
         case str() if is_token(value):
-            return _TOKEN
+            return environment.TOKEN
     return value

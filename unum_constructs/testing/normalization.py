@@ -10,6 +10,9 @@ HASH = "<hash>"
 """Replacement of an asset's hash."""
 
 _ASSET = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_DEFINITION = re.compile(r"(?<=data:)[A-Za-z0-9+/=_-]{64,}")
+"""Definition in the environment of the function in which executions start."""
+
 _VERSION = re.compile(r"(?P<kept>.+?)[0-9a-f]{32}")
 _METADATA = "AWS::CDK::Metadata"
 
@@ -41,6 +44,7 @@ def normalize_template(template: HasTemplate | Mapping[str, Any]) -> dict[str, A
     the workflow's definition, or the runtime.
 
     * An asset's hash, 64 hexadecimal digits, becomes ``<hash>``.
+    * So does a definition in a function's environment.
     * The logical id of a function's version loses its digest everywhere: ``SplitCurrentVersion4F9A…`` is another
       resource for other code, by design.
     * The resource ``AWS::CDK::Metadata``, the CDK's usage counter, is removed.
@@ -79,4 +83,4 @@ class _Normalization:
         return value
 
     def _text(self, text: str) -> str:
-        return self._names.sub(lambda found: self._versions[found[0]], _ASSET.sub(HASH, text))
+        return self._names.sub(lambda found: self._versions[found[0]], _ASSET.sub(HASH, _DEFINITION.sub(HASH, text)))

@@ -136,7 +136,7 @@ def test_a_syntax_error_has_line_and_column(unum: Any) -> None:
             2,
             "nowhere.json: cannot be read: No such file or directory; expected a file with a definition",
         ),
-        (".", 2, ".: cannot be read: Is a directory"),
+        (".", 1, ".: $: expected a file unum-template.yaml, found none"),
         ("binary.json", 1, "binary.json: expected text in UTF-8"),
         ("bad.json", 1, "bad.json:1: $.States.A.Next: "),
     ],

@@ -9,7 +9,7 @@ can verify the content, and repeated writes of one text produce one object.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import dataclass, field, replace
@@ -107,7 +107,9 @@ class LargeItems:
         small, contents = self.split(key, item)
         for name, content in contents.items():
             self._put(name, content)
-        cast("ErasableStore", self.store).replace(key, small, expires_at_s=expires_at_s)
+        # No cast, which would load the module `typing` in every cold start.
+        store: ErasableStore = self.store  # type: ignore[assignment]
+        store.replace(key, small, expires_at_s=expires_at_s)
 
     def store_text(self, partition: str, text: str) -> str:
         """Store `text` as an object of the execution with partition key `partition`; return the reference.
