@@ -90,6 +90,9 @@ EXPLAINED: dict[str, Callable[[Difference], bool]] = {
     "the specification wants a reference path, or no intrinsic function; moto takes any": lambda each: (
         each.ours == REFUSED
     ),
+    "a percentage may have a fraction, also in a text; moto reads whole numbers in texts alone": lambda each: (
+        each.field.name == "ToleratedFailurePercentagePath" and each.theirs == Failed(RUNTIME)
+    ),
     "moto does not read names behind an index": lambda each: "[0].b" in each.path.text,
 }
 """Explanations with the differences that they cover."""
