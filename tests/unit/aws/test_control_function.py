@@ -55,6 +55,7 @@ REQUESTS: dict[Door, dict[str, Any]] = {
     Door.MEMO: {"control": "list_remembered", "limit": 1},
     Door.SWEEP: {"control": "sweep", "silent_ms": 1, "nudge": True},
 }
+ANSWERS = ("ExecutionNotRedrivable", "NodeNotForkable", "ExecutionNotDeletable")
 OF_WORKFLOWS = (Door.PAUSE, Door.MEMO)
 
 
@@ -68,7 +69,7 @@ def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Do
     deployed.functions.use("control", "1")
     answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
     if door is asked:
-        assert answer.get("error") in (None, "ExecutionNotRedrivable", "NodeNotForkable", "ExecutionNotDeletable")
+        assert answer.get("error") in (None, *ANSWERS) or "expected a Task with memoize" in answer["message"]
         return
     said = f"the alias '{door}-Flow' takes .*, got '{event['control']}': invoke '{asked}-Flow'"
     assert answer["error"] == ValidationException.__name__
