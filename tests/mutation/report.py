@@ -42,7 +42,7 @@ def report(verdicts: Sequence[Verdict], everything: Sequence[Mutant], *, to: str
     for verdict in left:
         print(f"{verdict.fate}, not explained: {verdict.mutant}")
     for name in useless:
-        print(f"explained, but killed or gone; remove it from explained.toml: {name}")
+        print(f"explained, but killed or gone; remove it from explained/: {name}")
     print(
         f"{found.killed} of {found.tried} killed, {found.equivalent} equivalent, {found.accepted} accepted, "
         f"{found.open} open, {len(left)} neither killed nor explained: {found.share:.1%}; "

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.mutation.trial import Verdict
 
-EXPLAINED = Path(__file__).with_name("explained.toml")
+EXPLAINED = Path(__file__).with_name("explained")
+"""A file for each room of the protocol, and one for the stores."""
 EQUIVALENT = "equivalent"
 ACCEPTED = "accepted"
 OPEN = "open"
@@ -35,14 +36,14 @@ class Explanation:
 
 def explanations(existing: Iterable[str]) -> Mapping[str, Explanation]:
     """Return the explained survivors by their names: those that are listed, and all `existing` that a rule matches."""
-    listed = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))
+    listed = [tomllib.loads(file.read_text(encoding="utf-8")) for file in sorted(EXPLAINED.glob("*.toml"))]
     names = [*existing]
     found: dict[str, Explanation] = {}
-    for rule in listed.get("rules", []):
+    for rule in (rule for each in listed for rule in each.get("rules", [])):
         pattern = re.compile(rule["matches"])
         matching = [name for name in names if pattern.search(name)]
         found |= dict.fromkeys(matching or [f"rule {rule['matches']}"], Explanation(rule["kind"], rule["why"]))
-    for group in listed.get("survivors", []):
+    for group in (group for each in listed for group in each.get("survivors", [])):
         found |= dict.fromkeys(group["mutants"], Explanation(group["kind"], group["why"]))
     return found
 

@@ -167,11 +167,10 @@ def test_explanations_are_of_mutants_that_exist_and_say_why() -> None:
 def test_a_rule_explains_all_that_it_matches_and_is_needless_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rules = tmp_path / "explained.toml"
-    rules.write_text(
+    (tmp_path / "waiting.toml").write_text(
         '[[rules]]\nkind = "equivalent"\nwhy = "a flag"\nmatches = "is_[a-z]+=\\\\[False"\n', encoding="utf-8"
     )
-    monkeypatch.setattr(score, "EXPLAINED", rules)
+    monkeypatch.setattr(score, "EXPLAINED", tmp_path)
     names = ["m f: g(is_new=[False → None])", "m f: g(is_new=[True → None])"]
     assert explanations(names) == {names[0]: Explanation(EQUIVALENT, "a flag")}
     assert needless([], explanations(names), names) == []
