@@ -63,3 +63,5 @@ def test_the_lines_of_a_step_on_the_page(deployment: Deployment) -> None:
         step = unescape(re.findall(r'href="([^"]+/step\?key=[^"]+)"', execution)[0])
         (logs,) = re.findall(r'href="([^"]+/logs\?key=[^"]+)"', visitor.ask(step).text)
         until(lambda: "START RequestId" in visitor.ask(unescape(logs)).words)
+        shown = visitor.ask(unescape(logs)).words
+        assert shown.count("START RequestId") == 1, shown  # the log stream has those of other executions too

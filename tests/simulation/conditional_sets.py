@@ -31,13 +31,13 @@ class Versions(ConditionalStore):
         item: Any = {"members": " ".join(map(str, document.members or ()))}
         return self._store.create(Key(_log(key), f"{version:09d}"), item, expires_at_s=document.deletable_at_s) is None
 
-    def documents(
-        self, partition: str, newest: int | None, *, before: str | None = None
-    ) -> Iterator[tuple[Key, Document]]:
-        raise NotImplementedError
+    def documents(self, partition: str, *_newest: Any, **_before: Any) -> Iterator[tuple[Key, Document]]:
+        """Refuse: the protocol finds sets by their keys, and lists none."""
+        raise AssertionError(f"{partition}: a set is listed")
 
     def listed(self, partition: str, *_places: str, **_how: Any) -> Iterator[tuple[Key, Document]]:
-        raise NotImplementedError
+        """Refuse as well."""
+        raise AssertionError(f"{partition}: a set is listed")
 
 
 class LostUpdates(Versions):

@@ -1,4 +1,4 @@
-"""An index of documents: for each word, the lines that it is in."""
+"""Map-reduce: an index that lists, for each word, the lines of all documents in which it stands."""
 
 import re
 from collections import defaultdict

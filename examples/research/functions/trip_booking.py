@@ -1,4 +1,4 @@
-"""A trip as a saga: each reservation has a step that takes it back.
+"""A trip as a saga: for each reservation there is a step that cancels it.
 
 The names of reservations follow from the trip, so a step that runs twice changes nothing.
 """
@@ -6,7 +6,7 @@ The names of reservations follow from the trip, so a step that runs twice change
 from typing import Any
 
 Trip = dict[str, Any]
-"""`trip`, `sold_out` kinds, `reserved` names by kind, and a `journal`."""
+"""Fields: `trip`, its name; `sold_out`, kinds; `reserved`, names by kind; `journal`, steps in order."""
 
 
 class SoldOut(Exception):

@@ -356,7 +356,7 @@ class Control:
         key: str | None = None,
         id: str | None = None,  # noqa: A002
     ) -> Signalled:
-        """Send a signal to the Task of an execution that waits for it, or keep it for one that will.
+        """Send a signal to an execution: the Task that waits for it gets it, or else the next one that will.
 
         Args:
             execution: execution name.

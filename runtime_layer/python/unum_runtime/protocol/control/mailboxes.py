@@ -11,7 +11,7 @@ from unum_runtime.store.erasable import ErasableStore
 def mailboxes_of(
     items: ErasableStore, workflow: str, execution: Execution, tasks: Iterable[Task]
 ) -> tuple[str, list[Mailbox]]:
-    """Return the partition with the list of mailboxes of `execution`, and all mailboxes that it may have.
+    """Return all mailboxes that `execution` may have, and the partition that lists those with a key.
 
     Args:
         items: store of items.

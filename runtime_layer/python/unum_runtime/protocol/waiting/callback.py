@@ -323,7 +323,7 @@ def _answer_key(rt: Runtime, envelope: Envelope) -> Key:
 
 
 def _digest_of(envelope: Envelope) -> str:
-    """Return the digest of the try, or of the slot in which it waits for a signal."""
+    """Return the digest of the mailbox slot if the try waits for a signal, otherwise of the try itself."""
     slot = (envelope.job or {}).get(SLOT)
     return slot if isinstance(slot, str) else _digest(envelope.name, envelope.state, sum(envelope.retries))
 

@@ -65,7 +65,7 @@ class Slot(NamedTuple):
     result: Item | None
 
     def is_of(self, waiter: str, attempt: int | None = None) -> bool:
-        """Return True if the invocation `waiter` waits here, in the given attempt or any."""
+        """Return True if the invocation `waiter` waits in this slot; with `attempt`, only if in this attempt."""
         wait = self.wait or {}
         return wait.get(WAITER) == waiter and attempt in (None, wait.get(ATTEMPT))
 
@@ -97,7 +97,7 @@ def mailbox_of(rt: Runtime, task: Task, name: Name, entered: Value) -> Mailbox:
 
 
 def slots(rt: Runtime, mailbox: Mailbox, first: int = 0) -> Iterator[Slot]:
-    """Yield the slots of `mailbox` in order, from `first` on, with what each has when it is read."""
+    """Yield the slots of `mailbox` by number, starting with `first`; each has the items of one read."""
     workflow, size = rt.workflow.name, _FIRST_BLOCK
     while first < MOST_SLOTS:
         numbers = range(first, min(first + size, MOST_SLOTS))
@@ -112,7 +112,7 @@ def slots(rt: Runtime, mailbox: Mailbox, first: int = 0) -> Iterator[Slot]:
 def begin_wait(
     rt: Runtime, envelope: Envelope, mailbox: Mailbox, limits: Limits
 ) -> Success | Failure | JobPending | CallbackPending:
-    """Take a slot for this try, or find its own; return the signal if one is there.
+    """Take a slot for this try, unless it has one, and return the signal in it, if any.
 
     Returns:
         The signal's value; the time of the first check, which names the slot; `CallbackPending` if the result makes
