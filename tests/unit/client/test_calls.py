@@ -20,7 +20,7 @@ from unum_runtime.client.remembered_results import forget_results, list_results
 from unum_runtime.client.task_calls import Call, as_completed
 from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, StoreError, UnumError
 from unum_runtime.model.ir import Variant
-from unum_runtime.model.variants import called, why_not_called
+from unum_runtime.model.variants import called, forced, why_not_called
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.sharing import calling, remembered
 from unum_runtime.protocol.delivery.deliver import step
@@ -218,10 +218,92 @@ def test_what_cannot_be_called(world: World, state: str, says: str) -> None:
     assert world.platform.sent == []
 
 
-def test_arguments_without_the_key_of_the_result_are_refused(world: World) -> None:
-    task = replace(world.platform.workflow.task("Resize"), memo_key=(("n",),))
+@pytest.fixture
+def keyed(world: World) -> World:
+    return with_key(world)
+
+
+def with_key(world: World) -> World:
+    """Let the member `n` of the arguments identify the result of the Task, for an hour."""
+    task = replace(world.platform.workflow.task("Resize"), memo_key=(("n",),), memo_lifetime_s=3_600)
     states = {**world.platform.workflow.states, "Resize": task}
     world.platform.workflow = replace(world.platform.workflow, states=states)
+    return world
+
+
+def runs(world: World) -> int:
+    return sum("/calls~" in key.partition for key in world.platform.memory._items)
+
+
+def test_calls_with_the_same_key_share_a_run_that_has_the_arguments_of_the_first(keyed: World) -> None:
+    one, two = (keyed.client().begin_call("Resize", {"n": 1, "x": x}) for x in (1, 2))
+    assert (one._answer, len(keyed.platform.sent)) == (two._answer, 1)
+    assert one.result() == two.result() == {"got": {"n": 1, "x": 1}}
+    assert keyed.client().call("Resize", {"n": 1, "x": 3}) == {"got": {"n": 1, "x": 1}}
+    assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 1}, 1)
+
+
+def test_callers_that_begin_a_run_at_the_same_time_share_it_by_its_key(
+    keyed: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second caller passes between the run's number and its start record, so its arguments are the run's."""
+    create, second = calling.start_records.create_start, []
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        second.append(keyed.client().begin_call("Resize", {"n": 1, "x": 2}))
+        return create(*arguments, **options)
+
+    monkeypatch.setattr(calling.start_records, "create_start", late)
+    first = keyed.client().begin_call("Resize", {"n": 1, "x": 1})
+    assert first.result() == second[0].result() == {"got": {"n": 1, "x": 2}}
+    assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 1}, 1)
+
+
+def test_a_caller_sends_the_first_arguments_again_in_place_of_one_with_the_same_key_that_died(keyed: World) -> None:
+    keyed.client().begin_call("Resize", {"n": 1, "x": 1})
+    keyed.platform.sent.clear()
+    keyed.platform.clock.pass_seconds(61)
+    assert keyed.client().call("Resize", {"n": 1, "x": 2}) == {"got": {"n": 1, "x": 1}}
+    assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 1}, 1)
+
+
+def test_after_a_failure_the_next_call_with_the_same_key_runs_with_its_own_arguments(keyed: World) -> None:
+    def fail_once(event: Any) -> Any:
+        if event["x"] == 1:
+            raise ValueError(event)
+        return event
+
+    keyed.platform.functions["F"] = fail_once
+    one, two = (keyed.client().begin_call("Resize", {"n": 1, "x": x}) for x in (1, 2))
+    for each in (one, two):
+        with pytest.raises(CallFailed, match="'x': 1"):
+            each.result()
+    assert keyed.client().call("Resize", {"n": 1, "x": 3}) == {"n": 1, "x": 3}
+    assert runs(keyed) == 2
+
+
+def test_after_a_result_has_expired_the_next_call_with_the_same_key_runs_with_its_own_arguments(keyed: World) -> None:
+    assert keyed.client().call("Resize", {"n": 1, "x": 1}) == {"got": {"n": 1, "x": 1}}
+    keyed.platform.clock.pass_seconds(3_601)
+    one, two = (keyed.client().begin_call("Resize", {"n": 1, "x": x}) for x in (2, 3))
+    assert one.result() == two.result() == {"got": {"n": 1, "x": 2}}
+    assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 2}, 2)
+
+
+def test_a_forced_execution_replaces_what_calls_with_the_same_key_get(keyed: World) -> None:
+    keyed.client().call("Resize", {"n": 1, "x": 1})
+    underway = keyed.client().begin_call("Resize", {"n": 2, "x": 1})
+    first, plain = keyed.platform.sent.pop(), keyed.platform.workflow
+    keyed.platform.workflow = forced(plain)
+    keyed.platform.run("f", [{"n": 1, "s": 1}, {"n": 2, "s": 1}])
+    keyed.platform.sent, keyed.platform.workflow = [first], plain
+    assert keyed.client().call("Resize", {"n": 1, "x": 2}) == {"got": {"n": 1}}
+    assert keyed.client().call("Resize", {"n": 2, "x": 2}) == underway.result() == {"got": {"n": 2}}
+
+
+def test_arguments_without_the_key_of_the_result_are_refused(keyed: World) -> None:
+    world = keyed
     with pytest.raises(InvalidExecutionInput, match=r"arguments: the event has no value at \$\['n'\]"):
         world.client().call("Resize", {"m": 1})
     assert world.client().call("Resize", {"n": 1, "x": 1}) == world.client().call("Resize", {"n": 1, "x": 2})
@@ -330,11 +412,11 @@ class Dying(MemoryStore):
 
 
 def live(seed: int, programs: int = 4, rounds: int = 60) -> tuple[World, list[Any]]:
-    """Let programs call the same arguments, die and call again; return what each was told."""
+    """Let programs call with the same key, die and call again; return what each was told."""
     dice = random.Random(seed)  # noqa: S311 - a world, no secret
     runs = count(1)
     functions: Any = {"F": lambda event: [event, next(runs)], "G": id, "H": id}
-    world = World(Platform.of(DEFINITION, {"F": SHARED}, **functions))
+    world = with_key(World(Platform.of(DEFINITION, {"F": SHARED}, **functions)))
     store = Dying(world.platform.clock)
     store.dice, store.odds = dice, 0.05
     world.platform.store = world.platform.memory = store
@@ -346,7 +428,7 @@ def live(seed: int, programs: int = 4, rounds: int = 60) -> tuple[World, list[An
             store.odds, world.faults = 0.0, repeat(NEVER)
         number = dice.randrange(programs)
         try:
-            call = calls[number] or world.client().begin_call("Resize", 1)
+            call = calls[number] or world.client().begin_call("Resize", {"n": 1, "x": turn})
             calls[number] = None if dice.random() < 0.2 else call  # None: the program dies
             if call.is_done():
                 told.append(call.result())
@@ -360,7 +442,7 @@ def live(seed: int, programs: int = 4, rounds: int = 60) -> tuple[World, list[An
         world.platform.clock.pass_seconds(dice.choice([0, 0, 1, 30]))
         world.let_go_on(0) if dice.random() < 0.2 else None
     store.odds = 0.0
-    told += [world.client().call("Resize", 1, timeout_s=10_000) for _ in range(2)]
+    told += [world.client().call("Resize", {"n": 1}, timeout_s=10_000) for _ in range(2)]
     return world, told
 
 

@@ -70,7 +70,24 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
     """Create start record `draft` unless one exists; return the stored record.
 
     Raises:
-        ExecutionAlreadyExists: the name was started with another input, or is a fork's.
+        ExecutionAlreadyExists: the name was started with another input, or as `create_start` says.
+        StoreError: unknown whether the execution exists; start it again with the same name.
+    """
+    record = create_start(store, workflow, draft, expires_at_s=expires_at_s)
+    # A repeated start with equal input is a retry by the caller, not a conflict.
+    if record is not draft and not _same_input(record, draft):
+        raise ExecutionAlreadyExists(
+            f"execution {draft.name.execution.name!r} of workflow {workflow!r} was started with another input "
+            f"at {timestamp(record.committed_ms)}; nothing was stored: use another name, or the same input"
+        )
+    return record
+
+
+def create_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s: int) -> Checkpoint:
+    """Create start record `draft` unless one exists, with whatever input; return the stored record.
+
+    Raises:
+        ExecutionAlreadyExists: the name belongs to a deleted execution, a fork, or an execution of another kind.
         StoreError: unknown whether the execution exists; start it again with the same name.
     """
     name = draft.name.execution.name
@@ -93,12 +110,6 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
         kind = "with force" if record.digest else "without force"
         raise ExecutionAlreadyExists(
             f"execution {name!r} of workflow {workflow!r} was started {kind}; nothing was started: use another name"
-        )
-    # A repeated start with equal input is a retry by the caller, not a conflict.
-    if not _same_input(record, draft):
-        raise ExecutionAlreadyExists(
-            f"execution {name!r} of workflow {workflow!r} was started with another input "
-            f"at {timestamp(record.committed_ms)}; nothing was stored: use another name, or the same input"
         )
     return record
 

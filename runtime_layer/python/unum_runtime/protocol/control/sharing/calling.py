@@ -174,7 +174,8 @@ def _begin(rt: Runtime, run: str, value: Json) -> Json:
     """Store the start record of `run` unless it exists; send its event, unless another caller did so just now."""
     draft = start_record(Execution(run, rt.clock.now_ms()), value).saying(digest=rt.workflow.digest)
     expires_at_s = rt.result_expires_at_s()
-    record = start_records.record_start(rt.store, rt.workflow.name, draft, expires_at_s=expires_at_s)
+    # Calls are equal by what names their result, whatever else differs: the input of the first is the run's.
+    record = start_records.create_start(rt.store, rt.workflow.name, draft, expires_at_s=expires_at_s)
     # The first event may have been lost with its caller. Repeated ones find the lease of the result held, and wait.
     if record is draft or rt.clock.now_ms() >= record.committed_ms + LEASE_MS:
         _send(rt, record)
