@@ -22,6 +22,7 @@ from unum_constructs.cdk.encryption import (
 from unum_constructs.cdk.lookup import path_of
 from unum_constructs.cdk.storage import Storage, TableStorage
 from unum_constructs.errors import ConstructError
+from unum_constructs.layer import task_responses
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
 from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
@@ -137,10 +138,15 @@ class IUnumWorkflow(MeteredWorkflow):
     def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow responses to Tasks with a task token (`send_task_success`, `send_task_failure`, `send_task_heartbeat`).
 
-        Nothing else is allowed, unless the workflow has `former_clients`, which send responses to the start alias.
+        Nothing else is allowed, unless the workflow has `former_clients`, which send responses to the start alias. A
+        Python function of the app also gets a client for its code, `unum_task_responses`, in a layer, and the address
+        of the response alias in its environment.
         """
         former = [self.start_alias] if self.former_clients else []
-        return self._grant_on_alias(grantee, [INVOKE], self.response_alias, *former)
+        given = self._grant_on_alias(grantee, [INVOKE], self.response_alias, *former)
+        if isinstance(grantee, lambda_.Function):
+            task_responses.equip(grantee, self.response_alias.function_arn)
+        return given
 
     def grant_stop(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow stopping executions (`stop`).

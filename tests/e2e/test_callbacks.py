@@ -1,12 +1,14 @@
 """Tasks whose result somebody else hands in, who may do nothing but that: callbacks, and activities with a worker."""
 
 import json
+import os
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -31,6 +33,8 @@ import json, sys
 from unum_runtime.client.task_responses import Tasks
 Tasks.connect(start_alias=sys.argv[1]).send_task_success(sys.argv[2], json.dumps({"by": "another process"}))
 """
+
+EXAMPLES = Path(__file__).parents[2] / "docs/snippets/task_tokens"
 
 Session = Callable[[str], boto3.Session]
 
@@ -263,6 +267,50 @@ def test_signed_http_requests_answer(
     assert ended(client, name).output["answer"] == {"by": "HTTP"}
     status, refusal = posted("Posting", taskToken=given, error="Late")
     assert (status, refusal["__type"]) == (400, "TaskTimedOut")
+
+
+def test_a_function_answers_with_the_words_of_boto3(
+    deployment: Deployment, client: Client, token: Callable[..., str], outputs: dict[str, str]
+) -> None:
+    functions = deployment.session.client("lambda")
+
+    def answer(given: str) -> Any:
+        event = json.dumps({"token": given, "output": '{"by": "boto3"}'})
+        response = functions.invoke(FunctionName=outputs["ResponderName"], Payload=event)
+        assert "FunctionError" not in response, response["Payload"].read()
+        return json.load(response["Payload"])
+
+    name = client.start({"case": "ask", "question": "boto3"}).name
+    given = token("boto3")
+    assert answer(given) == {"late": False}
+    assert ended(client, name).output["answer"] == {"by": "boto3"}
+    assert answer(given) == {"late": True}
+
+
+@pytest.mark.parametrize("command", [["node", "answer.mjs"], ["sh", "answer.sh"]], ids=["node", "curl"])
+def test_other_languages_answer_at_the_url(
+    command: list[str],
+    client: Client,
+    token: Callable[..., str],
+    outputs: dict[str, str],
+    emulator: Emulator,
+    session: Session,
+) -> None:
+    question = f"by {command[0]}"
+    name = client.start({"case": "ask", "question": question}).name
+    url_id = outputs["WorkflowTaskResponseUrl"].removeprefix("https://").partition(".")[0]
+    who = session("Posting").get_credentials()
+    assert who is not None
+    env = {
+        "AWS_ACCESS_KEY_ID": who.access_key,
+        "AWS_SECRET_ACCESS_KEY": who.secret_key,
+        "AWS_REGION": "us-east-1",
+        "AWS_SESSION_TOKEN": str(who.token),
+        "PATH": os.environ["PATH"],
+    }
+    arguments = [f"{emulator.endpoint}/_aws/lambda-url/{url_id}/", token(question), "42"]
+    subprocess.run([*command, *arguments], check=True, timeout=60, env=env, cwd=EXAMPLES)  # noqa: S603 - our own code
+    assert ended(client, name).output["answer"] == 42
 
 
 def test_who_answers_by_http_may_do_nothing_else(

@@ -44,6 +44,15 @@ class Callbacks(Stack):
             functions={"Ask": ask},
         )
         self.workflow.grant_task_response(self._user("Answering"))
+        answering = lambda_.Function(
+            self,
+            "Responder",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            handler="answering.answer",
+            code=lambda_.Code.from_asset(str(HERE.parents[2] / "docs" / "snippets" / "task_tokens")),
+        )
+        self.workflow.grant_task_response(answering)
+        CfnOutput(self, "ResponderName", value=answering.function_name)
         self.workflow.add_task_response_url().grant_invoke_url(self._user("Posting"))
         self.workflow.grant_activity(self._user("Worker"), "work")
         self.workflow.grant_signal(self._user("Telling"))
