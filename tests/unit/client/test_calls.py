@@ -1,11 +1,8 @@
-"""Calls of one Task: programs that call, functions that run, in a world where everything may die."""
+"""Calls of one Task: what programs see; searches of calls under faults are in the simulation."""
 
 import asyncio
 import json
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from itertools import count, repeat
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -17,17 +14,15 @@ from unum_runtime.client.client import Client
 from unum_runtime.client.control import Control
 from unum_runtime.client.polling import Waiter
 from unum_runtime.client.remembered_results import forget_results, list_results
-from unum_runtime.client.task_calls import Call, as_completed
-from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, StoreError, UnumError
+from unum_runtime.client.task_calls import as_completed
+from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, UnumError
 from unum_runtime.model.ir import Variant
 from unum_runtime.model.variants import called, forced, why_not_called
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.sharing import calling, remembered
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.answers import refusal
-from unum_runtime.store.memory import MemoryStore
 
-NEVER = False
 RETRY = [{"ErrorEquals": ["Again"], "MaxAttempts": 2, "IntervalSeconds": 1}]
 TASK: dict[str, Any] = {"Type": "Task", "Resource": "F", "Parameters": {"n.$": "$.n"}, "ResultPath": "$.out"}
 DEFINITION: dict[str, Any] = {
@@ -63,15 +58,12 @@ class World:
     """A platform, and a control function in the place of AWS."""
 
     platform: Platform
-    faults: Iterator[bool] = field(default_factory=lambda: repeat(NEVER))
     requests: int = 0
 
     def call(self, _address: str, payload: bytes) -> Any:
         """Answer as the control function does."""
         self.requests += 1
         event = json.loads(payload)
-        if next(self.faults):
-            raise StoreError("the control function died")
         try:
             rt = self.platform.runtime()
             if not calling.is_request(event):
@@ -384,128 +376,3 @@ def test_a_cancelled_wait_stops_no_run(world: World) -> None:
     world.let_go_on(10)
     assert world.client().call("Resize", 1) == {"got": 1}
     assert world.platform.calls == {"Resize": 1}
-
-
-class Dying(MemoryStore):
-    """A store at whose requests a delivery dies now and then, before or after the write."""
-
-    dice: random.Random
-    odds = 0.0
-
-    def _roll(self, work: Callable[[], Any]) -> Any:
-        if self.dice.random() < self.odds:
-            raise StoreError("died before")
-        found = work()
-        if self.dice.random() < self.odds:
-            raise StoreError("died after")
-        return found
-
-    def create(self, key: Any, item: Any, *, expires_at_s: int) -> Any:
-        return self._roll(lambda: super(Dying, self).create(key, item, expires_at_s=expires_at_s))
-
-    def query(self, partition: str, *, newest: int | None = None) -> Any:
-        return self._roll(lambda: super(Dying, self).query(partition, newest=newest))
-
-    def read(self, keys: Any) -> Any:
-        wanted = [*keys]
-        return self._roll(lambda: super(Dying, self).read(wanted))
-
-
-def live(seed: int, programs: int = 4, rounds: int = 60) -> tuple[World, list[Any]]:
-    """Let programs call with the same key, die and call again; return what each was told."""
-    dice = random.Random(seed)  # noqa: S311 - a world, no secret
-    runs = count(1)
-    functions: Any = {"F": lambda event: [event, next(runs)], "G": id, "H": id}
-    world = with_key(World(Platform.of(DEFINITION, {"F": SHARED}, **functions)))
-    store = Dying(world.platform.clock)
-    store.dice, store.odds = dice, 0.05
-    world.platform.store = world.platform.memory = store
-    world.faults = iter(lambda: dice.random() < 0.1, None)
-    calls: list[Call | None] = [None] * programs
-    told: list[Any] = []
-    for turn in range(rounds):
-        if turn > rounds // 2:
-            store.odds, world.faults = 0.0, repeat(NEVER)
-        number = dice.randrange(programs)
-        try:
-            call = calls[number] or world.client().begin_call("Resize", {"n": 1, "x": turn})
-            calls[number] = None if dice.random() < 0.2 else call  # None: the program dies
-            if call.is_done():
-                told.append(call.result())
-        except UnumError:
-            calls[number] = None
-        if world.platform.sent and dice.random() < 0.5:
-            event = world.platform.sent[dice.randrange(len(world.platform.sent))]
-            if dice.random() < 0.7:  # otherwise it is delivered again
-                world.platform.sent.remove(event)
-            world.deliver(event)
-        world.platform.clock.pass_seconds(dice.choice([0, 0, 1, 30]))
-        world.let_go_on(0) if dice.random() < 0.2 else None
-    store.odds = 0.0
-    told += [world.client().call("Resize", {"n": 1}, timeout_s=10_000) for _ in range(2)]
-    return world, told
-
-
-def judge(seeds: range) -> None:
-    for seed in seeds:
-        world, told = live(seed)
-        runs = [key for key in world.platform.memory._items if "/calls~" in key.partition]
-        assert len({json.dumps(each) for each in told}) == 1, (seed, told)
-        assert len(runs) == 1, (seed, runs)
-
-
-def test_whatever_dies_equal_calls_have_one_run_and_one_result() -> None:
-    judge(range(40))
-
-
-def finds_no_run(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        calling, "_newest", lambda rt, name: (len(rt.store.query(calling._place(rt, name, 0).partition)), None)
-    )
-
-
-def believes_its_own_run(patch: pytest.MonkeyPatch) -> None:
-    begin, names = calling._begin, iter(range(10**9))
-    patch.setattr(calling, "_begin", lambda rt, _run, value: begin(rt, f"call-{next(names):032x}", value))
-
-
-def forgets_results(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(calling, "find_stored", lambda *_: None)
-
-
-def never_sends_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(calling, "LEASE_MS", 10**12)
-
-
-def names_runs_by_the_program(patch: pytest.MonkeyPatch) -> None:
-    result_key = calling.result_key
-    numbers = iter(range(10**9))
-
-    def other(rt: Any, task: Any, event: Any) -> Any:
-        key, about = result_key(rt, task, event)
-        return key._replace(sort=f"{next(numbers):064x}"), about
-
-    patch.setattr(calling, "result_key", other)
-
-
-def shares_nothing_between_deliveries(patch: pytest.MonkeyPatch) -> None:
-    from unum_runtime.protocol.delivery import memo  # noqa: PLC0415
-
-    patch.setattr(memo, "compute_once", lambda _rt, _envelope, _task, _event, compute: compute())
-
-
-MISTAKES = [
-    finds_no_run,
-    believes_its_own_run,
-    forgets_results,
-    never_sends_again,
-    names_runs_by_the_program,
-    shares_nothing_between_deliveries,
-]
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_found(mistake: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    mistake(monkeypatch)
-    with pytest.raises((AssertionError, UnumError)):
-        judge(range(40))

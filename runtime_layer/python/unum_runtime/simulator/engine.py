@@ -40,6 +40,7 @@ from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.ports import Ports, Suspended
 from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
 from unum_runtime.simulator.scenario import BEGUN_MS, Context
+from unum_runtime.simulator.surroundings import calling_programs
 from unum_runtime.simulator.surroundings.attempts import check_record, check_tries
 from unum_runtime.simulator.surroundings.client_calls import read_first, read_rest
 from unum_runtime.simulator.surroundings.copied_steps import record_of_fork
@@ -93,6 +94,7 @@ def begin(world: World, event: Event, *, is_copy: bool, skew_ms: int = 0) -> Non
         committed=frozenset(world.records) if event.is_request or event.is_record else frozenset(),
         progress=progress,
         skew_ms=skew_ms,
+        results=calling_programs.results(world),
     )
     if event.control == Control.REDRIVE:
         invariants.record_preserved(world)
@@ -169,6 +171,8 @@ def split(world: World, delivery: Delivery, cut: int) -> None:
 def _check(world: World, delivery: Delivery, answer: Answer) -> None:
     """Check the invariants after a successful store call."""
     operation = delivery.pending
+    if calling_programs.note_write(world, delivery, answer):
+        return
     if operation.primitive is Primitive.CREATE:
         if answer.value is None:
             invariants.check_references(world, *operation.positional)
@@ -193,7 +197,8 @@ def _find_execution(world: World, delivery: Delivery, item: Item) -> None:
     """Note the execution whose start record `item` was written or found by `delivery`."""
     event = delivery.event
     asked = _request_of(delivery).fork if event.control == Control.FORK else None
-    world.find_execution(event.execution or world.identity.name, item, asked)
+    name = calling_programs.run_of(world, delivery.pending.positional[0]) if event.call else event.execution
+    world.find_execution(name or world.identity.name, item, asked)
 
 
 def _record(world: World, delivery: Delivery, key: Key, item: Item) -> Record:
@@ -302,7 +307,9 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
             text, follow = f"fails: {error}", partial(redeliver, error=InvokeError.__name__)
         case LeaseHeldError() as held:
             text, follow = f"is rejected for redelivery: {held}", partial(send_back, error=type(held).__name__)
-        case RefusedDelivery() | ExecutionNotRedrivable() | NodeNotForkable() | ExecutionAlreadyExists() as refused:
+        case RefusedDelivery() | ExecutionNotRedrivable() | NodeNotForkable() | ExecutionAlreadyExists() as refused if (
+            not delivery.event.call
+        ):  # no reason to refuse a call
             text, follow = f"is refused: {refused}", finish
             if isinstance(refused, NodeNotForkable) and world.focus is not None and world.own.entry is None:
                 world.note(is_dead=world.own.origin is not None)
@@ -406,6 +413,9 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
         return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
     elif delivery.event.signal:
         return signal.answer(runtime, json.loads(delivery.event.payload))
+    elif delivery.event.call:
+        own = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
+        return calling_programs.answer(own, json.loads(delivery.event.payload))
     elif delivery.event.token:
         return respond.answer(runtime, json.loads(delivery.event.payload))
     elif delivery.event.is_record:
@@ -431,6 +441,8 @@ def _check_answer(world: World, delivery: Delivery, answer: Any) -> None:
         check_response(world, delivery, answer)
     if delivery.event.signal:
         note_signal(world, delivery)
+    if delivery.event.call:
+        calling_programs.check_answer(world, delivery, answer)
 
 
 def _check_stop_answer(world: World, delivery: Delivery, ending: Ending | None) -> None:
@@ -451,6 +463,7 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
     world.say(delivery, lambda: f"user code of {call.state} with {_shorten(event)}")
     try:
         invariants.check_user_code(world, delivery, call, event)
+        calling_programs.check_user_code(world, delivery)
     except Broken as broken:
         raise _BrokenInUserCode(broken) from None
     until_ms = delivery.begun_ms + world.scenario.timeout_s * 1000

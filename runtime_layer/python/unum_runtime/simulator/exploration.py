@@ -5,13 +5,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from unum_runtime.model.checkpoint import Ending
+from unum_runtime.model.checkpoint import Ending, Status
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.simulator.engine import begin
 from unum_runtime.simulator.faults import NO_FAULTS
-from unum_runtime.simulator.invariants import Broken, check_end
+from unum_runtime.simulator.invariants import Broken, Invariant, check_end
 from unum_runtime.simulator.moves import Move, make, moves
 from unum_runtime.simulator.scenario import Scenario
+from unum_runtime.simulator.surroundings.calling_programs import LAST_IDS as LAST_CALLS
+from unum_runtime.simulator.surroundings.calling_programs import MOST_CALLS, Caller, check_repeated
 from unum_runtime.simulator.surroundings.responders import RESULT, response
 from unum_runtime.simulator.surroundings.signal_senders import LAST_IDS, check_no_signal_lost, signal_event
 from unum_runtime.simulator.violation import Trace, Violation
@@ -67,6 +70,9 @@ MOST_SWEEPS = 24
 
 MOST_ANSWERS = 4
 """Maximum number of further answers to each task token until an execution counts as lost."""
+
+CALLS_MS = 61_000
+"""Time between two calls of a program that gets no result, in milliseconds."""
 
 SILENT_MS = 3_600_000
 """Interval between sweeps, and delay after which a sweep finds an overdue event, in milliseconds."""
@@ -209,10 +215,10 @@ def settle(world: World) -> Ending:
     """
     left, faults = world.left, world.scenario.faults
     is_whole = (left.losses, left.vanishes) == (faults.losses, faults.vanishes) and not world.tokens
-    is_whole = is_whole and not world.scenario.signals
+    is_whole = is_whole and not world.scenario.signals and not world.scenario.calls
     if faults.give_ups and world.dead:
         is_whole = False
-    if world.has_ended or is_whole:
+    if is_whole or (world.has_ended and not world.scenario.calls):
         return _check_ends(world)
     # Settle a copy without fault budgets: the search continues from the original world.
     again = world.copy()
@@ -224,6 +230,8 @@ def settle(world: World) -> Ending:
     again.waiting += [replace(event, sent_ms=again.clock.ms, returned=0) for event in again.dead]
     again.dead.clear()
     _run_to_end(again)
+    for which in range(len(again.scenario.calls)):  # before a sweep: who calls again needs none
+        _call_until_done(Caller(again, which))
     for _ in range(MOST_SWEEPS if left.vanishes < faults.vanishes else 0):
         if not again.has_ended:
             again.clock.ms += SILENT_MS
@@ -236,6 +244,28 @@ def settle(world: World) -> Ending:
             _run_to_end(again)
     _send_signals(again)
     return _check_ends(again)
+
+
+def _call_until_done(caller: Caller) -> None:
+    """Call, and ask for the run, until it ends; whoever calls after that must get its result."""
+    for number in range(LAST_CALLS, LAST_CALLS + MOST_CALLS):
+        told = _ask(caller, caller.call(number))
+        if told["Status"] != Status.RUNNING:
+            return
+        told = _ask(caller, caller.question(str(told["Run"]), number))
+        if told["Status"] != Status.RUNNING:
+            check_repeated(caller.world, told, _ask(caller, caller.call(number + MOST_CALLS)))
+            _run_to_end(caller.world)
+            return
+        caller.world.clock.ms += CALLS_MS
+    raise Broken(Invariant.NO_LOST_WORK, f"no run of call {caller.which} ends, however often a program calls again")
+
+
+def _ask(caller: Caller, asked: Event) -> dict[str, Json]:
+    """Return the answer to a request of `caller`, after all that it has led to."""
+    begin(caller.world, asked, is_copy=True)
+    _run_to_end(caller.world)
+    return caller.answer_to(asked)
 
 
 def _send_signals(world: World) -> None:

@@ -58,6 +58,8 @@ class Faults:
         answers: results and failures that responders send for task tokens, each repeated until it gets an answer.
         heartbeats: heartbeats that responders send for task tokens.
         signals: signals of the scenario that senders send, each with a new id or that of an earlier one.
+        calls: calls of the scenario that programs make, each of which may die with its program.
+        forgets: requests to forget the result of a call of the scenario.
         freezes: sandboxes that freeze right before user code, after the runtime has looked at all that it looks at.
         give_ups: events that Lambda gives up before their last attempt. If it is not 0, the failure handler gets a
             record of every event that Lambda gives up, and events have Lambda's maximum age.
@@ -83,6 +85,8 @@ class Faults:
     answers: int = 0
     heartbeats: int = 0
     signals: int = 0
+    calls: int = 0
+    forgets: int = 0
     freezes: int = 0
 
     def __post_init__(self) -> None:

@@ -54,6 +54,7 @@ class Invariant(Enum):
     SAME_VIEW = (7, "same view as in a failure-free run")
     STOPPED = (8, "nothing starts after a stop")
     OWN_HISTORY = (9, "no mixed histories")
+    SHARED = (10, "equal calls share a run")
 
     def __str__(self) -> str:
         number, name = self.value
@@ -398,7 +399,9 @@ def check_expiry(world: World) -> None:
         events = [event for event in events if world.focus is not None and _execution_of(world, event) == world.focus]
     last_s = max((event.until_s(world.scenario.retention_s) for event in events), default=0)
     for key, expires_at_s in world.store.expiries():
-        if is_cursor(key):
+        if is_cursor(key) or (
+            world.scenario.calls and _is_shared(world, key)
+        ):  # a result may live as short as a user likes
             continue
         # A delivery that starts at the event's deadline still reads items for up to RUN_S.
         if expires_at_s < last_s + RUN_S and (is_only or _is_surely_own(world, key)):

@@ -12,6 +12,7 @@ from unum_runtime.simulator import engine
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, SKEW_MS, Fault
 from unum_runtime.simulator.recorded_calls import READS, SENDS, Answer, Primitive
 from unum_runtime.simulator.scenario import BEGUN_MS
+from unum_runtime.simulator.surroundings.calling_programs import Caller
 from unum_runtime.simulator.surroundings.client_calls import REPEATABLE, cuts
 from unum_runtime.simulator.surroundings.copied_steps import fork_request
 from unum_runtime.simulator.surroundings.redelivery import errors, give_up, give_up_old
@@ -34,6 +35,8 @@ class Kind(StrEnum):
     RESTART = "restart"
     RESPOND = "respond"
     SIGNAL = "signal"
+    CALL = "call"
+    FORGET = "forget"
     WAIT = "wait"
     STOP = "stop"
     REQUEST = "request"
@@ -88,6 +91,7 @@ def moves(world: World) -> list[Move]:
         *_request_moves(world),
         *_response_moves(world),
         *_signal_moves(world),
+        *_calling_moves(world),
     ]
 
 
@@ -114,7 +118,7 @@ def make(world: World, move: Move) -> None:
             world.clock.ms += world.left.jump_s[move.index] * 1000
             world.say("clock", lambda: f"{world.left.jump_s[move.index]} s pass")
             give_up_old(world)
-        case Kind.STOP | Kind.REQUEST | Kind.RESPOND | Kind.SIGNAL | Kind.RESTART:
+        case Kind.STOP | Kind.REQUEST | Kind.RESPOND | Kind.SIGNAL | Kind.CALL | Kind.FORGET | Kind.RESTART:
             _ask(world, move)
         case Kind.WAIT:
             world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
@@ -136,6 +140,14 @@ def _ask(world: World, move: Move) -> None:
         case Kind.SIGNAL:
             world.left = replace(left, signals=left.signals - 1)
             engine.begin(world, signal_event(world, move.index, move.sent), is_copy=False)
+        case Kind.CALL:
+            world.left = replace(left, calls=left.calls - 1)
+            engine.begin(world, Caller(world, move.index).call(left.calls), is_copy=True)
+        case Kind.FORGET:
+            world.left = replace(left, forgets=left.forgets - 1)
+            asked = Caller(world, move.index).forgetting()
+            assert asked is not None  # noqa: S101 - see `_calling_moves`
+            engine.begin(world, asked, is_copy=True)
         case Kind.RESPOND:
             _respond(world, [*world.tokens][move.index], move.sent)
         case _:
@@ -275,6 +287,17 @@ def _signal_moves(world: World) -> Iterator[Move]:
         return
     numbers = range(world.scenario.faults.signals - world.left.signals + 1)
     yield from (Move(Kind.SIGNAL, which, sent=n) for which in range(len(world.scenario.signals)) for n in numbers)
+
+
+def _calling_moves(world: World) -> Iterator[Move]:
+    """Yield calls and requests to forget; the program that makes one may die with it, and others call again."""
+    if len(world.running) >= world.left.concurrency:
+        return
+    callers = [Caller(world, which) for which in range(len(world.scenario.calls))]
+    if world.left.calls:
+        yield from (Move(Kind.CALL, each.which) for each in callers)
+    if world.left.forgets:
+        yield from (Move(Kind.FORGET, each.which) for each in callers if each.forgetting() is not None)
 
 
 def _respond(world: World, token: str, kind: int) -> None:

@@ -121,6 +121,8 @@ class Scenario:
         starts: further start events, each a name and an input; a name may be that of another execution.
         signals: name and key of the signals that senders may send; an empty key for none.
         forks: requests for forks that operators may make, as many as `Faults.forks` allows.
+        calls: arguments with which programs may call the only Task of the workflow, a variant for calls. If there are
+            any, only the further start events start executions.
     """
 
     workflow: Workflow
@@ -141,6 +143,7 @@ class Scenario:
     starts: tuple[tuple[str, Json], ...] = ()
     forks: tuple[ForkRequest, ...] = ()
     signals: tuple[tuple[str, str], ...] = ()
+    calls: tuple[Json, ...] = ()
 
     # Fail before the search: in a run, a missing handler would look like a failure of the Task.
     def __post_init__(self) -> None:
@@ -188,7 +191,8 @@ class Scenario:
     def start_events(self) -> list[tuple[str, bytes]]:
         """Return name and payload of each start event, that of the first execution first."""
         first = run_request(self.execution_name, {INPUT: self.input}) if self.by_client else self.input
-        return [(name, json.dumps(event).encode()) for name, event in ((self.execution_name, first), *self.starts)]
+        started = [] if self.calls else [(self.execution_name, first)]
+        return [(name, json.dumps(event).encode()) for name, event in (*started, *self.starts)]
 
     def started_with(self, name: str, record: Item) -> Json:
         """Return the input with which start `record` was written, one of those given for `name`.
@@ -198,6 +202,8 @@ class Scenario:
         """
         given = [(self.execution_name, self.input), *self.starts]
         values = [value for each, value in given if each == name]
+        if not values:  # the run of a call
+            return json.loads(str(record["value"]))
         if len(values) < 2 or "value" not in record:  # an input that is too large is not in the record  # noqa: PLR2004
             return values[0]
         return values[[to_text(value) for value in values].index(str(record["value"]))]

@@ -39,6 +39,7 @@ class Event:
         error: error type of the last failed delivery; empty for none.
         token: task token that a responder answers; empty for other events.
         signal: id of a signal; empty for other events.
+        call: id of a request about a call; empty for other events.
         execution: name of the execution that a start or a request may write; empty for events of functions.
         control: an operator's request; None for events from the platform or a function.
     """
@@ -54,6 +55,7 @@ class Event:
     token: str = ""
     execution: str = ""
     signal: str = ""
+    call: str = ""
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
@@ -73,8 +75,8 @@ class Event:
 
     @property
     def is_request(self) -> bool:
-        """True for a call of an operator, a responder or a signal's sender, who repeats it; the platform keeps none."""
-        return self.control is not None or bool(self.token or self.signal)
+        """True for a request of an operator, a responder, a signal's sender or a caller; the platform keeps none."""
+        return self.control is not None or bool(self.token or self.signal or self.call)
 
     @property
     def retries(self) -> tuple[int, ...]:
@@ -94,7 +96,7 @@ class Event:
 
     def __str__(self) -> str:
         shown = (
-            self.control or self.signal or ("answer" if self.token else "start")
+            self.control or self.signal or self.call or ("answer" if self.token else "start")
             if self.envelope is None
             else f"{self.envelope.name} {self.envelope.state}"
         )
@@ -118,6 +120,33 @@ class Hop:
     was_polled: bool = False
 
 
+class Remembered(NamedTuple):
+    """A remembered result of a call.
+
+    Attributes:
+        of: what makes calls equal.
+        key: place of the result.
+    """
+
+    of: str
+    key: Key
+
+
+class Results(NamedTuple):
+    """Results of calls that were ever remembered, by their text.
+
+    Attributes:
+        known: those that are remembered.
+        gone: those that were forgotten or have expired.
+    """
+
+    known: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+
+
+NO_RESULTS = Results()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """A running delivery, suspended at a call.
@@ -134,6 +163,7 @@ class Delivery:
         skew_ms: difference between the sandbox's clock and the true time.
         part: first part of the pending read, if it is split.
         freezes: the sandbox freezes before the next run of user code.
+        results: results of calls that were remembered at the start, and those that were not any more.
     """
 
     number: int
@@ -147,6 +177,7 @@ class Delivery:
     skew_ms: int = 0
     part: FirstPart | None = None
     freezes: bool = False
+    results: Results = NO_RESULTS
 
     def __str__(self) -> str:
         return f"{self.id} of {self.hop.event}"
@@ -177,7 +208,7 @@ class Delivery:
 
     def key(self) -> tuple[object, ...]:
         """Return all fields that affect later moves."""
-        own = (self.begun_ms, self.skew_ms, self.progress.digest, repr(self.part), self.freezes)
+        own = (self.begun_ms, self.skew_ms, self.progress.digest, repr(self.part), self.freezes, self.results)
         return (self.first_hop, self.is_copy, self.hop, *own)
 
 
@@ -255,6 +286,9 @@ class World:
         tokens: the tries that gave task tokens to user code.
         accepted: accepted responses, by task token.
         signals: payloads of accepted signals, by id.
+        called: what identifies the result of each run of a call, by its name.
+        remembered: results of calls that were ever remembered, by their text.
+        answers: last answer to each call, by its id.
         first_progresses: initial progress of each delivery, shared by all copies of the first world.
         failure_free: reference runs by the digest of their records, shared like `first_progresses`.
         log: readable lines; None for no log.
@@ -279,6 +313,9 @@ class World:
     tokens: Facts[str, Given] = field(default_factory=Facts)
     accepted: Facts[str, str] = field(default_factory=Facts)
     signals: Facts[str, str] = field(default_factory=Facts)
+    called: Facts[str, str] = field(default_factory=Facts)
+    remembered: Facts[str, Remembered] = field(default_factory=Facts)
+    answers: Facts[str, str] = field(default_factory=Facts)
     first_progresses: dict[tuple[int, str, bytes], Progress] = field(default_factory=dict)
     failure_free: dict[int, tuple[Reference, Ending | None]] = field(default_factory=dict)
     log: list[str] | None = None
@@ -316,7 +353,7 @@ class World:
         deliveries = [delivery.key() for delivery in self.running]
         bags = (_bag(kept) for kept in (self.waiting, again, self.dead, deliveries))
         known = (self.runs.digest, self.records.digest, self.tokens.digest, self.accepted.digest, self.signals.digest)
-        facts = (known, repr(sorted(self.observed.items())), self.polled)
+        facts = (known, self.called.digest, self.remembered.digest, repr(sorted(self.observed.items())), self.polled)
         return hash((self.clock.ms, self.store.digest(), *bags, self.left, facts))
 
     @property

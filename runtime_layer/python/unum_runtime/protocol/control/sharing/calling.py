@@ -5,11 +5,10 @@ that ended without a remembered result is followed by another, by create-if-abse
 Nothing of the caller's becomes internal state but the arguments.
 """
 
-import os
 import re
 from collections.abc import Mapping
 
-from unum_runtime.cold_start.digest import short_digest
+from unum_runtime.cold_start.digest import sha256, short_digest
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import ClientError, ExecutionDoesNotExist, InvalidExecutionInput, StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, Success, read_start_record, start_record
@@ -106,7 +105,7 @@ def call(rt: Runtime, asked: CallRequest) -> Json:
     found = find_stored(rt, key, None)
     if found is not None:
         return {"Status": Status.SUCCEEDED, "Output": _limited(found.text)}
-    new = f"{_run_prefix(asked.state)}{os.urandom(16).hex()}"
+    new = f"{_run_prefix(asked.state)}{sha256(rt.new_secret().encode())[:32]}"
     pause = read_pause(rt.store, rt.workflow.name)
     if pause is not None:
         refuse_start(rt, new, pause)
@@ -191,7 +190,7 @@ def _send(rt: Runtime, record: Checkpoint) -> None:
         store=rt.store,
         clock=rt.clock,
         key=lease_key(start_key(rt.workflow.name, execution.name)),
-        owner=os.urandom(16).hex(),
+        owner=rt.new_secret(),
         duration_ms=LEASE_MS,
         log=rt.log,
     )
