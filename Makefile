@@ -9,6 +9,7 @@ LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_LOCK = sed -n '/^uv==/,/[^\\]$$/p' requirements.txt
 RELEASE := .venv-release
+TASKS := .venv-tasks
 VENDOR := unum_cli/ui/static/vendor
 DAGRE := node_modules/@dagrejs/dagre/dist/dagre.esm.js
 OWN := unum-runtime unum-compiler unum-cli
@@ -93,7 +94,7 @@ emulator-tests: setup  ## the emulator's own tests
 e2e: e2e-shared e2e-separate  ## real deployments into the emulator
 
 e2e-shared: setup  ## tests of the stacks that are deployed once for all
-	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e $(SEPARATE:%=--ignore=%)
+	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e tests/google $(SEPARATE:%=--ignore=%)
 
 e2e-separate: setup  ## tests that deploy stacks of their own, into another emulator
 	$(BIN)/python -m pytest -m e2e $(SEPARATE)
@@ -129,7 +130,7 @@ bench-check: setup  ## what an execution and a stack use, against benchmarks/bou
 emulator: setup  ## a shell in which AWS is the emulator
 	@$(BIN)/python -m unum_emulator.shell
 
-setup: .venv/ready $(EMULATOR)/ready node_modules/.ready
+setup: .venv/ready $(EMULATOR)/ready $(TASKS)/ready node_modules/.ready
 
 .venv/ready: requirements.txt $(PROJECTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed, {sys.executable} is {sys.version.split()[0]}: make PYTHON=python3.11")'
@@ -145,6 +146,12 @@ $(EMULATOR)/ready: emulator/requirements.txt emulator/pyproject.toml .venv/ready
 	@echo "Installing the emulator into $(EMULATOR) ..."
 	@test -x $(EMULATOR)/bin/python || $(PYTHON) -m venv $(EMULATOR)
 	$(UV) pip sync --python $(EMULATOR)/bin/python emulator/requirements.txt
+	@touch $@
+
+$(TASKS)/ready: tests/google/requirements-tasks.txt .venv/ready
+	@echo "Installing the emulator of Cloud Tasks, which needs old packages, into $(TASKS) ..."
+	@test -x $(TASKS)/bin/python || $(PYTHON) -m venv $(TASKS)
+	$(UV) pip sync --python $(TASKS)/bin/python tests/google/requirements-tasks.txt
 	@touch $@
 
 $(RELEASE)/ready: requirements-release.txt .venv/ready
@@ -171,10 +178,11 @@ lock: .venv/ready  ## resolve the dependencies anew
 	$(LOCK) pyproject.toml --group dev --group docs $(OWN:%=--no-emit-package %) -o requirements.txt
 	$(LOCK) --group release -o requirements-release.txt
 	$(LOCK) emulator/requirements.in -o emulator/requirements.txt
+	$(LOCK) tests/google/requirements-tasks.in -o tests/google/requirements-tasks.txt
 
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENDOR) .pycache .venv .venv-newest $(RELEASE) $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENDOR) .pycache .venv .venv-newest $(RELEASE) $(FLOOR) $(TASKS) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,5 @@
+"""Entry point of both functions: Google Cloud calls `handle` with each request."""
+
+from unum_runtime.gcp.function import handle
+
+__all__ = ["handle"]

@@ -1,0 +1,172 @@
+"""Assemble the protocol's `Runtime` from adapters for Google Cloud and the user's handlers."""
+
+import importlib
+import os
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from google.cloud import firestore, tasks_v2
+from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpcTransport
+
+from unum_runtime.clock import SystemClock
+from unum_runtime.cold_start.records import dataclass
+from unum_runtime.errors import DefinitionError, DefinitionNotStored, NotOurEvent, Problem, StatesError
+from unum_runtime.gcp.settings import TASKS_HOST, service
+from unum_runtime.gcp.tasks import CloudTasks
+from unum_runtime.model.delivery_record import Arrival
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Json, Pattern
+from unum_runtime.protocol.delivery.pause import PauseReader
+from unum_runtime.protocol.history.definition_records import read_definition, write_definition
+from unum_runtime.protocol.runtime import Call, Log, Runtime
+from unum_runtime.store.firestore import FirestoreStore
+
+_CLOCK = SystemClock()
+_stored_until_ms: dict[str, int] = {}
+"""Time until which this process need not store a definition again, by digest."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Second argument of user code.
+
+    Attributes:
+        unum: the invocation.
+        deadline_ms: end of the request, in milliseconds since 1970.
+    """
+
+    unum: Call
+    deadline_ms: int
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the remaining time of the request, in milliseconds."""
+        return max(0, self.deadline_ms - _CLOCK.now_ms())
+
+
+def runtime_for(envelope: Envelope, log: Log) -> Runtime:
+    """Return the runtime for a delivery of `envelope`, on the definition that it names.
+
+    Raises:
+        NotOurEvent: the event belongs to another workflow, or to a definition that nobody has stored.
+        StoreError: the store did not answer.
+    """
+    own = definition()
+    if envelope.workflow != own.name:
+        raise NotOurEvent(f"event.workflow: expected {own.name!r}, got {envelope.workflow!r}")
+    try:
+        return _runtime(own if envelope.digest == own.digest else _stored(envelope.digest), log)
+    except DefinitionNotStored as unknown:
+        raise NotOurEvent(f"{envelope.name}: {unknown}") from unknown
+
+
+def start_runtime(log: Log) -> Runtime:
+    """Return the runtime for a start, after the definition is stored for deliveries to later versions.
+
+    Raises:
+        StoreError: the store did not answer.
+    """
+    runtime = _runtime(definition(), log)
+    if _CLOCK.now_ms() >= _stored_until_ms.get(runtime.workflow.digest, 0):
+        _stored_until_ms[runtime.workflow.digest] = write_definition(runtime)
+    return runtime
+
+
+@cache
+def definition() -> Workflow:
+    """Return this function's own definition.
+
+    Raises:
+        DefinitionError: it needs what this platform has not.
+    """
+    return checked(Workflow.from_json(Path(service().definition).read_text(encoding="utf-8")))
+
+
+def checked(workflow: Workflow) -> Workflow:
+    """Return `workflow`, if functions on Google Cloud can run all of its states.
+
+    Raises:
+        DefinitionError: a Task calls a service, or waits for a callback.
+    """
+    remedy = "on Google Cloud, Tasks are functions of the workflow that return their results; call services there"
+    problems = tuple(
+        Problem(f"States.{task.name}.Resource", f"expected a function, got {task.resource or task.pattern}; {remedy}")
+        for task in workflow.tasks
+        if task.resource is not None or task.pattern is not Pattern.RESPONSE
+    )
+    if problems:
+        raise DefinitionError(problems)
+    return workflow
+
+
+@cache
+def _stored(digest: str) -> Workflow:
+    return checked(read_definition(store(), definition().name, digest))
+
+
+@cache
+def store() -> FirestoreStore:
+    """Return the store of the workflow."""
+    own = service()
+    return FirestoreStore(cache(lambda: firestore.Client(project=own.project, database=own.database)), _CLOCK)
+
+
+@cache
+def events() -> CloudTasks:
+    """Return invoker and timer."""
+    return CloudTasks(cache(_tasks_client), service().queues, service().account, _CLOCK)
+
+
+def _tasks_client() -> Any:
+    if TASKS_HOST not in os.environ:
+        return tasks_v2.CloudTasksClient()
+    import grpc  # noqa: PLC0415 - on one machine alone
+
+    return tasks_v2.CloudTasksClient(
+        transport=CloudTasksGrpcTransport(channel=grpc.insecure_channel(os.environ[TASKS_HOST]))
+    )
+
+
+def _runtime(workflow: Workflow, log: Log) -> Runtime:
+    own = service()
+    deadline_ms = _CLOCK.now_ms() + own.timeout_s * 1000
+    return Runtime(
+        workflow=workflow,
+        store=store(),
+        invoker=events(),
+        timer=events(),
+        clock=_CLOCK,
+        call=lambda call, value: _call(call, value, deadline_ms),
+        hosts=frozenset(own.hosts),
+        routes=own.routes,
+        retention_s=own.retention_s,
+        collection=workflow.collection,
+        log=log,
+        remaining_ms=lambda: max(0, deadline_ms - _CLOCK.now_ms()),
+        arrival=Arrival(_CLOCK.now_ms()),
+        code=os.environ.get("K_REVISION", ""),
+        own_address=own.address,
+        read_pause=_pauses(workflow.name).read,
+    )
+
+
+@cache
+def _pauses(workflow: str) -> PauseReader:
+    return PauseReader(store(), workflow, _CLOCK)
+
+
+def _call(call: Call, value: Json, deadline_ms: int) -> Any:
+    """Run user code; refuse a result that comes too late, because nothing interrupts a thread."""
+    begun = time.monotonic()
+    result = _handler(service().hosts[call.function])(value, Context(call, deadline_ms))
+    if call.timeout_s is not None and time.monotonic() - begun > call.timeout_s:
+        raise StatesError("States.Timeout", f"took longer than {call.timeout_s:g} s")
+    return result
+
+
+@cache
+def _handler(path: str) -> Any:
+    module, _, attribute = path.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)

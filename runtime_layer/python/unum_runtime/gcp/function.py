@@ -1,0 +1,91 @@
+"""HTTP function in place of the user's function on Google Cloud.
+
+Two paths take requests, each with an ID token:
+
+* `EVENTS`: events of the workflow, from its own service account alone;
+* `START`: ``{"name", "input"}``, from accounts that may start executions.
+
+Answers other than 2xx make Cloud Tasks deliver an event again. Sources: Cloud Tasks documentation, "Create HTTP target
+tasks"; Functions Framework, "Configure the functions framework".
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from unum_runtime.errors import InvokeError, LeaseHeldError, NotOurEvent, RefusedDelivery, StartsPaused, StoreError
+from unum_runtime.gcp.adapters import runtime_for, start_runtime
+from unum_runtime.gcp.settings import Service, service
+from unum_runtime.gcp.tasks import EVENTS
+from unum_runtime.gcp.tokens import Unauthorized, caller_of
+from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.naming import NAME_RULE, is_name
+from unum_runtime.model.states import Json
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.start import start
+
+START = "/start"
+
+Answer: TypeAlias = tuple[Mapping[str, Json], int]
+
+
+def handle(request: Any) -> Answer:
+    """Answer a request of the Functions Framework.
+
+    Returns:
+        A JSON object and the status of the answer.
+    """
+    try:
+        return _answer(request, service())
+    except Unauthorized as error:
+        return {"error": str(error)}, 401
+    except RefusedDelivery as refused:
+        # Acknowledged: Cloud Tasks would deliver the event again, to be refused again.
+        log("refused", reason=str(refused))
+        return {"refused": str(refused)}, 200
+    except NotOurEvent as error:
+        # Not acknowledged: it may belong to an execution whose definition comes back with the next deployment.
+        log("not ours", reason=str(error))
+        return {"error": str(error)}, 400
+    except (StoreError, InvokeError, LeaseHeldError, StartsPaused) as error:
+        log("put off", error=type(error).__name__, reason=str(error))
+        return {"error": str(error)}, 503
+
+
+def log(message: str, /, **fields: Json) -> None:
+    """Write a line as Cloud Logging reads it."""
+    sys.stdout.write(json.dumps({"source": "unum", "message": message, **fields}) + "\n")
+    sys.stdout.flush()
+
+
+def _answer(request: Any, own: Service) -> Answer:
+    paths: Mapping[str, tuple[tuple[str, ...], Callable[[Json], Answer]]] = {
+        EVENTS: ((own.account,), _deliver),
+        START: (own.starters, _start),
+    }
+    if request.path not in paths or request.method != "POST":
+        return {"error": f"expected POST to one of {[*paths]}"}, 404
+    permitted, enter = paths[request.path]
+    caller = caller_of(request.headers.get("Authorization"), own.address, own.certs_url)
+    if caller not in permitted:
+        log("forbidden", path=request.path, caller=caller)
+        return {"error": f"{caller} may not use {request.path}"}, 403
+    return enter(request.get_json(silent=True))
+
+
+def _deliver(event: Json) -> Answer:
+    """Run one protocol step for an envelope."""
+    if not is_envelope(event):
+        raise NotOurEvent("event: expected an envelope of a workflow, got another value")
+    envelope = Envelope.from_json(event)
+    step(runtime_for(envelope, log), envelope)
+    return {}, 200
+
+
+def _start(event: Json) -> Answer:
+    """Start an execution by name, or continue the one that has the name."""
+    if not isinstance(event, dict) or event.keys() != {"name", "input"} or not is_name(event["name"]):
+        return {"error": f"expected an object with `name`, {NAME_RULE}, and `input`"}, 400
+    start(start_runtime(log), str(event["name"]), event["input"])
+    return {"execution": event["name"]}, 200

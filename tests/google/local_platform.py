@@ -1,0 +1,198 @@
+"""Google Cloud on one machine: functions under the Functions Framework, Firestore, Cloud Tasks, and signed tokens."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from tests.google.firestore_server import HOST, PROJECT, firestore_client, firestore_server
+from unum_compiler.definition import Definition
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.gcp.settings import SERVICE, TASKS_HOST
+from unum_runtime.model.ir import Workflow
+from unum_runtime.store.firestore import FirestoreStore
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "gcp"
+TASKS_PYTHON = ROOT / ".venv-tasks" / "bin" / "python"
+ACCOUNT, STARTER = "orders@unum-tests.iam.gserviceaccount.com", "shop@unum-tests.iam.gserviceaccount.com"
+WORKFLOW = "orders"
+HANDLERS = {"split": {"Split": "orders.split", "Total": "orders.total"}, "price": {"Price": "orders.price"}}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Running services.
+
+    Attributes:
+        urls: URL of each function.
+        tokens: URL of the service that signs tokens.
+        functions: process of each function; its child runs the requests.
+        store: the workflow's store.
+    """
+
+    urls: Mapping[str, str]
+    tokens: str
+    functions: "Mapping[str, subprocess.Popen[bytes]]"
+    store: FirestoreStore
+
+    def token(self, email: str, audience: str, **claims: str) -> str:
+        """Return an ID token, as Google signs it unless `claims` say otherwise."""
+        return token(self.tokens, email, audience=audience, **claims)
+
+    def post(self, function: str, path: str, body: Any, token: str | None) -> tuple[int, Any]:
+        """Send a request to a function; return status and answer."""
+        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+        request = Request(f"{self.urls[function]}{path}", json.dumps(body).encode(), headers)  # noqa: S310 - ours
+        try:
+            with urlopen(request, timeout=30) as answer:  # noqa: S310 - ours
+                return answer.status, json.load(answer)
+        except HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def start(self, name: str, value: Any) -> None:
+        """Start an execution; repeat it while functions die, as clients do."""
+        for _ in range(100):
+            with suppress(URLError, ConnectionError):
+                status, answer = self.post("split", "/start", {"name": name, "input": value}, self._starter())
+                if status == 200:
+                    return
+                assert status == 503, answer
+            time.sleep(0.1)
+        raise AssertionError(f"{name}: not started")
+
+    def result(self, name: str, seconds: float = 60) -> Any:
+        """Wait for the end of an execution; return its outcome."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            record = stored_steps.start_record(self.store, WORKFLOW, name)
+            if ending := stored_steps.ending(self.store, WORKFLOW, record.name.execution):
+                return ending.outcome
+            time.sleep(0.1)
+        raise AssertionError(f"{name}: expected an end within {seconds} s")
+
+    def kill(self, function: str) -> int:
+        """Kill the process that runs the function's requests; return how many were killed."""
+        master = self.functions[function].pid
+        found = Path(f"/proc/{master}/task/{master}/children").read_text(encoding="utf-8").split()
+        for each in found:
+            with suppress(ProcessLookupError):
+                os.kill(int(each), signal.SIGKILL)
+        return len(found)
+
+    def _starter(self) -> str:
+        return self.token(STARTER, self.urls["split"])
+
+
+def token(issuer: str, email: str, /, **claims: str) -> str:
+    """Return an ID token of the service at `issuer`."""
+    with urlopen(f"{issuer}/token?{urlencode({'email': email, **claims})}") as found:  # noqa: S310 - on this machine
+        text: bytes = found.read()
+    return text.decode()
+
+
+def definition() -> Workflow:
+    """Return the example, compiled."""
+    return Definition.from_asl_file(str(EXAMPLE / "workflow.asl.json")).compile(WORKFLOW, None)
+
+
+@contextmanager
+def platform(folder: Path) -> Iterator[Platform]:
+    """Run the example's functions with the services that they need."""
+    file = folder / "orders.json"
+    file.write_bytes(_compiled_as_documented())
+    urls = {name: f"http://127.0.0.1:{_free_port()}" for name in HANDLERS}
+    queues = {url: f"projects/{PROJECT}/locations/here/queues/{name}" for name, url in urls.items()}
+    with ExitStack() as running:
+        firestore = running.enter_context(firestore_server())
+        tasks, tokens = running.enter_context(tasks_server(list(queues.values())))
+        given = {
+            "definition": str(file),
+            "project": PROJECT,
+            "routes": {key: urls[name] for name, keys in HANDLERS.items() for key in keys},
+            "queues": queues,
+            "account": ACCOUNT,
+            "starters": [STARTER],
+            "certs_url": f"{tokens}/certs",
+        }
+        servers = {HOST: firestore.address, TASKS_HOST: tasks}
+        functions = {
+            name: running.enter_context(
+                _function(url, {**given, "hosts": HANDLERS[name], "address": url}, servers, folder / f"{name}.log")
+            )
+            for name, url in urls.items()
+        }
+        client = firestore_client(firestore.address)
+        for url in urls.values():
+            _await(url)
+        yield Platform(urls, tokens, functions, FirestoreStore(lambda: client))
+
+
+@contextmanager
+def tasks_server(queues: list[str]) -> Iterator[tuple[str, str]]:
+    """Run Cloud Tasks; yield its host and port, and the URL of its tokens."""
+    command = [str(TASKS_PYTHON), "-W", "ignore", str(Path(__file__).with_name("tasks_server.py")), *queues]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
+        assert process.stdin
+        assert process.stdout
+        try:
+            found = json.loads(process.stdout.readline())
+            yield found["tasks"], found["tokens"]
+        finally:
+            process.stdin.close()
+
+
+@contextmanager
+def _function(
+    url: str, given: Mapping[str, Any], servers: Mapping[str, str], log: Path
+) -> "Iterator[subprocess.Popen[bytes]]":
+    source = EXAMPLE / "functions" / "main.py"
+    command = [sys.executable, "-m", "functions_framework", "--target", "handle", "--source", str(source)]
+    command += ["--host", "127.0.0.1", "--port", url.rpartition(":")[2]]
+    environment = {"PATH": os.environ["PATH"], **servers, SERVICE: json.dumps(given), "WORKERS": "1", "THREADS": "4"}
+    environment["PYTHONPATH"] = f"{ROOT / 'runtime_layer' / 'python'}:{source.parent}"
+    with log.open("wb") as output, subprocess.Popen(command, env=environment, stdout=output, stderr=output) as process:  # noqa: S603 - ours
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def _compiled_as_documented() -> bytes:
+    """Run the page's command; return what it writes."""
+    page = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
+    (line,) = [line for line in page.splitlines() if line.startswith("unum compile")]
+    name, *arguments = line.partition(" >")[0].split()
+    command = [str(Path(sys.executable).with_name(name)), *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout  # noqa: S603 - the page's
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def _await(url: str) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            urlopen(url, timeout=10)  # noqa: S310 - ours
+        except HTTPError as error:
+            error.close()
+            return
+        except (URLError, ConnectionError):
+            time.sleep(0.1)
+    raise AssertionError(f"{url}: expected a function, got no answer")
