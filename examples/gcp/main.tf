@@ -1,4 +1,4 @@
-# The workflow "orders" on Google Cloud: two functions, a queue for each, and a Firestore database.
+# The workflow "orders" on Google Cloud: two functions and one for sweeps, a queue for each, and a Firestore database.
 #
 #   unum compile --json --name orders workflow.asl.json > functions/orders.json
 #   terraform init && terraform apply -var project=my-project
@@ -38,10 +38,12 @@ locals {
   handlers = {
     split = { Split = "orders.split", Total = "orders.total" }
     price = { Price = "orders.price" }
+    # Runs no user code, so that it lives when the others die.
+    recovery = {}
   }
   # The name of a Cloud Run service decides its URL, so each function can know all of them beforehand.
   urls = { for name, _ in local.handlers : name => "https://orders-${name}-${data.google_project.this.number}.${var.region}.run.app" }
-  apis = ["cloudbuild", "cloudfunctions", "cloudtasks", "firestore", "run"]
+  apis = ["cloudbuild", "cloudfunctions", "cloudscheduler", "cloudtasks", "firestore", "run"]
 }
 
 provider "google" {
@@ -104,9 +106,10 @@ resource "google_cloud_tasks_queue" "events" {
   location   = var.region
   depends_on = [google_project_service.apis]
 
+  # Cloud Tasks drops an event once both limits are reached. The sweep below gives up later.
   retry_config {
-    max_attempts       = -1
-    max_retry_duration = "86400s"
+    max_attempts       = 10
+    max_retry_duration = "21600s"
     min_backoff        = "0.1s"
     max_backoff        = "60s"
   }
@@ -164,6 +167,8 @@ resource "google_cloudfunctions2_function" "functions" {
     service_account_email = google_service_account.workflow.email
     available_memory      = "512M"
     timeout_seconds       = 540
+    # A function that dies takes the other requests of its instance along.
+    max_instance_request_concurrency = 1
     environment_variables = {
       UNUM_SERVICE = jsonencode({
         definition = "orders.json"
@@ -176,6 +181,26 @@ resource "google_cloudfunctions2_function" "functions" {
         account    = google_service_account.workflow.email
         starters   = var.starters
       })
+    }
+  }
+}
+
+# Sends lost events again, and fails Tasks whose events were dropped.
+resource "google_cloud_scheduler_job" "sweep" {
+  name             = "orders-sweep"
+  region           = var.region
+  schedule         = "*/15 * * * *"
+  attempt_deadline = "1800s"
+  depends_on       = [google_project_service.apis]
+
+  http_target {
+    uri         = "${local.urls["recovery"]}/sweep"
+    http_method = "POST"
+    headers     = { "Content-Type" = "application/json" }
+    body        = base64encode(jsonencode({ silent_s = 3600, give_up_s = 25200 }))
+    oidc_token {
+      service_account_email = google_service_account.workflow.email
+      audience              = local.urls["recovery"]
     }
   }
 }

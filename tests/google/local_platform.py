@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,10 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
+
+import grpc
+from google.cloud import tasks_v2
+from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpcTransport
 
 from tests.google.firestore_server import HOST, PROJECT, firestore_client, firestore_server
 from unum_compiler.definition import Definition
@@ -28,7 +32,30 @@ EXAMPLE = ROOT / "examples" / "gcp"
 TASKS_PYTHON = ROOT / ".venv-tasks" / "bin" / "python"
 ACCOUNT, STARTER = "orders@unum-tests.iam.gserviceaccount.com", "shop@unum-tests.iam.gserviceaccount.com"
 WORKFLOW = "orders"
-HANDLERS = {"split": {"Split": "orders.split", "Total": "orders.total"}, "price": {"Price": "orders.price"}}
+HANDLERS: Mapping[str, Mapping[str, str]] = {
+    "split": {"Split": "orders.split", "Total": "orders.total"},
+    "price": {"Price": "orders.price"},
+    "recovery": {},
+}
+MANY = 1_000_000
+"""Deaths of a function in tests that kill functions at random."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A workflow and its functions.
+
+    Attributes:
+        source: folder of `main.py`.
+        handlers: handlers by key, for each function.
+        compiled: the compiled workflow.
+        attempts: see `Service.attempts`.
+    """
+
+    source: Path
+    handlers: Mapping[str, Mapping[str, str]]
+    compiled: Callable[[], bytes]
+    attempts: int = MANY
 
 
 @dataclass(frozen=True)
@@ -40,12 +67,14 @@ class Platform:
         tokens: URL of the service that signs tokens.
         functions: process of each function; its child runs the requests.
         store: the workflow's store.
+        purge: function that drops the events of a function from its queue, as Cloud Tasks does at last.
     """
 
     urls: Mapping[str, str]
     tokens: str
     functions: "Mapping[str, subprocess.Popen[bytes]]"
     store: FirestoreStore
+    purge: Callable[[str], object]
 
     def token(self, email: str, audience: str, **claims: str) -> str:
         """Return an ID token, as Google signs it unless `claims` say otherwise."""
@@ -69,7 +98,7 @@ class Platform:
                 status, answer = self.post("split", "/start", {"name": name, "input": value}, self._starter())
                 if status == 200:
                     return
-                assert status == 503, answer
+                assert status == 429, answer
             time.sleep(0.1)
         raise AssertionError(f"{name}: not started")
 
@@ -85,12 +114,29 @@ class Platform:
 
     def kill(self, function: str) -> int:
         """Kill the process that runs the function's requests; return how many were killed."""
-        master = self.functions[function].pid
-        found = Path(f"/proc/{master}/task/{master}/children").read_text(encoding="utf-8").split()
+        found = self._workers(function)
         for each in found:
             with suppress(ProcessLookupError):
-                os.kill(int(each), signal.SIGKILL)
+                os.kill(each, signal.SIGKILL)
         return len(found)
+
+    def end(self, function: str) -> None:
+        """Kill the function, so that nothing starts it again."""
+        workers = self._workers(function)
+        self.functions[function].kill()
+        for each in workers:
+            os.kill(each, signal.SIGKILL)
+
+    def _workers(self, function: str) -> list[int]:
+        master = self.functions[function].pid
+        return [*map(int, Path(f"/proc/{master}/task/{master}/children").read_text(encoding="utf-8").split())]
+
+    def sweep(self, silent_s: int, give_up_s: int) -> int:
+        """Sweep as Cloud Scheduler does; return the status."""
+        body = {"silent_s": silent_s, "give_up_s": give_up_s}
+        with suppress(URLError, ConnectionError):
+            return self.post("recovery", "/sweep", body, self.token(ACCOUNT, self.urls["recovery"]))[0]
+        return 0
 
     def _starter(self) -> str:
         return self.token(STARTER, self.urls["split"])
@@ -108,12 +154,17 @@ def definition() -> Workflow:
     return Definition.from_asl_file(str(EXAMPLE / "workflow.asl.json")).compile(WORKFLOW, None)
 
 
+def example() -> Deployment:
+    """Return the example, with a function that sweeps."""
+    return Deployment(EXAMPLE / "functions", HANDLERS, _compiled_as_documented)
+
+
 @contextmanager
-def platform(folder: Path) -> Iterator[Platform]:
-    """Run the example's functions with the services that they need."""
+def platform(folder: Path, deployed: Deployment) -> Iterator[Platform]:
+    """Run functions with the services that they need."""
     file = folder / "orders.json"
-    file.write_bytes(_compiled_as_documented())
-    urls = {name: f"http://127.0.0.1:{_free_port()}" for name in HANDLERS}
+    file.write_bytes(deployed.compiled())
+    urls = {name: f"http://127.0.0.1:{_free_port()}" for name in deployed.handlers}
     queues = {url: f"projects/{PROJECT}/locations/here/queues/{name}" for name, url in urls.items()}
     with ExitStack() as running:
         firestore = running.enter_context(firestore_server())
@@ -121,23 +172,39 @@ def platform(folder: Path) -> Iterator[Platform]:
         given = {
             "definition": str(file),
             "project": PROJECT,
-            "routes": {key: urls[name] for name, keys in HANDLERS.items() for key in keys},
+            "routes": {key: urls[name] for name, keys in deployed.handlers.items() for key in keys},
             "queues": queues,
             "account": ACCOUNT,
             "starters": [STARTER],
             "certs_url": f"{tokens}/certs",
+            "attempts": deployed.attempts,
         }
         servers = {HOST: firestore.address, TASKS_HOST: tasks}
         functions = {
             name: running.enter_context(
-                _function(url, {**given, "hosts": HANDLERS[name], "address": url}, servers, folder / f"{name}.log")
+                _function(
+                    url,
+                    {**given, "hosts": deployed.handlers[name], "address": url},
+                    servers,
+                    deployed.source,
+                    folder / f"{name}.log",
+                )
             )
             for name, url in urls.items()
         }
         client = firestore_client(firestore.address)
         for url in urls.values():
             _await(url)
-        yield Platform(urls, tokens, functions, FirestoreStore(lambda: client))
+        queue_client = tasks_v2.CloudTasksClient(
+            transport=CloudTasksGrpcTransport(channel=grpc.insecure_channel(tasks))
+        )
+        yield Platform(
+            urls,
+            tokens,
+            functions,
+            FirestoreStore(lambda: client),
+            lambda name: queue_client.purge_queue(name=queues[urls[name]]),
+        )
 
 
 @contextmanager
@@ -156,13 +223,12 @@ def tasks_server(queues: list[str]) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _function(
-    url: str, given: Mapping[str, Any], servers: Mapping[str, str], log: Path
+    url: str, given: Mapping[str, Any], servers: Mapping[str, str], source: Path, log: Path
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    source = EXAMPLE / "functions" / "main.py"
-    command = [sys.executable, "-m", "functions_framework", "--target", "handle", "--source", str(source)]
+    command = [sys.executable, "-m", "functions_framework", "--target", "handle", "--source", str(source / "main.py")]
     command += ["--host", "127.0.0.1", "--port", url.rpartition(":")[2]]
     environment = {"PATH": os.environ["PATH"], **servers, SERVICE: json.dumps(given), "WORKERS": "1", "THREADS": "4"}
-    environment["PYTHONPATH"] = f"{ROOT / 'runtime_layer' / 'python'}:{source.parent}"
+    environment["PYTHONPATH"] = f"{ROOT / 'runtime_layer' / 'python'}:{source}"
     with log.open("wb") as output, subprocess.Popen(command, env=environment, stdout=output, stderr=output) as process:  # noqa: S603 - ours
         try:
             yield process

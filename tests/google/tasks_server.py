@@ -1,7 +1,8 @@
-"""Cloud Tasks on 127.0.0.1: the emulator of ``gcloud-tasks-emulator``, with two things that it lacks.
+"""Cloud Tasks on 127.0.0.1: the emulator of ``gcloud-tasks-emulator``, with three things that it lacks.
 
-It delivers tasks with the ID tokens that they ask for, signed by a key of this process, and listens on the loopback
-interface alone. Its environment is `tests/google/requirements-tasks.txt`.
+It delivers tasks with the ID tokens that they ask for, signed by a key of this process, counts the deliveries that were
+answered other than with 5xx, as Cloud Tasks does, and listens on the loopback interface alone. Its environment is
+`tests/google/requirements-tasks.txt`.
 
 Prints a JSON object with ``tasks``, host and port of the service, and ``tokens``, a URL. There ``/certs`` are the
 public keys, and ``/token`` is a token with the claims of the query. Ends with its standard input.
@@ -13,11 +14,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Iterable
 from concurrent import futures
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import Request, urlopen
 
 import grpc
 from cryptography import x509
@@ -79,22 +83,33 @@ class Tokens(http.server.BaseHTTPRequestHandler):
         """Write no log."""
 
 
-def with_token(send: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `send` that adds the token for which a task asks."""
+answered: Counter[str] = Counter()
+"""Deliveries that were answered other than with 5xx, by task."""
 
-    def make(queue_name: str, task: Any, host: str, port: int) -> Any:
-        asked = task.http_request.oidc_token
-        if asked.service_account_email:
-            signed = token(asked.service_account_email, asked.audience or task.http_request.url)
-            task.http_request.headers["Authorization"] = f"Bearer {signed}"
-        return send(queue_name, task, host, port)
 
-    return make
+def send(queue_name: str, task: Any, *_: Any) -> Any:
+    """Deliver a task once, with the headers of Cloud Tasks and the token for which the task asks."""
+    wanted = task.http_request
+    headers = {
+        **wanted.headers,
+        "X-CloudTasks-QueueName": queue_name,
+        "X-CloudTasks-TaskName": task.name.rpartition("/")[2],
+        "X-CloudTasks-TaskRetryCount": str(task.dispatch_count - 1),
+        "X-CloudTasks-TaskExecutionCount": str(answered[task.name]),
+    }
+    account = wanted.oidc_token.service_account_email
+    if account:
+        headers["Authorization"] = f"Bearer {token(account, wanted.oidc_token.audience or wanted.url)}"
+    try:
+        return urlopen(Request(wanted.url, wanted.body, headers, method=wanted.http_method.name))  # noqa: S310 - ours
+    except HTTPError as error:
+        answered[task.name] += error.code < 500
+        raise
 
 
 def main(queues: Iterable[str]) -> None:
     """Serve until standard input ends."""
-    server._make_task_request = with_token(server._make_task_request)
+    server._make_task_request = send
     server._LOOP_SLEEP_TIME = 0.02
     state = server.QueueState("127.0.0.1", 0, -1)
     for each in queues:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.google.local_platform import ACCOUNT, STARTER, WORKFLOW, Platform, definition, platform
+from tests.google.local_platform import ACCOUNT, STARTER, WORKFLOW, Platform, definition, example, platform
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Execution, Name, execution_partition
@@ -20,7 +20,7 @@ OUTSIDER = "someone@elsewhere.iam.gserviceaccount.com"
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    with platform(tmp_path_factory.mktemp("gcp")) as found:
+    with platform(tmp_path_factory.mktemp("gcp"), example()) as found:
         yield found
 
 

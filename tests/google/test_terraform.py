@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.google.local_platform import EXAMPLE, HANDLERS
-from unum_runtime.gcp.function import START
+from unum_runtime.gcp.function import START, SWEEP
+from unum_runtime.gcp.lost_events import Search
 from unum_runtime.gcp.settings import SERVICE, Service
 
 TEXT = (EXAMPLE / "main.tf").read_text(encoding="utf-8")
@@ -21,13 +22,21 @@ def test_it_configures_fields_that_functions_know() -> None:
     names = re.findall(r"^\s*(\w+)\s+=", given, re.MULTILINE)
     known = {each.name for each in fields(Service)}
     assert {*names} <= known
-    assert {*names} >= known - {"retention_s", "timeout_s", "certs_url"}
+    assert {*names} >= known - {"retention_s", "timeout_s", "attempts", "certs_url"}
+
+
+def test_its_sweeps_are_such_requests_and_give_up_after_cloud_tasks() -> None:
+    (fields,) = re.findall(r"body\s+= base64encode\(jsonencode\(\{(.*?)\}\)\)", TEXT)
+    given = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", fields)}
+    (dropped_s,) = map(int, re.findall(r'max_retry_duration = "(\d+)s"', TEXT))
+    assert Search.from_json(given).give_up_s > dropped_s
+    assert f'["recovery"]}}{SWEEP}"' in TEXT
 
 
 def test_its_handlers_are_those_of_the_test_and_exist() -> None:
     found = {
         name: dict(re.findall(r"(\w+) = \"([\w.]+)\"", body))
-        for name, body in re.findall(r"^    (\w+) = \{(.*orders\..*)\}$", TEXT, re.MULTILINE)
+        for name, body in re.findall(r"^    (\w+) = \{(.*)\}$", TEXT, re.MULTILINE)
     }
     assert found == HANDLERS
     spec = importlib.util.spec_from_file_location("orders", EXAMPLE / "functions" / "orders.py")

@@ -57,9 +57,20 @@ def runtime_for(envelope: Envelope, log: Log) -> Runtime:
     if envelope.workflow != own.name:
         raise NotOurEvent(f"event.workflow: expected {own.name!r}, got {envelope.workflow!r}")
     try:
-        return _runtime(own if envelope.digest == own.digest else _stored(envelope.digest), log)
+        return runtime_on(envelope.digest, log)
     except DefinitionNotStored as unknown:
         raise NotOurEvent(f"{envelope.name}: {unknown}") from unknown
+
+
+def runtime_on(digest: str | None, log: Log) -> Runtime:
+    """Return the runtime on the definition with `digest`; on this function's own for None.
+
+    Raises:
+        DefinitionNotStored: nobody has stored the definition.
+        StoreError: the store did not answer.
+    """
+    own = definition()
+    return _runtime(own if digest in (None, own.digest) else _stored(str(digest)), log)
 
 
 def start_runtime(log: Log) -> Runtime:

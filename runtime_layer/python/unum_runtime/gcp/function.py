@@ -1,21 +1,27 @@
 """HTTP function in place of the user's function on Google Cloud.
 
-Two paths take requests, each with an ID token:
+Three paths take requests, each with an ID token:
 
 * `EVENTS`: events of the workflow, from its own service account alone;
+* `SWEEP`: ``{"silent_s", "give_up_s"}``, from the same account;
 * `START`: ``{"name", "input"}``, from accounts that may start executions.
 
-Answers other than 2xx make Cloud Tasks deliver an event again. Sources: Cloud Tasks documentation, "Create HTTP target
-tasks"; Functions Framework, "Configure the functions framework".
+Answers other than 2xx make Cloud Tasks deliver an event again. Those with 5xx, or none at all, are deaths of the
+function: this module never answers with 5xx. Sources: Cloud Tasks documentation, "Create HTTP target tasks"; Functions
+Framework, "Configure the functions framework".
 """
 
 import json
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
+from google.auth.exceptions import GoogleAuthError
+
 from unum_runtime.errors import InvokeError, LeaseHeldError, NotOurEvent, RefusedDelivery, StartsPaused, StoreError
-from unum_runtime.gcp.adapters import runtime_for, start_runtime
+from unum_runtime.gcp.adapters import events, runtime_for, runtime_on, start_runtime, store
+from unum_runtime.gcp.lost_events import Search, fail_dying, search
 from unum_runtime.gcp.settings import Service, service
 from unum_runtime.gcp.tasks import EVENTS
 from unum_runtime.gcp.tokens import Unauthorized, caller_of
@@ -25,7 +31,11 @@ from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import start
 
-START = "/start"
+START, SWEEP = "/start", "/sweep"
+
+TRIES, ANSWERED = "X-CloudTasks-TaskRetryCount", "X-CloudTasks-TaskExecutionCount"
+"""Headers with the number of earlier deliveries of an event, and of those that were answered other than with 5xx.
+Source: Cloud Tasks documentation, "Create HTTP target tasks", "Handler request headers"."""
 
 Answer: TypeAlias = tuple[Mapping[str, Json], int]
 
@@ -48,9 +58,9 @@ def handle(request: Any) -> Answer:
         # Not acknowledged: it may belong to an execution whose definition comes back with the next deployment.
         log("not ours", reason=str(error))
         return {"error": str(error)}, 400
-    except (StoreError, InvokeError, LeaseHeldError, StartsPaused) as error:
+    except (StoreError, InvokeError, LeaseHeldError, StartsPaused, GoogleAuthError) as error:
         log("put off", error=type(error).__name__, reason=str(error))
-        return {"error": str(error)}, 503
+        return {"error": str(error)}, 429
 
 
 def log(message: str, /, **fields: Json) -> None:
@@ -61,7 +71,8 @@ def log(message: str, /, **fields: Json) -> None:
 
 def _answer(request: Any, own: Service) -> Answer:
     paths: Mapping[str, tuple[tuple[str, ...], Callable[[Json], Answer]]] = {
-        EVENTS: ((own.account,), _deliver),
+        EVENTS: ((own.account,), partial(_deliver, deaths=_deaths(request.headers))),
+        SWEEP: ((own.account,), _sweep),
         START: (own.starters, _start),
     }
     if request.path not in paths or request.method != "POST":
@@ -74,13 +85,36 @@ def _answer(request: Any, own: Service) -> Answer:
     return enter(request.get_json(silent=True))
 
 
-def _deliver(event: Json) -> Answer:
-    """Run one protocol step for an envelope."""
+def _deaths(headers: Mapping[str, str]) -> int:
+    """Return the number of earlier deliveries of the event that ended without an answer of this module."""
+    return int(headers.get(TRIES, "0")) - int(headers.get(ANSWERED, "0"))
+
+
+def _deliver(event: Json, deaths: int) -> Answer:
+    """Run one protocol step for an envelope; without user code if that has died too often."""
     if not is_envelope(event):
         raise NotOurEvent("event: expected an envelope of a workflow, got another value")
     envelope = Envelope.from_json(event)
-    step(runtime_for(envelope, log), envelope)
+    rt = runtime_for(envelope, log)
+    if deaths < service().attempts:
+        step(rt, envelope)
+    else:
+        fail_dying(rt, envelope, deaths)
     return {}, 200
+
+
+def _sweep(event: Json) -> Answer:
+    """Sweep the executions of the workflow, and send the rest of the sweep to this function when time runs out."""
+    try:
+        asked = Search.from_json(event)
+    except ValueError as error:
+        return {"error": str(error)}, 400
+    found = search(partial(runtime_on, log=log), store(), asked)
+    log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
+    if found.rest is not None:
+        rest = json.dumps({**asked._asdict(), "after": found.rest.after})
+        events().post(service().address, SWEEP, rest.encode())
+    return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}, 200
 
 
 def _start(event: Json) -> Answer:

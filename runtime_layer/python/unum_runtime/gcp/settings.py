@@ -34,7 +34,9 @@ class Service:
         account: email of the service account of all functions of the workflow. Its tokens alone carry events.
         starters: emails of the accounts that may start executions; functions may not, unless they are listed.
         retention_s: retention of items in seconds.
-        timeout_s: time that Google Cloud gives a request to this function, in seconds.
+        timeout_s: time that Google Cloud gives a request to this function, in seconds; at most half an hour, because
+            then Cloud Tasks delivers an event again.
+        attempts: deliveries of an event that may end without an answer, before its Task fails.
         certs_url: URL of the public keys of tokens.
     """
 
@@ -49,6 +51,7 @@ class Service:
     starters: tuple[str, ...] = ()
     retention_s: int = DEFAULT_RETENTION_S
     timeout_s: int = 540
+    attempts: int = 3
     certs_url: str = field(default=GOOGLE_CERTS)
 
 

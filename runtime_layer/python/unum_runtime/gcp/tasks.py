@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,10 @@ from unum_runtime.store.firestore_documents import as_time
 
 MAX_DELAY_MS = 30 * 24 * 3600 * 1000
 """Longest delay of a task. Source: Google Cloud Tasks documentation, "Quotas and limits"."""
+
+DELIVERY_S = 1800
+"""Longest delivery of a task; later, Cloud Tasks repeats it beside the first. The default is 10 minutes. Source: Cloud
+Tasks REST reference, "Task", `dispatchDeadline`."""
 
 PARALLEL_CALLS = 16
 
@@ -46,6 +51,14 @@ class CloudTasks:
         """Store each (URL, payload, time) until its time; see `Timer.schedule`."""
         self._send(events)
 
+    def post(self, address: str, path: str, payload: bytes) -> None:
+        """Send `payload` to another path than that of events.
+
+        Raises:
+            InvokeError: it was not accepted.
+        """
+        self._create(address, payload, None, path)
+
     def _send(self, events: Sequence[tuple[str, bytes, int | None]]) -> None:
         if len(events) == 1:
             self._create(*events[0])
@@ -58,19 +71,20 @@ class CloudTasks:
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(PARALLEL_CALLS)
 
-    def _create(self, address: str, payload: bytes, due_ms: int | None) -> None:
+    def _create(self, address: str, payload: bytes, due_ms: int | None, path: str = EVENTS) -> None:
         queue = self.queues.get(address)
         if queue is None:
             raise NoRoute(f"queues: expected one for {address}, got {sorted(self.queues)}")
         request: dict[str, Any] = {
             "http_method": HttpMethod.POST,
-            "url": f"{address}{EVENTS}",
+            "url": f"{address}{path}",
             "headers": {"Content-Type": "application/json"},
             "body": payload,
             "oidc_token": {"service_account_email": self.account, "audience": address},
         }
         try:
-            self.client().create_task(parent=queue, task={"http_request": request, **self._due(due_ms)})
+            task = {"http_request": request, "dispatch_deadline": timedelta(seconds=DELIVERY_S), **self._due(due_ms)}
+            self.client().create_task(parent=queue, task=task)
         except GoogleAPIError as error:
             raise InvokeError(f"{queue}: {error}") from error
 
