@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from docs.snippets.functions import images, thumbnails
 from tests.unit.protocol.platform import Platform
 from unum_compiler.options import FunctionOptions
 from unum_runtime.client.async_client import AsyncClient
@@ -111,6 +112,18 @@ class World:
 def world() -> World:
     functions = {"F": lambda event: {"got": event}, "G": lambda event: event, "H": lambda event: event}
     return World(Platform.of(DEFINITION, {"F": SHARED}, **functions))
+
+
+def test_the_programs_of_the_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """See docs/howto/calls.md."""
+    world.platform.functions["F"] = lambda event: images.resize(event, None)
+    monkeypatch.setattr(Client, "connect", lambda **_address: world.client())
+    client, names = thumbnails.connect("arn:aws:lambda:r:1:function:control"), ["a.jpg", "b.jpg", "a.jpg"]
+    found = {"a.jpg": "100/a.jpg", "b.jpg": "100/b.jpg"}
+    assert thumbnails.thumbnail(client, "a.jpg") == "100/a.jpg"
+    assert thumbnails.thumbnails(client, names) == found
+    assert asyncio.run(thumbnails.thumbnails_in_a_loop(client, names)) == found
+    assert world.platform.calls == {"Resize": 2}
 
 
 def test_a_task_inside_a_map_is_called_without_its_data_flow(world: World) -> None:
