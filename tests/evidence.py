@@ -14,6 +14,7 @@ from tests.formal.check import FIGURES, MISTAKES, ROOT, SCENARIOS
 from tests.mutation.report import GOAL, OUT
 
 CHAOS = ROOT / "out" / "chaos" / "figures.json"
+CHAOS_IN_S3 = ROOT / "out" / "chaos" / "s3.json"
 RESULTS = ROOT / "docs" / "evidence.json"
 PAGE = ROOT / "docs" / "evidence.md"
 
@@ -49,7 +50,12 @@ def main() -> None:
     results: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     if options.seeds:
         results["search"] = _search(options.seeds)
-    for name, path in (("mutation", OUT / "score.json"), ("formal", FIGURES), ("chaos", CHAOS)):
+    for name, path in (
+        ("mutation", OUT / "score.json"),
+        ("formal", FIGURES),
+        ("chaos", CHAOS),
+        ("chaos_s3", CHAOS_IN_S3),
+    ):
         if path.exists():
             results[name] = json.loads(path.read_text(encoding="utf-8"))
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -59,7 +65,13 @@ def main() -> None:
 def render(results: dict[str, Any]) -> str:
     """Return the page; results that are missing have no section."""
     parts = [HEAD]
-    sections = {"search": _searched, "formal": _modelled, "chaos": _played, "mutation": _mutated}
+    sections = {
+        "search": _searched,
+        "formal": _modelled,
+        "chaos": _played,
+        "chaos_s3": _played_in_s3,
+        "mutation": _mutated,
+    }
     for name, section in sections.items():
         if name in results:
             parts.append("\n".join(section(results[name])))
@@ -111,6 +123,24 @@ def _modelled(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _played(found: dict[str, Any]) -> Iterator[str]:
+    yield "## A chaos run\n"
+    yield "`python -m tests.e2e.chaos` plays executions with chains, Choice, Retry, Catch, Map, Parallel, Wait,"
+    yield "callbacks and nested workflows in the emulator. It kills every kind of function by `kill -9`, before or"
+    yield "after any of their requests to AWS, and delivers events twice, while operators stop, redrive and fork."
+    yield "Nobody nudges: only the sweep looks for what stands still, every"
+    yield f"{found['sweep_every_s']} s and after {found['silent_s']} s of silence in place of an hour each."
+    yield "`tests/history` judges all writes, events and deliveries, and plans nothing.\n"
+    yield from _ends_and_kills(found)
+
+
+def _played_in_s3(found: dict[str, Any]) -> Iterator[str]:
+    yield "## A chaos run with the state in S3\n"
+    yield "`python -m tests.e2e.chaos --store s3` plays the same. Its history has writes of objects in place of items."
+    yield f"It took {found['took_s'] / 60:.0f} minutes.\n"
+    yield from _ends_and_kills(found)
+
+
+def _ends_and_kills(found: dict[str, Any]) -> Iterator[str]:
     kills, asked = found["kills"], found["requests"]
     rows = {
         "executions, forks included": found["executions"],
@@ -127,13 +157,6 @@ def _played(found: dict[str, Any]) -> Iterator[str]:
         "wrong results": found["wrong"],
         "executions that stood still": found["still"],
     }
-    yield "## A chaos run\n"
-    yield "`python -m tests.e2e.chaos` plays executions with chains, Choice, Retry, Catch, Map, Parallel, Wait,"
-    yield "callbacks and nested workflows in the emulator. It kills every kind of function by `kill -9`, before or"
-    yield "after any of their requests to AWS, and delivers events twice, while operators stop, redrive and fork."
-    yield "Nobody nudges: only the sweep looks for what stands still, every"
-    yield f"{found['sweep_every_s']} s and after {found['silent_s']} s of silence in place of an hour each."
-    yield "`tests/history` judges all writes, events and deliveries, and plans nothing.\n"
     yield "| | |"
     yield "|---|---:|"
     yield from (f"| {name} | {number:,} |" for name, number in rows.items())

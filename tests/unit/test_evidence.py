@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.evidence import PAGE, RESULTS, render
 
 
@@ -17,7 +19,8 @@ def test_a_sample_is_called_a_sample() -> None:
     )
 
 
-def test_a_chaos_run_says_what_died_and_what_stood_still() -> None:
+@pytest.mark.parametrize("name", ["chaos", "chaos_s3"])
+def test_a_chaos_run_says_what_died_and_what_stood_still(name: str) -> None:
     figures = {
         "executions": 1086,
         "kills": {"task": 530, "failure handler": 41},
@@ -31,8 +34,9 @@ def test_a_chaos_run_says_what_died_and_what_stood_still() -> None:
         "still": 2,
         "sweep_every_s": 20,
         "silent_s": 30,
+        "took_s": 600,
     }
-    page = render({"chaos": figures})
+    page = render({name: figures})
     for row in (
         "that were killed | 571",
         "in a failure handler | 41",
