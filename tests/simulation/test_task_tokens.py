@@ -120,7 +120,7 @@ def accepts_twice(patch: pytest.MonkeyPatch) -> None:
 def forgets_who_answered(patch: pytest.MonkeyPatch) -> None:
     """An answer does not know its own write when its sender, or the AWS client, repeats it."""
     send_result = task_token.send_result
-    patch.setattr(task_token, "send_result", lambda rt, token, result, _request: send_result(rt, token, result))
+    patch.setattr(task_token, "send_result", lambda rt, token, result, _request: send_result(rt, token, result, ""))
 
 
 def stores_without_continuing(patch: pytest.MonkeyPatch) -> None:

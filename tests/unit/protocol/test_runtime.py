@@ -1,6 +1,6 @@
 """The runtime of a function: addresses, times and deadlines that all of its deliveries share."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -62,6 +62,9 @@ def test_each_delivery_has_a_name_of_its_own() -> None:
     first, second = rt.in_delivery(), rt.in_delivery(own_address="F:2")
     assert len({rt.delivery, first.delivery, second.delivery}) == 3
     assert replace(first, delivery=rt.delivery) == rt
+    made = {each.name: each.default_factory for each in fields(Runtime)}["delivery"]
+    assert callable(made)
+    assert len(made()) == 32
     assert (first.own_address, second.own_address) == ("", "F:2")
 
 

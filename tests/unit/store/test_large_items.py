@@ -23,8 +23,8 @@ def test_only_the_owner_renews_and_releases_a_lease() -> None:
 def test_a_text_becomes_an_object_when_its_bytes_reach_the_bound() -> None:
     objects = MemoryObjects()
     store = LargeItems(MemoryStore(SystemClock()), objects, "w", least_bytes=8)
-    for number, text in enumerate(("1234567", "12345678", "ééé", "éééé")):
+    for number, text in enumerate(("1234567", "12345678", "ééé", "éééé", "😀", "😀😀")):
         key = Key(f"w/e:1#{number}", "s")
         store.create(key, {"value": text}, expires_at_s=10**11)
         assert store.read([key]) == {key: {"value": text}}
-    assert sorted(content.decode() for content in objects._contents.values()) == ["12345678", "éééé"]
+    assert sorted(content.decode() for content in objects._contents.values()) == ["12345678", "éééé", "😀😀"]

@@ -18,17 +18,20 @@ def test_two_keys_of_workflows_never_share_a_name(partition: str, sort: str, oth
 
 
 def test_long_partitions_keep_their_workflow_and_are_told_apart() -> None:
-    long = [Key(f"wf/{'é' * 500}{end}", "000000001") for end in "ab"]
+    long = [Key(f"wf/e/{'é' * 500}{end}", "000000001") for end in "ab"]
     found = [names.item_name(key) for key in long]
     assert len({*found}) == 2
-    assert all(name.startswith(names.item_prefix("wf/")) and len(name.encode()) < 200 for name in found)
+    assert all(name.startswith(names.item_prefix("wf/#")) and len(name.encode()) < 200 for name in found)
     assert [names.sort_in(name, key.partition) for name, key in zip(found, long, strict=True)] == ["000000001"] * 2
 
 
 @given(st.sets(st.integers(0, 300), min_size=1, max_size=256), st.integers(0, 2**42), st.integers(0, 2**42))
 def test_additions_are_read_from_their_names(members: set[int], at_ms: int, expires_at_ms: int) -> None:
     addition = Addition(at_ms, expires_at_ms, frozenset(members))
-    assert names.addition_of(names.addition_name("state:w/e:1/done/=done", addition)) == addition
+    set_name = names.item_name(Key("w/e:1/done", "done"))
+    name = names.addition_name(set_name, addition)
+    assert names.addition_of(name) == addition
+    assert [names.is_addition(each, "w/e:1/done") for each in (set_name, name)] == [False, True]
 
 
 def test_entries_have_the_order_of_places() -> None:
@@ -36,3 +39,8 @@ def test_entries_have_the_order_of_places() -> None:
     found = [names.entry_name("p", place, Key("start:w/a", "start")) for place in places]
     assert sorted(found) == found
     assert [names.entry_of(name, "p") for name in found] == [(place, Key("start:w/a", "start")) for place in places]
+
+
+def test_an_entry_names_the_key_of_its_item_whatever_that_has() -> None:
+    for listed in (Key("start:w/a", "x y"), Key("w/=a", "1/=2"), Key("w/a", " ")):
+        assert names.entry_of(names.entry_name("p", "001/a", listed), "p") == ("001/a", listed)

@@ -62,7 +62,7 @@ def stopped(definition: dict[str, Any], value: Any, *answers: int) -> Platform:
     platform.start("e", value)
     platform.deliver_all()
     for each in answers:
-        task_token.send_result(platform.runtime(), tokens[each], Success(SECRET))
+        task_token.send_result(platform.runtime(), tokens[each], Success(SECRET), "")
         platform.deliver_all()
     end(platform)
     return platform
@@ -126,7 +126,7 @@ def test_tokens_of_all_tries_are_deleted(place: str) -> None:
     platform.start("e", [1])
     platform.deliver_all()
     for _ in range(3):
-        task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None))
+        task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
         platform.deliver_all()
         platform.deliver(platform.pass_to_next())
     assert len(tokens) == 4

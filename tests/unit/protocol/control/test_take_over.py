@@ -199,7 +199,7 @@ def test_an_answer_reaches_a_task_that_the_responder_s_function_may_not_invoke()
     platform.functions["B"] = lambda event: tokens.append(event["token"]) or CallbackPending()
     platform.run("e", 1)
     assert platform.ending() is None
-    task_token.send_result(platform.runtime(), tokens[0], platform.steps()[0].outcome)  # type: ignore[arg-type]
+    task_token.send_result(platform.runtime(), tokens[0], platform.steps()[0].outcome, "")  # type: ignore[arg-type]
     platform.deliver_all()
     assert result(platform) == 1
     reasons = {

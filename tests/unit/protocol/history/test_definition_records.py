@@ -190,6 +190,8 @@ def forged_bodies() -> Iterator[str]:
     yield b64encode(zlib.compress(b"{}")).decode()
     yield b64encode(b"no zlib").decode()
     yield "no base64!"
+    yield "AAAAA"  # a character after the last whole group
+    yield "é"
     yield ""
     yield b64encode(zlib.compress(bytes(1_000_000))).decode()
 
@@ -197,7 +199,8 @@ def forged_bodies() -> Iterator[str]:
 @pytest.mark.parametrize("body", [*forged_bodies()])
 def test_a_forged_copy_is_refused_and_hides_no_true_one(body: str) -> None:
     made = platform()
-    made.store.create(definition_key("w", made.workflow.digest, 99_999, 0), {BODY: body}, expires_at_s=FAR)
+    for day in (1, 99_999):
+        made.store.create(definition_key("w", made.workflow.digest, day, 0), {BODY: body}, expires_at_s=FAR)
     with pytest.raises(InconsistentHistory, match=f"definition:w/{made.workflow.digest}.*incomplete or forged"):
         read_back(made)
     write_definition(made.runtime())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.callback_platform import asking
+from tests.unit.protocol.callback_platform import WAITING, asking
 from tests.unit.protocol.control.test_nudge import drawn
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.job_platform import JOB, SERVICES, Watching, watching
@@ -19,6 +19,7 @@ from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.history.pending import EndedBranches, Opened, Resend, WaitsFor, part_of, pending_after
 from unum_runtime.protocol.planning.plan import Invoke
+from unum_runtime.protocol.runtime import CallbackPending
 
 
 def find(platform: Platform) -> list[tuple[int, int]]:
@@ -283,7 +284,34 @@ def test_a_task_of_a_wave_is_pending_since_both_that_it_waits_for(lost: int) -> 
     assert (found.state, found.name.frames[-1].index, found.waits_for) == ("B", lost, WaitsFor.DELIVERY)
     began_ms = platform.steps()[0].committed_ms
     assert found.since_ms - began_ms == max(committed_ms(platform, "A", index) for index in (lost - 1, lost))
+    assert found.effect.input.value == {"own": lost, "previous": lost - 1}
     nudge(platform.runtime(), "e")
     platform.deliver_all()
     assert result(platform) == [[n - 1 if n else None, n] for n in range(SHARD_SIZE + 2)]
     assert platform.calls == {"A": SHARD_SIZE + 2, "B": SHARD_SIZE + 2}
+
+
+def test_parts_of_a_wave_are_read_once_and_tell_only_what_has_not_begun() -> None:
+    platform = wave()
+    platform.start("e", [*range(SHARD_SIZE + 2)])
+    lose(platform, "B", 1, SHARD_SIZE + 1)
+    opened = opened_by(platform)
+    counting = CountingStore(platform.memory)
+    platform.store = counting
+    first, second = (part_of(platform.runtime(), opened, shard).ended.arrivals for shard in (0, 1))
+    assert [each.waiting for each in first] == ["B"], "of the last branch, for the first one of the next part"
+    assert second == ()
+    assert counting.calls["query"] == 3
+
+
+def test_a_task_that_joins_and_waits_for_an_answer_is_planned_with_the_results() -> None:
+    definition = mapped("A")
+    definition["States"]["M"] |= {"Next": "Ask"}
+    del definition["States"]["M"]["End"]
+    definition["States"]["Ask"] = {**WAITING, "End": True}
+    platform = Platform.of(definition, A=lambda n: n, F=lambda _: CallbackPending())
+    platform.start("e", [1, 2])
+    platform.deliver_all()
+    (found,) = missing(platform.runtime(), "e")
+    assert (found.state, found.waits_for) == ("Ask", WaitsFor.ANSWER)
+    assert isinstance(found.effect, Invoke)

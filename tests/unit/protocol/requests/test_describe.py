@@ -7,11 +7,12 @@ import pytest
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.checkpoint import start_record
-from unum_runtime.model.naming import Execution
+from unum_runtime.model.checkpoint import Failure, start_record
+from unum_runtime.model.naming import Execution, checkpoint_key
 from unum_runtime.model.requests import PAUSE_REQUEST, describe_request
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import record_start
 from unum_runtime.protocol.requests import describe
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST
@@ -99,6 +100,24 @@ def test_the_origin_of_a_fork_is_described() -> None:
     origin = {"execution": "e", "node": "B", "visit": 1}
     platform.deliver_all()
     assert ask(platform, describe_request("f"))["ForkedFrom"] == {**origin, "is_finished": True}
+
+
+@pytest.mark.parametrize(
+    ("node", "kept", "is_stopped", "is_finished"),
+    [("B", 2, False, True), ("B", 1, False, False), ("B", 1, True, False), ("A", 0, False, False)],
+)
+def test_a_fork_is_finished_with_its_own_first_step(
+    node: str, kept: int, *, is_stopped: bool, is_finished: bool
+) -> None:
+    platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    platform.start("e", 1)
+    platform.deliver_all()
+    fork(platform.runtime(), ForkRequest(execution="e", node=node, name="f", visit=1, value=None), None)
+    for step in platform.steps("f")[kept:]:
+        del platform.memory._items[checkpoint_key("w", step.name)]
+    if is_stopped:
+        stop(platform.runtime(), Execution("f", platform.clock.ms), Failure("Stopped", None))
+    assert ask(platform, describe_request("f"))["ForkedFrom"]["is_finished"] is is_finished
 
 
 @pytest.mark.parametrize("status_only", [False, True])

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.errors import InvokeError
+from unum_runtime.errors import InvokeError, StartsPaused
 from unum_runtime.model.identity import event_name
+from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.requests import doors, messages
 
 QUEUE = "arn:aws:sqs:eu-west-1:123456789012:orders"
@@ -75,7 +76,7 @@ def test_each_message_starts_an_execution(platform: Platform) -> None:
     told = arrive(platform, batch(*map(message, range(10))))
     names = deliver_all(platform)
     assert names == told["executions"] == [event_name(batch(message(number))) for number in range(10)]
-    assert told["batchItemFailures"] == []
+    assert (told["workflow"], told["batchItemFailures"]) == ("w", [])
     assert platform.calls["A"] == 10
     assert {platform.ending(name).outcome.value for name in names} == {1}
 
@@ -95,7 +96,15 @@ def test_a_single_message_costs_no_further_invocation(platform: Platform) -> Non
     told = arrive(platform, batch(message(1)))
     assert told == {"workflow": "w", "execution": event_name(batch(message(1)))}
     assert vars(platform)[ACCEPTING].events == []
-    assert platform.calls["A"] == 1
+    assert platform.ending(told["execution"]).outcome.value == 1
+
+
+def test_a_single_message_that_a_pause_refuses_comes_again_alone(platform: Platform) -> None:
+    platform.options["read_pause"] = lambda: Pause(platform.clock.ms, "why")
+    told = arrive(platform, batch(message(1)), queues={QUEUE: ""})
+    assert told["batchItemFailures"] == [{"itemIdentifier": "m1"}]
+    with pytest.raises(StartsPaused):
+        arrive(platform, batch(message(1)), queues={f"{QUEUE}-other": ""})
 
 
 def test_a_batch_of_which_a_start_is_refused_comes_again_and_repeats_nothing(platform: Platform) -> None:
@@ -114,6 +123,8 @@ def test_a_mapping_that_takes_reports_gets_the_failed_message_alone(platform: Pl
     vars(platform)[ACCEPTING].refuses = refused
     told = arrive(platform, batch(*map(message, range(4))), queues={QUEUE: ""})
     assert told["batchItemFailures"] == [{"itemIdentifier": refused.strip('"')}]
+    put_off = {"execution": told["executions"][int(refused[2])], "error": "InvokeError", "reason": "throttled"}
+    assert ("put off", put_off) in platform.logged
     deliver_all(platform)
     assert platform.calls["A"] == 3
 
@@ -127,7 +138,7 @@ def test_a_path_into_the_body_names_the_execution_of_a_message_that_has_another_
         arrive(platform, batch(*records), queues=BY_ORDER)
         deliver_all(platform)
     assert platform.calls["A"] == count
-    assert platform.ending("o-0") is not None
+    assert platform.ending("o-0").outcome.value == 1
 
 
 @pytest.mark.parametrize(
@@ -137,6 +148,11 @@ def test_a_path_into_the_body_names_the_execution_of_a_message_that_has_another_
 def test_a_message_without_the_name_is_named_by_its_id(platform: Platform, body: str) -> None:
     arrive(platform, batch(message(1, body)), queues=BY_ORDER)
     assert platform.ending(str(event_name(batch(message(1))))) is not None
+
+
+def test_a_message_whose_body_is_no_text_is_named_by_its_id(platform: Platform) -> None:
+    odd = {**message(1), "body": 5}
+    assert arrive(platform, batch(odd), queues=BY_ORDER)["executions"] == [event_name(batch(message(1)))]
 
 
 def test_a_path_belongs_to_its_queue(platform: Platform) -> None:

@@ -8,7 +8,7 @@ from tests.unit.protocol.callback_platform import Asking, asking
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
-from unum_runtime.protocol.requests.respond import answer, is_request
+from unum_runtime.protocol.requests.respond import answer, is_request, request
 
 OVER = {"error": "TaskTimedOut", "message": "the Task does not wait any more: it has a result, or its time is over"}
 TOO_LARGE = {"error": "InvalidOutput", "message": f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes"}
@@ -84,8 +84,7 @@ def test_an_output_is_as_large_as_an_outcome_may_be(waiting: Asking, size: int, 
 )
 def test_a_malformed_request_is_refused_by_its_field(waiting: Asking, event: dict[str, Any], message: str) -> None:
     refused = said(waiting, **event)
-    assert refused.keys() == {"error", "message"}
-    assert refused["message"] == message
+    assert refused == {"error": "ValidationException", "message": message}
 
 
 @pytest.mark.parametrize(
@@ -110,3 +109,8 @@ def test_a_request_of_no_known_form_is_refused_with_its_fields(waiting: Asking, 
 )
 def test_a_request_has_the_mark_and_a_kind(event: Any, *, is_one: bool) -> None:
     assert is_request(event) is is_one
+
+
+def test_a_request_that_will_not_be_repeated_has_no_name() -> None:
+    assert request("t", heartbeat=True) == {MARK: 1, "token": "t", "heartbeat": True}
+    assert request("t", heartbeat=True, request_id="r")["request"] == "r"

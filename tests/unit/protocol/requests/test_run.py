@@ -10,9 +10,9 @@ from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import InvokeError, RefusedDelivery
+from unum_runtime.errors import InvokeError, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.model.envelope import start_event, start_request, start_writer
+from unum_runtime.model.envelope import start_event, start_request
 from unum_runtime.model.naming import start_key
 from unum_runtime.model.requests import INPUT, UPLOADED, run_request, upload_request, uploaded_event
 from unum_runtime.protocol.delivery.start import resume
@@ -196,6 +196,18 @@ def test_a_lease_keeps_others_from_sending_it_again(alias: Alias) -> None:
     assert len(alias.sent) == 1
 
 
+def test_a_lease_that_the_store_does_not_give_is_logged_and_delays_nobody(
+    alias: Alias, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alias.platform.memory, "acquire", _fail)
+    assert "Waits" not in alias.ask(run(1, lease=True))
+    assert (alias.platform.messages(), len(alias.sent)) == (["lease failed"], 1)
+
+
+def _fail(*_positional: Any, **_named: Any) -> Any:
+    raise StoreError("no answer")
+
+
 START_COSTS = {
     "submit": (start_event("e", 1), {"create": 2}, 1),
     "start": (run(1), {"create": 2, "read": 2}, 2),
@@ -210,7 +222,7 @@ def test_what_a_start_costs(alias: Alias, call: str) -> None:
     store = alias.platform.store = CountingStore(alias.platform.memory)
     alias.ask(event)
     for sent in alias.sent:
-        resume(alias.platform.runtime(), "e", start_writer(sent))
+        assert alias.ask(sent) == {"workflow": "w", "execution": "e"}
     assert alias.platform.ending() is not None
     assert (dict(store.calls), 1 + len(alias.sent)) == (calls, deliveries)
 
@@ -260,7 +272,20 @@ def test_no_link_leads_elsewhere(alias: Alias, digest: str, size: int) -> None:
     assert alias.ask(upload_request(digest, size))["error"] == "InvalidExecutionInput"
 
 
+def test_the_smallest_input_may_be_uploaded_and_its_execution_named_by_the_request(alias: Alias) -> None:
+    alias.objects = MemoryObjects()
+    reference, content = upload(alias, 5)
+    alias.objects.put(reference, content)
+    assert alias.ask({"$unum": 1, "start": "", UPLOADED: reference}) == {"workflow": "w", "execution": "request"}
+
+
+def test_a_start_with_an_empty_name_is_named_by_the_request(alias: Alias) -> None:
+    assert alias.ask(start_event("", 5)) == {"workflow": "w", "execution": "request"}
+
+
 def test_without_a_bucket_there_is_no_upload(alias: Alias) -> None:
+    with_links = doors.run(alias.runtime(), upload_request("a" * 64, 7), "request", alias)
+    assert with_links["error"] == "InvalidExecutionInput"
     refused = alias.ask(upload_request("a" * 64, 7_000_000))
     assert refused["error"] == "InvalidExecutionInput"
     assert 'payload="s3"' in refused["message"]

@@ -12,6 +12,8 @@ from unum_runtime.model.envelope import MARK, Writer, start_event, start_request
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.history.start_records import record_start
 from unum_runtime.protocol.requests import doors, former, respond
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 REGISTER = {MARK: 1, "register": "e", "input": '{"n": 1}'}
 DESCRIBE = {MARK: 1, "describe": "e"}
@@ -87,6 +89,7 @@ def test_former_starts_work_with_the_option(platform: Platform) -> None:
     assert platform.ending("e").outcome.value == {"a": {"n": 1}}
     assert arrive(platform, start_event("f", 2), former_clients=True) == {"workflow": "w", "execution": "f"}
     assert platform.ending("f").outcome.value == {"a": 2}
+    assert arrive(platform, start_event("", 3), former_clients=True) == {"workflow": "w", "execution": "request"}
 
 
 def test_former_requests_of_tasks_work_with_the_option(platform: Platform) -> None:
@@ -97,6 +100,17 @@ def test_former_requests_of_tasks_work_with_the_option(platform: Platform) -> No
     assert arrive(platform, DESCRIBE, former_clients=True)["Output"] == '{"a":{"n":1}}'
     wrong = arrive(platform, {**REGISTER, "input": "{"}, former_clients=True)
     assert wrong["error"] == "InvalidExecutionInput"
+    assert arrive(platform, {**REGISTER, "register": "a b"}, former_clients=True)["error"] == "InvalidName"
+    odd = {MARK: 1, "describe": 5}
+    refused = {"error": "ValidationException", "message": f"expected texts, got {odd!r}"}
+    assert arrive(platform, odd, former_clients=True) == refused
+
+
+def test_a_former_start_may_have_an_input_that_only_a_bucket_holds(platform: Platform) -> None:
+    large = {**REGISTER, "input": json.dumps("x" * 400_000)}
+    assert arrive(platform, large, former_clients=True)["error"] == "InvalidExecutionInput"
+    platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
+    assert "ExecutionArn" in arrive(platform, large, former_clients=True)
 
 
 def test_former_answers_work_with_the_option(platform: Platform) -> None:

@@ -111,7 +111,7 @@ def _name(record: Mapping[str, Json], queues: Mapping[str, str]) -> str:
     """Return the name in the body of a message, else the name of its id."""
     path = queues.get(record["eventSourceARN"])
     found = _found(record["body"], path) if path else None
-    given = None if found is None else started_by(start_event(found, None))[0]
+    given = started_by(start_event(found, None))[0]
     own = event_name({"Records": [record]})
     assert own is not None  # noqa: S101 - `is_batch` has asked
     return given or own

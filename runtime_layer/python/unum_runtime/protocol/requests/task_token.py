@@ -22,7 +22,7 @@ from unum_runtime.protocol.waiting.callback import (
 )
 
 
-def send_result(rt: Runtime, token: str, result: Success | Failure, request: str = "") -> None:
+def send_result(rt: Runtime, token: str, result: Success | Failure, request: str) -> None:
     """Store `result` for the Task that gave out `token`, and continue the Task.
 
     Args:
@@ -67,7 +67,7 @@ def beat(rt: Runtime, token: str) -> None:
         rt.store.acquire(lease_key(pending.key), HEARTBEAT, expires_at_ms=expires_at_ms)
 
 
-def take(rt: Runtime, token: str, worker: str, request: str = "") -> None:
+def take(rt: Runtime, token: str, worker: str, request: str) -> None:
     """Record that `worker` has taken the activity's task with `token`; its heartbeats are expected from now on.
 
     Args:
@@ -134,8 +134,8 @@ def _read_pending(rt: Runtime, token: str) -> _Pending:
     digest, proof = token[:DIGEST_LENGTH], token[DIGEST_LENGTH:]
     key, result = pending_key(rt.workflow.name, digest), answer_key(rt.workflow.name, digest)
     # The token is the caller's text: only letters and digits become part of a key.
-    item: Item = rt.store.read([key]).get(key, {}) if digest.isalnum() and digest.isascii() else {}
-    if not item or not is_proof(rt, key, item, proof):
+    item = rt.store.read([key]).get(key) if digest.isalnum() and digest.isascii() else None
+    if item is None or not is_proof(rt, key, item, proof):
         raise InvalidToken("no Task gave out this token, or its retention has passed")
     if TOMBSTONE in item:  # the tombstone of the result still names the request that stored it
         return _Pending(key, item, result, rt.store.read([result]).get(result), is_over=True)

@@ -1,0 +1,23 @@
+"""When a pending commit is overdue."""
+
+from tests.unit.protocol.map_platform import deployed, mapped
+from unum_runtime.cold_start.records import replace
+from unum_runtime.protocol.control.nudge import missing
+from unum_runtime.protocol.history.overdue import is_overdue
+
+RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 100, "MaxAttempts": 1}]}
+
+
+def test_the_intervals_of_a_task_are_waited_for_and_those_of_a_fan_out_are_not() -> None:
+    definition = mapped("A")
+    definition["States"]["M"] |= RETRY
+    definition["States"]["M"]["ItemProcessor"]["States"]["A"] |= RETRY
+    platform = deployed(definition)
+    platform.start("e", [1])
+    (branch,) = missing(platform.runtime(), "e")
+    join = replace(branch, state="M")
+    overdue = []
+    for _ in range(3):
+        overdue.append([is_overdue(platform.runtime(), each, 10_000) for each in (branch, join)])
+        platform.clock.pass_seconds(60)
+    assert overdue == [[False, False], [False, True], [True, True]]

@@ -1,0 +1,40 @@
+"""Start records: which starts are the same, and what the stored one of another start is told as."""
+
+import pytest
+
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist
+from unum_runtime.model.checkpoint import Checkpoint, Failure, start_record
+from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.protocol.history.start_records import record_start, stored_start
+from unum_runtime.store.memory import MemoryStore
+
+FAR = 10**10
+
+
+def record(store: MemoryStore, draft: Checkpoint) -> Checkpoint:
+    return record_start(store, "w", draft, expires_at_s=FAR)
+
+
+def test_a_start_whose_input_was_too_large_is_no_start_with_the_same_input() -> None:
+    store, draft = MemoryStore(), start_record(Execution("e", 1), {"n": 1})
+    failed = draft.saying(outcome=Failure("States.DataLimitExceeded", None))
+    assert record(store, failed) == record(store, failed) == failed
+    with pytest.raises(ExecutionAlreadyExists, match="was started with another input"):
+        record(store, draft)
+
+
+@pytest.mark.parametrize(("first", "second", "kind"), [("d", "", "with force"), ("", "d", "without force")])
+def test_a_start_with_force_is_another_one(first: str, second: str, kind: str) -> None:
+    store, draft = MemoryStore(), start_record(Execution("e", 1), 1)
+    record(store, draft.saying(digest=first))
+    with pytest.raises(ExecutionAlreadyExists, match=f"was started {kind};"):
+        record(store, draft.saying(digest=second))
+
+
+def test_what_a_deletion_has_left_keeps_the_name() -> None:
+    store, key = MemoryStore(), start_key("w", "e")
+    store.create(key, {"error": '"Unum.ExecutionDeleted"', "at": 1}, expires_at_s=FAR)
+    with pytest.raises(ExecutionAlreadyExists, match="execution 'e' of workflow 'w' was deleted"):
+        record(store, start_record(Execution("e", 1), 1))
+    with pytest.raises(ExecutionDoesNotExist, match="was deleted"):
+        stored_start(store, "w", "e")

@@ -1,0 +1,114 @@
+"""What the timeline of an execution tells of commits: versions, neighbours, and what led to a redrive."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.client.test_region_history import begun as of_region
+from tests.unit.protocol.control.test_compatibility import choosing, failed, on_new
+from tests.unit.protocol.platform import Platform, chain
+from unum_compiler import compile_workflow
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition
+from unum_runtime.client.reading.stored_steps import start_record
+from unum_runtime.cold_start.records import replace
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Success
+from unum_runtime.model.naming import Frame, Name
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.history.timeline import Timeline, entered_state, following, is_success
+from unum_runtime.protocol.planning.plan import JoinNeighbour, OpenScope
+
+
+def passed(event: Any) -> Any:
+    return event
+
+
+def ended(*states: str) -> tuple[Platform, list[Checkpoint]]:
+    """Return a platform on which a chain has ended, and its commits."""
+    platform = Platform.of(chain(*states), **dict.fromkeys(states, passed))
+    platform.run("e", 1)
+    return platform, [start_record(platform.memory, "w", "e"), *platform.steps()]
+
+
+def test_a_start_has_the_version_of_the_first_step() -> None:
+    platform, commits = ended("A", "B")
+    later = compile_workflow(chain("A", "C"), name="w", functions=["A", "C"])
+    timeline = Timeline(later, commits, [platform.workflow])
+    assert [timeline.version_of(each) for each in commits] == [platform.workflow] * 3
+    assert Timeline(later, commits[:1]).version_of(commits[0]) is later
+
+
+def test_a_commit_is_followed_by_the_next_of_its_branch_alone() -> None:
+    platform, commits = ended("A", "B")
+    timeline = Timeline(platform.workflow, commits)
+    assert [timeline.after(each.name) for each in commits] == [*commits[1:], None]
+    assert timeline.after(Name(commits[0].name.execution, (Frame("M", 1, 0, 0, 1),), 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("phase", "outcome", "is_proof"),
+    [
+        (Phase.LEFT, Success(1), True),
+        (Phase.LEFT, Collected(None), True),
+        (Phase.LEFT, Failure("E", None), False),
+        (Phase.LEFT, Collected(Failure("E", None)), False),
+        (Phase.ENTERED, Success(1), True),
+        (Phase.ENTERED, Collected(None), False),
+    ],
+)
+def test_a_commit_proves_the_success_of_its_state(phase: Phase, outcome: Any, *, is_proof: bool) -> None:
+    _, commits = ended("A")
+    assert is_success(replace(commits[1], phase=phase, outcome=outcome)) is is_proof
+
+
+def test_a_redrive_of_a_stopped_execution_enters_its_state_at_once() -> None:
+    platform = Platform.of(chain("A", "B"), A=passed, B=passed)
+    platform.start("e", 1)
+    stop(platform.runtime(), platform.steps()[0].name.execution, Failure("Stopped", None))
+    platform.sent.clear()
+    redrive(platform.runtime(), "e")
+    commits = [start_record(platform.memory, "w", "e"), *platform.steps()]
+    assert [each.is_stop for each in commits] == [False, False, True, False]
+    assert Timeline(platform.workflow, commits).way_to(commits[-1]) is None
+
+
+def test_a_redrive_that_mends_a_failure_without_user_code_comes_from_the_failed_step() -> None:
+    old = failed(choosing(limit=9), 5)
+    new = on_new(old, choosing(limit=3))
+    commits = [start_record(new.memory, "w", "e"), *new.steps()]
+    redriven = next(each for each in commits if each.digest == new.workflow.digest)
+    led = Timeline(new.workflow, commits, [old.workflow]).way_to(redriven)
+    assert led is not None
+    assert entered_state(led.effect) == redriven.state
+
+
+def test_a_collected_step_leads_nowhere() -> None:
+    platform, commits = ended("A", "B")
+    newer = compile_workflow(chain("A", "B", "C"), name="w", functions=["A", "B", "C"])
+    kept = [replace(each, outcome=Collected(None)) for each in commits]
+    name = replace(commits[-1].name, step=3)
+    entered = replace(commits[-1], name=name, state="C", phase=Phase.ENTERED, digest=newer.digest, ending=None)
+    assert Timeline(newer, [*kept, entered], [platform.workflow]).way_to(entered) is None
+
+
+def test_a_node_without_the_results_that_it_needs_has_no_begin() -> None:
+    platform = of_region("a")
+    commits = [start_record(platform.memory, "w", "e"), *platform.steps()]
+    timeline = Timeline(platform.workflow, commits)
+    opened = following(platform.workflow, timeline.top_level[1]).effect
+    assert isinstance(opened, OpenScope)
+    begins = [timeline.branch_begin(opened, node) for node in range(5)]
+    assert [each is not None for each in begins] == [True, True, True, False, False]
+
+
+def test_an_arrival_that_waits_for_no_result_stays_what_it_is() -> None:
+    flow = g.map(g.task("A") >> g.task("B").meets_previous(), items=g.out)
+    platform = Platform(Definition.from_graph(flow).compile("w", None), {"A": passed, "B": passed})  # type: ignore[arg-type]
+    platform.start("e", [1, 2])
+    platform.deliver(platform.sent.pop())
+    timeline = Timeline(platform.workflow, [start_record(platform.memory, "w", "e"), *platform.steps()])
+    (branch,) = (each for each in platform.steps() if each.name.frames)
+    effect = following(platform.workflow, branch).effect
+    assert isinstance(effect, JoinNeighbour)
+    assert timeline.joined(effect) is effect
