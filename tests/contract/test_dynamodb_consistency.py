@@ -40,4 +40,5 @@ def test_every_read_is_strongly_consistent() -> None:
     store.read([ONE, OTHER])
     store.query("p")
     store.query("p", newest=1)
-    assert [asked["ConsistentRead"] for asked in client.asked] == [True] * 7
+    store.erase("p")
+    assert [asked["ConsistentRead"] for asked in client.asked] == [True] * 9

@@ -66,6 +66,14 @@ def test_expired_items_are_neither_listed_nor_counted(store: Store, index: Index
     assert places(index.list_items("p", limit=2)) == ["004", "001"]
 
 
+def test_the_loser_of_a_create_is_not_listed(store: Store, index: Index) -> None:
+    for at in ("001/a", "003/a"):
+        item: Any = {"list": "p", "list_at": at, "at": 7}
+        store.create(Key("execution", "a"), item, expires_at_s=LATER)
+    add(store, "002/b")
+    assert places(index.list_items("p", limit=2)) == ["002/b", "001/a"]
+
+
 def test_collected_items_are_still_listed(store: Store, index: Index) -> None:
     add(store, "001/a")
     store.collect([Key("p:001/a", "one")])

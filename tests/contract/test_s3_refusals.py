@@ -33,7 +33,8 @@ class Refusing:
     def get_paginator(self, _operation: str) -> "Refusing":
         return self
 
-    def paginate(self, **_parameters: Any) -> Any:
+    def paginate(self, **parameters: Any) -> Any:
+        assert parameters["Prefix"].startswith(NAME.partition("/=")[0])
         if not self.lists:
             raise ClientError({"Error": {"Code": "AccessDenied"}}, "ListObjectsV2")
         return [{"Contents": [{"Key": name, "VersionId": "null"} for name in self.listed]}]

@@ -26,7 +26,7 @@ def passed(event: Any) -> Any:
 
 def ended(*states: str) -> tuple[Platform, list[Checkpoint]]:
     """Return a platform on which a chain has ended, and its commits."""
-    platform = Platform.of(chain(*states), **dict.fromkeys(states, passed))
+    platform = Platform.of(chain(*states), None, **dict.fromkeys(states, passed))
     platform.run("e", 1)
     return platform, [start_record(platform.memory, "w", "e"), *platform.steps()]
 
@@ -104,7 +104,7 @@ def test_a_node_without_the_results_that_it_needs_has_no_begin() -> None:
 
 def test_an_arrival_that_waits_for_no_result_stays_what_it_is() -> None:
     flow = g.map(g.task("A") >> g.task("B").meets_previous(), items=g.out)
-    platform = Platform(Definition.from_graph(flow).compile("w", None), {"A": passed, "B": passed})  # type: ignore[arg-type]
+    platform = Platform(Definition.from_graph(flow).compile("w", None), {"A": passed, "B": passed})
     platform.start("e", [1, 2])
     platform.deliver(platform.sent.pop())
     timeline = Timeline(platform.workflow, [start_record(platform.memory, "w", "e"), *platform.steps()])

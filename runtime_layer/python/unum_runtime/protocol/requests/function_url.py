@@ -57,7 +57,7 @@ def _content(event: Json) -> Json:
 
 
 def _parsed(event: Mapping[str, Json]) -> Json:
-    body = event.get("body")
+    body: Json = event.get("body")
     try:
         return json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body)
     except (ValueError, TypeError, RecursionError) as error:
