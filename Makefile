@@ -21,7 +21,7 @@ IN_BUCKETS := $(patsubst %,tests/e2e/test_%.py,examples research control callbac
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick emulator-tests dist synth-newest separate check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick emulator-tests dist release-check synth-newest separate check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -67,7 +67,7 @@ synth-newest: setup  ## what is synthesized, with the newest CDK there is
 	.venv-newest/bin/python -m pytest -n 2 --dist loadfile $(CORE:%=tests/synth/test_%.py) -k "not cfn_lint"
 
 dist: setup  ## all distributions, in dist/
-	for project in runtime_layer unum_compiler unum_cli .; do $(UV) build --no-build-isolation --python $(BIN)/python --out-dir dist $$project || exit; done
+	for project in runtime_layer unum_compiler unum_cli emulator .; do $(UV) build --no-build-isolation --python $(BIN)/python --out-dir dist $$project || exit; done
 
 sbom: dist $(RELEASE)/ready  ## what an installation of all distributions contains, in CycloneDX's format, as dist/unum.cdx.json
 	rm -rf $(RELEASE)/user
@@ -81,6 +81,9 @@ audit: setup $(RELEASE)/ready  ## known vulnerabilities of all locked dependenci
 
 packaging: setup  ## the distributions, installed as users install them
 	$(BIN)/python -m pytest -m packaging tests/packaging
+
+release-check: setup  ## a new project from the distributions alone: init, tests, deployment, development
+	$(BIN)/python -m pytest -m packaging tests/packaging/test_new_project.py
 
 asl-table: setup  ## the tables of docs/asl.md, from the compiler, its messages and tests
 	$(BIN)/python -m tests.golden.asl_table.page

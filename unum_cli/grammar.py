@@ -2,6 +2,7 @@
 
 import argparse
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
@@ -36,6 +37,8 @@ def grammar() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="unum", description="Workflows of Lambda functions.", epilog=_EPILOG)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_init(commands)
+    _add_dev(commands)
     _add_compile(commands)
     _add_validate(commands)
     _add_graph(commands)
@@ -73,6 +76,23 @@ def _add(
     parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
     parser.set_defaults(command=name, module=f"{room}.{module}")
     return parser
+
+
+def _add_init(commands: _Commands) -> None:
+    summary = "make a new project: a CDK app with one workflow, its functions and its tests"
+    parser = _add(commands, "init", "new", summary, room="project")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="new or empty folder; its name names the stack")
+
+
+def _add_dev(commands: _Commands) -> None:
+    summary = "run the project of this folder in an emulator, and deploy it again after each change"
+    parser = _add(commands, "dev", "dev", summary, room="project")
+    default = Path(".venv-emulator", "bin", "python")
+    text = f"Python of an environment with unum-emulator (default: {default})"
+    parser.add_argument("--emulator", metavar="PYTHON", type=Path, default=default, help=text)
+    parser.add_argument("--auth", action="store_true", help="enforce IAM policies, as AWS does")
+    inside = "command to run once the project is deployed, in place of watching; the emulator ends with it"
+    parser.add_argument("inside", metavar="COMMAND", nargs=argparse.REMAINDER, help=inside)
 
 
 def _add_compile(commands: _Commands) -> None:

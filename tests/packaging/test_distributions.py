@@ -1,9 +1,7 @@
 """The distributions, as users have them: built, installed into fresh environments, and used from there."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -11,29 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from uv import find_uv_bin
 
 from tests import readme
+from tests.packaging.environments import EVERY, PROJECTS, environment, run, uv
 
-ROOT = Path(__file__).parents[2]
-PROJECTS = {
-    "unum_runtime": ROOT / "runtime_layer",
-    "unum_compiler": ROOT / "unum_compiler",
-    "unum_cli": ROOT / "unum_cli",
-    "unum_constructs": ROOT,
-}
+BESIDES = {"unum_runtime": ("unum_task_responses",)}
+"""Further packages of a distribution."""
+
 MINUTE_S = 60
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(20 * MINUTE_S)]
-
-
-@pytest.fixture(scope="session")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all distributions: archives of the sources, and wheels built from those."""
-    folder = tmp_path_factory.mktemp("distributions")
-    for project in PROJECTS.values():
-        uv("build", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(folder), str(project))
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +28,7 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_there_is_a_wheel_and_an_archive_of_each(distributions: Path) -> None:
-    kinds = {name: sorted(path.suffix for path in distributions.glob(f"{name}-*")) for name in PROJECTS}
+    kinds = {name: sorted(path.suffix for path in distributions.glob(f"{name}-*")) for name in EVERY}
     assert all(each == [".gz", ".whl"] for each in kinds.values())
 
 
@@ -51,8 +36,9 @@ def test_wheels_have_their_packages_and_nothing_else(distributions: Path) -> Non
     for path in distributions.glob("*.whl"):
         package = path.name.partition("-")[0]
         names = zipfile.ZipFile(path).namelist()
-        assert f"{package}/py.typed" in names
-        assert {name.split("/")[0] for name in names} == {package, f"{package}-0.1.0.dist-info"}
+        packages = {package, *BESIDES.get(package, ())}
+        assert {f"{each}/py.typed" for each in packages} <= {*names}
+        assert {name.split("/")[0] for name in names} == {*packages, f"{package}-0.1.0.dist-info"}
         assert any(name.endswith("/licenses/LICENSE") for name in names)
 
 
@@ -133,20 +119,13 @@ def test_the_readme_deploys(installed: Path, tmp_path: Path) -> None:
     assert re.search(r'"lines": 2,\s+"cents": 130', shown), shown
 
 
-def environment(folder: Path, python: str, *requirements: str) -> Path:
-    """Python in a new environment with `requirements` in it."""
-    made = folder / "venv"
-    uv("venv", "--python", python, str(made))
-    own = made / "bin" / "python"
-    uv("pip", "install", "--python", str(own), *requirements)
-    return own
-
-
 def wheels(distributions: Path, *extras: str) -> list[str]:
     """Requirements for all wheels."""
     suffix = f"[{','.join(extras)}]" if extras else ""
     return [
-        f"{path}{suffix if path.name.startswith('unum_constructs') else ''}" for path in distributions.glob("*.whl")
+        f"{path}{suffix if name == 'unum_constructs' else ''}"
+        for name in PROJECTS
+        for path in distributions.glob(f"{name}-*.whl")
     ]
 
 
@@ -157,17 +136,3 @@ def synthesized(python: Path, folder: Path) -> Mapping[str, Any]:
     run(python, "app.py", cwd=folder, CDK_OUTDIR=str(folder / "cdk.out"))
     template: Mapping[str, Any] = json.loads((folder / "cdk.out" / "Shop.template.json").read_text())
     return template
-
-
-def uv(*arguments: str, check: bool = True) -> str:
-    return run(Path(find_uv_bin()), *arguments, cwd=ROOT, check=check)
-
-
-def run(program: Path, *arguments: str, cwd: Path, check: bool = True, path: bool = False, **variables: str) -> str:
-    """What a program prints; without PYTHONPATH, so that it finds what is installed and not the checkout."""
-    own = {name: value for name, value in os.environ.items() if path or name != "PYTHONPATH"}
-    done = subprocess.run(  # noqa: S603 - ours
-        [program, *arguments], cwd=cwd, env={**own, **variables}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0 or not check, f"{program} {arguments}: {done.stderr[-3000:]}"
-    return done.stdout

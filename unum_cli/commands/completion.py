@@ -7,7 +7,7 @@ from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.printing import print_json
 from unum_cli.grammar import grammar
 
-_FILES = frozenset({"FILE", "OLD", "NEW", "PICTURE", "SVG", "MODULE"})
+_FILES = frozenset({"FILE", "OLD", "NEW", "PICTURE", "SVG", "MODULE", "PYTHON", "FOLDER"})
 """What arguments are called whose values are files."""
 
 

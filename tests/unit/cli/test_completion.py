@@ -38,7 +38,7 @@ def completed(unum: Any, tmp_path: Path) -> Any:
 
 
 def test_commands(completed: Any) -> None:
-    assert completed("de") == {"describe", "delete"}
+    assert completed("de") == {"describe", "delete", "dev"}
     assert completed("send-task-") == {"send-task-success", "send-task-failure", "send-task-heartbeat"}
     assert {"compile", "watch", "completion"} <= completed("")
 
