@@ -1,6 +1,7 @@
 """Checks of relations between the states of an IR: names, scopes, purity, quorums, neighbour joins, regions."""
 
 from collections.abc import Collection, Iterator
+from functools import partial
 
 from unum_compiler.frontends.region_check import region_problems
 from unum_compiler.problems import did_you_mean, shown
@@ -168,7 +169,11 @@ def _neighbour_problems(workflow: Workflow, task: states.Task, place: str) -> It
 def _previous_problems(workflow: Workflow, task: states.Task, place: str) -> Iterator[Problem]:
     """Yield the problem of a Task that may wait forever for a result of the previous branch, or begin twice."""
     fan_out = workflow.states.get(task.scope or "")
-    if not isinstance(fan_out, states.Map):
+    if isinstance(fan_out, states.Parallel) and fan_out.needs:
+        got = f"one in node {shown(_node_with(workflow, fan_out, task))} of {shown(fan_out.name)}"
+        remedy = "no node waits for the previous branch; put the Task before or after the region, in the Map's branch"
+        yield Problem(place, f"expected a Task in a branch of a Map, got {got}: {remedy}")
+    elif not isinstance(fan_out, states.Map):
         got = "the branches of a Parallel have no order" if fan_out else "at the top level there is no other branch"
         yield Problem(place, f"expected a Task in a branch of a Map; {got}")
     elif fan_out.tolerates or fan_out.quorum is not None:
@@ -248,12 +253,21 @@ def _branching_state(workflow: Workflow, fan_out: states.Map, task: states.Task)
 
 def _is_in_loop(workflow: Workflow, task: states.Task) -> bool:
     """Return True if a branch may reach `task` again."""
-
-    def followers(name: str) -> set[str]:
-        targets = _targets(workflow.states[name], "")
-        return {target for _, target, scope in targets if scope == task.scope} & workflow.states.keys()
-
+    followers = partial(_followers, workflow, task.scope)
     return task.name in reachable_from(followers(task.name), followers)
+
+
+def _followers(workflow: Workflow, scope: str | None, name: str) -> set[str]:
+    targets = _targets(workflow.states[name], "")
+    return {target for _, target, inside in targets if inside == scope} & workflow.states.keys()
+
+
+def _node_with(workflow: Workflow, region: states.Parallel, task: states.Task) -> str | None:
+    """Return the name of the node of `region` that runs `task`; None if none reaches it."""
+    for (node, _), start in zip(region.needs, region.branches, strict=False):
+        if task.name in reachable_from({start} & workflow.states.keys(), partial(_followers, workflow, region.name)):
+            return node
+    return None
 
 
 def _before(workflow: Workflow, state: states.State, passed: set[str]) -> Iterator[str]:

@@ -315,6 +315,14 @@ _ROW = g.task("a") >> g.task("b").after_previous("b")
     [
         (g.task("a") >> g.task("b").after_previous("a"), "at the top level there is no other branch"),
         (g.parallel(_ROW), "the branches of a Parallel have no order"),
+        (
+            g.map(g.dag({"a": g.task("c"), "e": _ROW.after("a")}), items=g.out),
+            'got one in node "e" of "dag": no node waits',
+        ),
+        (
+            g.map(g.dag({"e": g.task("c")}) >> g.task("a") >> g.task("b").after_previous("c"), items=g.out),
+            'expected a Task in the branches of "map", got "c", a Task in "dag"',
+        ),
         (g.map(_ROW, items=g.out).quorum(1), 'got "map": the branch after a failed one would wait forever'),
         (g.map(_ROW >> g.task("c").meets_previous(), items=g.out), 'no neighbour join beside it in "map"'),
         (g.map(g.task("b").after_previous("b"), items=g.out), "got the start of the branch; put a Task between"),
