@@ -11,7 +11,7 @@ from tests.synth.machines import Machine, chain, machine, task
 from unum_cli.commands.assembly import in_assembly
 from unum_constructs import UnumFunction
 from unum_constructs.errors import ConstructError
-from unum_runtime.functions.configuration import INLINE, STORE
+from unum_runtime.functions.configuration import ENTRY, INLINE, STORE
 
 PLANNERS = ("Flow/OnFailure/Handler", "Flow/ControlFunction/Function")
 
@@ -33,8 +33,9 @@ def layers_of(deployment: Deployment, path: str) -> list[str]:
 def test_another_wait_publishes_no_function_but_the_one_in_which_executions_start() -> None:
     before, after = (Deployment.of(waiting(seconds), *"ABC") for seconds in (5, 6))
     assert [key for key in "ABC" if before.version(key) != after.version(key)] == ["A"]
-    for key in "BC":
+    for key in (*"BC", *PLANNERS):
         assert before.properties(key) == after.properties(key)
+        assert before.version(key) == after.version(key)
     assert before.all("Lambda::LayerVersion") == after.all("Lambda::LayerVersion")
 
 
@@ -88,7 +89,31 @@ def test_a_large_environment_of_the_user_leaves_the_definition_to_a_layer() -> N
     first = function(deployment.stack, "A", environment={"OWN": "x" * 2_600})
     deployment.flow(chain("A", "B"), {"A": first, "B": function(deployment.stack, "B")})
     assert len(layers_of(deployment, "A")) == 2
-    assert deployment.services(PLANNERS[0])["Flow"]["definition"].startswith(INLINE)
+    both = [deployment.logical_id(path) for path in (RUNTIME_LAYER, "Flow/Definition")]
+    for path in PLANNERS:  # they would find nothing in the environment of the first function
+        assert layers_of(deployment, path) == both
+
+
+def test_functions_that_plan_in_place_of_others_bring_no_definition() -> None:
+    deployment = Deployment.of(chain("A", "B"), "A", "B")
+    for path in PLANNERS:
+        assert deployment.services(path)["Flow"]["definition"] == ENTRY
+        assert layers_of(deployment, path) == [deployment.logical_id(RUNTIME_LAYER)]
+    assert deployment.services("A")["Flow"]["definition"].startswith(INLINE)
+
+
+def differences(before: Deployment, after: Deployment) -> set[str]:
+    """Return the logical ids of the resources that another deployment would add, change or remove."""
+    old, new = (each.template["Resources"] for each in (before, after))
+    return {name for name in old | new if old.get(name) != new.get(name)}
+
+
+def test_another_wait_changes_the_entry_its_version_and_the_aliases_of_starts() -> None:
+    before, after = (Deployment.of(waiting(seconds), *"ABC") for seconds in (5, 6))
+    versions = [each.version("A") for each in (before, after)]
+    own = {*versions, *(f"{version}OnFailure" for version in versions), after.logical_id("A")}
+    aliases = {after.logical_id(f"Flow/{each}") for each in ("Start", "Run", "Respond")}
+    assert differences(before, after) == own | aliases
 
 
 def test_more_large_definitions_than_layers_are_refused() -> None:

@@ -30,12 +30,14 @@ from unum_constructs.assembly.wiring import Wiring, operations
 from unum_constructs.cdk.lookup import arn_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.cdk.storage import Storage
+from unum_constructs.hosting.environment import TOKEN
 from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import activities, permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.timer import WorkflowTimer
+from unum_runtime.functions.configuration import ENTRY as IN_ENTRY
 from unum_runtime.functions.configuration import INLINE, SERVICE_CALLS, STORE
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection, Workflow
@@ -45,9 +47,6 @@ from unum_runtime.model.naming import describe_alias, run_alias, start_alias
 from unum_runtime.model.states import ACTIVITY as ACTIVITY_TASK
 from unum_runtime.model.states import SIGNAL, Language
 from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
-
-MOST_INLINE_BYTES = 2_000
-"""Longest definition in the environment of a planning function; larger ones are in a layer."""
 
 Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
 
@@ -176,9 +175,12 @@ class Assembly:
     def service_of_handler(self) -> dict[str, Any]:
         """Return the fields for the failure handler."""
         timer = {"timer": self.timer.queue.queue_url} if self.timer else {}
-        inline = self.layers.inline_definition
-        definition = {"definition": inline} if len(inline) <= MOST_INLINE_BYTES else {}
-        return {**self.service, **self._starting, **timer, **definition}
+        service = {**self.service, **self._starting, **timer}
+        if self._entry_definition.get("definition", "").startswith(INLINE):
+            # They read it there, so that no change of the definition publishes them.
+            service["definition"] = IN_ENTRY
+            service.pop("values", None)
+        return service
 
     def allow_handler(self, handler: FailureHandler, control: ControlFunction) -> None:
         """Let `handler` and `control` act in place of any function."""
@@ -392,6 +394,15 @@ class Assembly:
 
     def _service_of(self, key: str, control: ControlFunction) -> Mapping[str, Any]:
         """Return the fields of `unum_runtime.functions.configuration.Service` for the function `key`."""
+        service = self._settings_of(key)
+        if key == self.wiring.start:
+            # By its name: a reference would be circular, because the alias depends on this function's policy.
+            service["describe_alias"] = f"{control.function.function_arn}:{describe_alias(self.workflow.name)}"
+            service |= self._entry_definition
+        return service
+
+    def _settings_of(self, key: str) -> dict[str, Any]:
+        """Return the fields for the function `key` that depend on no other function of the workflow's own."""
         host = self.hosts[key]
         service = {
             **self.service,
@@ -423,14 +434,13 @@ class Assembly:
         if key == self.wiring.start:
             # Only the starting function puts versions into envelopes; the others pass them on.
             service |= {"carried": [*self.wiring.carried], "start_alias": self.start_alias, **self._starting}
-            # By its name: a reference would be circular, because the alias depends on this function's policy.
-            service["describe_alias"] = f"{control.function.function_arn}:{describe_alias(self.workflow.name)}"
-            service |= self._definition_of(host, service)
         return service
 
-    def _definition_of(self, host: Host, service: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return where `host`, in which executions start, has the definition; nothing for a layer."""
-        layers = self._layers_of(host)
+    @cached_property
+    def _entry_definition(self) -> Mapping[str, str]:
+        """Where the function in which executions start has the definition; empty for a layer."""
+        host = self.hosts[self.wiring.start]
+        layers, service = self._layers_of(host), {**self._settings_of(self.wiring.start), "describe_alias": TOKEN}
         inline = {"definition": layers.inline_definition}
         if host.has_room_for(self.workflow.name, {**service, **inline}):
             return inline

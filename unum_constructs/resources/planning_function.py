@@ -25,7 +25,7 @@ class PlanningFunction(Construct):
         construct_id: id below `scope`.
         workflow_name: workflow name.
         service: shared fields of `unum_runtime.functions.configuration.Service`.
-        layers: runtime and definition.
+        layers: runtime, and the definition if it is not in an environment.
         provision: options of the function.
         dead_letters: queue for events that the function could not process.
         environment: variables of its own.

@@ -1,12 +1,13 @@
 """A workflow with a control function, on moto, whose Lambda is a table of versions."""
 
+import binascii
 import io
 import json
 import os
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -31,10 +32,10 @@ from unum_runtime.functions import (
     function_versions,
     runtime_factory,
 )
+from unum_runtime.functions.configuration import ENTRY, INLINE, STORE
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
-from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.protocol.control.sweep import Sweep
 from unum_runtime.protocol.delivery.deliver import step
 
@@ -91,13 +92,16 @@ class Lambda:
     remaining_ms: int = 300_000
 
     def deploy(self, version: int, definition: str) -> None:
-        """Deploy A before B, as `version` of all functions; `definition` names what is in the layer."""
+        """Deploy A before B, as `version` of all functions; `definition` names what A brings."""
         self.newest = version
         own = {**SERVICE, "timer": self.timer} if self.timer else SERVICE
         own |= {"carried": ["$start"]} if "$start" in self.starts else {}
         others = {key: alias for key, alias in self.starts.items() if key != "$start"}
-        self.services[at("A", version)] = {**own, "hosts": ["A"], "routes": {"B": at("B", version), **others}}
-        self.services[at("B", version)] = {**SERVICE, "hosts": ["B"]}
+        in_layer = definition == OLD_RELEASE
+        entry = {} if in_layer else {"definition": inline(self.definitions[definition]), "start_alias": "start-Flow"}
+        routes = {"B": at("B", version), **others}
+        self.services[at("A", version)] = {**own, "hosts": ["A"], "routes": routes, **entry}
+        self.services[at("B", version)] = {**SERVICE, "hosts": ["B"], "definition": STORE}
         self.handlers |= {at("A", version): at("on-failure", version), at("B", version): at("on-failure", version)}
         self.definitions[str(version)] = definition
 
@@ -128,17 +132,14 @@ class Lambda:
         version = qualifier if qualifier.isdecimal() else str(self.newest)
         if self.definitions[version] == OLD_RELEASE:
             return {"Payload": io.BytesIO(json.dumps({"count": 0, "missing": [], "got": event}).encode())}
-        self.use(function, version)
+        self.use(function)
         handler = {"control": control_function, "on-failure": failure_function}[function]
         answer = handler.handle(event, Context(address, version, remaining_ms=self.remaining_ms))
         return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 
-    def use(self, function: str, version: str) -> None:
-        """Let this process be a function of the workflow's own, in `version`."""
-        definitions.load_workflow.cache_clear()
-        definitions.load_workflow_at.cache_clear()
+    def use(self, function: str) -> None:
+        """Let this process be a function of the workflow's own."""
         os.environ["UNUM_DIRECTORY"] = DIRECTORIES[function]
-        Path(self.definitions["folder"], "Flow.json").write_text(self.definitions[self.definitions[version]])
 
     def sent(self) -> list[tuple[str, Any]]:
         """What was sent since it was last asked."""
@@ -170,7 +171,8 @@ class Deployed:
         ((address, event),) = self.functions.sent()
         assert address == at(function, version)
         services = configuration.services_in({"UNUM_WORKFLOWS": json.dumps({"Flow": self.functions.services[address]})})
-        rt = runtime_factory.runtime_of("Flow", services["Flow"], address, Context(address, str(version)))
+        context, digest = Context(address, str(version)), event["ir"]
+        rt = runtime_factory.runtime_of("Flow", services["Flow"], address, context, digest)
         step(replace(rt, call=lambda _, value: code(value)), Envelope.from_json(event))
 
     def failed(self, name: str = "e") -> None:
@@ -185,17 +187,14 @@ def _refuse(_event: Any) -> Any:
 
 
 @pytest.fixture
-def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
+def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
-    folder = tmp_path / WORKFLOWS_FOLDER
-    folder.mkdir()
-    functions = Lambda(definitions={"folder": folder, "old": definition("A", "B"), "new": definition("A", "B", "B2")})
+    functions = Lambda(definitions={"old": definition("A", "B"), "new": definition("A", "B", "B2")})
     functions.deploy(1, "old")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": SERVICE}))
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": {**SERVICE, "definition": ENTRY}}))
     monkeypatch.setenv("UNUM_CONTROL", CONTROL)
     monkeypatch.setenv("UNUM_DIRECTORY", "")  # set by each call, and restored
     for module in (function_versions, execution_versions, control_calls):
@@ -234,8 +233,14 @@ def forget() -> None:
     definitions._due_ms.clear()
     definitions._stored.clear()
     definitions._kept.clear()
+    execution_versions._recent.clear()
     for cache in CACHES:
         cache.cache_clear()
+
+
+def inline(text: str) -> str:
+    """Return a definition as the environment of the function in which executions start has it."""
+    return INLINE + binascii.b2a_base64(zlib.compress(text.encode()), newline=False).decode()
 
 
 def forget_stored_definitions() -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -11,12 +10,13 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from tests.unit.aws.control_platform import inline
 from unum_compiler import compile_workflow
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.client import Client, Description
 from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
+from unum_runtime.functions.configuration import ENTRY
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.model.take_over import TakeOver
 
 TABLE = "state"
@@ -146,24 +146,21 @@ def record(event: Json, answer: Json = None, *, qualifier: str = "7", condition:
 
 
 @pytest.fixture
-def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
+def intake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
-    folder = tmp_path / WORKFLOWS_FOLDER
-    folder.mkdir()
     workflow = compile_workflow(A_TO_B, name="Flow", functions=None)
-    (folder / "Flow.json").write_text(workflow.to_json())
-    monkeypatch.syspath_prepend(tmp_path)
     with mock_aws():
         timer = boto3.client("sqs").create_queue(QueueName="timer")["QueueUrl"]
         service = {"table": TABLE, "hosts": [], "routes": {}, "retention_s": 604_800}
-        first = {**service, "hosts": ["A"], "routes": {"B": at("B")}, "timer": timer, "start_alias": "start-Flow"}
+        entry = {"start_alias": "start-Flow", "definition": inline(workflow.to_json())}
+        first = {**service, "hosts": ["A"], "routes": {"B": at("B")}, "timer": timer, **entry}
         functions = Functions(
             {at("A"): {"Flow": first}, at("A", "start-Flow"): {"Flow": first}, at("A", "run-Flow"): {"Flow": first}}
         )
-        monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
+        monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": {**service, "definition": ENTRY}}))
         monkeypatch.setenv("UNUM_OTHERS", json.dumps({"Other": at("other-handler")}))
         forget()
         monkeypatch.setattr(function_versions, "lambda_client", lambda: functions)

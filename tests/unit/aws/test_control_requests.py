@@ -35,6 +35,7 @@ from unum_runtime.functions import (
     definitions,
     function_versions,
 )
+from unum_runtime.functions.configuration import ENTRY
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.model.ir import Workflow
 from unum_runtime.protocol.control import operator_requests
@@ -158,8 +159,9 @@ def test_a_redrive_on_the_original_versions_runs_the_code_of_before(deployed: De
 
 
 def of_old_release(deployed: Deployed) -> None:
-    """Let version 1 be one of release 0.1.0, which stored no definitions."""
+    """Let version 1 be one of release 0.1.0, which stored no definitions, and had them in a layer."""
     forget_stored_definitions()
+    del deployed.functions.services[at("A", 1)]["definition"]
     forget()
     deployed.functions.deploy(2, "new")
     deployed.functions.definitions["1"] = OLD_RELEASE
@@ -322,7 +324,7 @@ def test_a_wait_that_was_lost_comes_back_to_the_function_before_it(
     queues = boto3.client("sqs")
     url = queues.create_queue(QueueName="timer")["QueueUrl"]
     deployed.functions.timer = url
-    service = {**SERVICE, "timer": url}
+    service = {**SERVICE, "timer": url, "definition": ENTRY}
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
     forget()
     states = {

@@ -17,6 +17,7 @@ from unum_runtime.aws.failure_queue import FailureQueue, Letter
 from unum_runtime.aws.senders import Senders
 from unum_runtime.functions import configuration, dead_letters, failure_function, runtime_factory
 from unum_runtime.functions.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
+from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control import pausing
@@ -88,7 +89,8 @@ class Letters:
 
     def runtime(self) -> Runtime:
         context = Context(at("on-failure", 1), "1")
-        rt = runtime_factory.runtime_of("Flow", configuration.services()["Flow"], at("on-failure", 1), context)
+        own = configuration.services()["Flow"]
+        rt = runtime_factory.runtime_of("Flow", own, at("on-failure", 1), context, NO_DEFINITION)
         return replace(rt, clock=self.clock, log=self._log)
 
     def _log(self, message: str, /, **fields: Any) -> None:

@@ -21,7 +21,6 @@ from tests.unit.aws.failure_platform import (
 )
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import (
-    DefinitionNotStored,
     ExecutionDoesNotExist,
     InconsistentHistory,
     InvokeError,
@@ -29,6 +28,7 @@ from unum_runtime.errors import (
     StartsPaused,
 )
 from unum_runtime.functions import configuration, failure_function, function_versions, runtime_factory
+from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
 from unum_runtime.model.checkpoint import Phase, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope, start_event, start_request
@@ -125,7 +125,11 @@ def test_a_start_stays_a_letter_while_the_workflow_is_paused(intake: Deployed, q
     event = start_event("request", {"n": 1}) if qualifier == "run-Flow" else {"n": 1}
     failed = record(event, DIED, qualifier=qualifier)
     rt = runtime_factory.runtime_of(
-        "Flow", configuration.Service(table=TABLE, hosts=(), routes={}, retention_s=604_800), at("A"), Context()
+        "Flow",
+        configuration.Service(table=TABLE, hosts=(), routes={}, retention_s=604_800),
+        at("A"),
+        Context(),
+        NO_DEFINITION,
     )
     pausing.answer(rt, pausing.request("pause", reason="why not"))
     with pytest.raises(StartsPaused, match="why not"):
@@ -285,9 +289,7 @@ def test_the_intake_of_a_version_takes_over_by_the_definition_that_the_request_n
     rt = runtime_factory.runtime_of("Flow", function_versions.configured(at("A"))[1]["Flow"], at("A"), Context())
     there = replace(rt, workflow=replace(rt.workflow, hop_budget=rt.workflow.hop_budget + 1))
     digest = there.workflow.digest
-    request = take_over({**event, "ir": digest}, handed_on=True)
-    with pytest.raises(DefinitionNotStored, match=f"expected the definition with digest {digest}"):
-        failure_function.handle(request, Context())
+    request = take_over({**event, "ir": digest})
     write_definition(there)
     commit(there, Commit(Envelope.from_json(event).name, "A", Phase.LEFT, Success({"n": 2})), DeliveryState({}))
     failure_function.handle(request, Context())

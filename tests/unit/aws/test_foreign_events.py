@@ -1,7 +1,6 @@
 """Events of another version: what becomes of each, by what the execution that they name has come to."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,10 +35,9 @@ def messages(text: str) -> dict[str, Any]:
     return {line["message"]: line for line in map(json.loads, text.splitlines())}
 
 
-def use(deployed: Deployed, version: int) -> None:
-    """Let this process be the failure handler of `version`: its layer has the definition of that."""
-    own = deployed.functions.definitions
-    Path(own["folder"], "Flow.json").write_text(own[own[str(version)]])
+def use(deployed: Deployed) -> None:
+    """Let this process be a new sandbox of the failure handler."""
+    deployed.functions.use("on-failure")
     forget()
 
 
@@ -48,20 +46,20 @@ def test_an_execution_that_runs_on_its_own_version_is_nudged_by_its_name(
     deployed: Deployed, error: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = waiting_for_b(deployed)
-    use(deployed, 2)
+    use(deployed)
     fail({**event, "ir": "of-nobody"}, error=error)
     ((address, sent),) = deployed.functions.sent()
     assert (address, sent["ir"], sent["step"]) == (at("B", 1), event["ir"], event["step"])
     assert messages(capsys.readouterr().out)["foreign"]["nudged"] == 1
     deployed.functions.events = [(address, sent)]
-    use(deployed, 1)
+    use(deployed)
     deployed.run("B", 1, lambda value: value)
     assert deployed.client.describe("e").status is Status.SUCCEEDED
 
 
 def test_an_event_of_the_execution_s_version_that_another_refused_stays_a_letter(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
-    use(deployed, 2)
+    use(deployed)
     with pytest.raises(InconsistentHistory, match="NotOurEvent"):
         fail(event)
     assert deployed.functions.sent() == []
@@ -70,22 +68,22 @@ def test_an_event_of_the_execution_s_version_that_another_refused_stays_a_letter
 def test_without_its_definition_it_stays_a_letter_too(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
     forget_stored_definitions()
-    use(deployed, 2)
-    with pytest.raises(NotOurEvent, match=f"expected a function of IR {event['ir']}"):
+    use(deployed)
+    with pytest.raises(NotOurEvent, match=f"expected the definition of IR {event['ir']}"):
         fail(event)
     assert deployed.functions.sent() == []
 
 
 def test_what_died_on_an_execution_of_another_version_fails_by_its_own_definition(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
-    use(deployed, 2)
+    use(deployed)
     fail(event, error={"errorType": "Runtime.ExitError", "errorMessage": "died"})
     assert deployed.client.describe("e").status is Status.FAILED
     (*_, step) = deployed.client.steps("e")
     assert step.checkpoint.digest == event["ir"]
 
 
-def test_a_handler_that_takes_its_own_definition_would_be_noticed(
+def test_a_handler_that_takes_the_definition_of_the_function_would_be_noticed(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failure_function, "_on_definition_of", lambda _, runtime: runtime(None))
@@ -95,14 +93,14 @@ def test_a_handler_that_takes_its_own_definition_would_be_noticed(
 
 def test_an_event_that_a_function_of_its_own_version_called_foreign_stays_a_letter(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
-    use(deployed, 1)
+    use(deployed)
     with pytest.raises(InconsistentHistory, match="NotOurEvent"):
         fail(event, version=1)
 
 
 def test_an_execution_that_has_ended_needs_nothing(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
-    use(deployed, 2)
+    use(deployed)
     deployed.client.stop("e")
     fail({**event, "ir": "of-nobody"})
     assert deployed.functions.sent() == []
@@ -113,7 +111,7 @@ def test_after_the_last_moment_it_is_counted_and_nobody_is_nudged(
     deployed: Deployed, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     event = waiting_for_b(deployed)
-    use(deployed, 2)
+    use(deployed)
     capsys.readouterr()
     fail({**event, "ir": "of-nobody", "execution": [name, 1]})
     assert deployed.functions.sent() == []
@@ -125,7 +123,7 @@ def test_an_execution_that_is_gone_or_whose_name_was_used_again_needs_nothing(
     deployed: Deployed, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     event = waiting_for_b(deployed)
-    use(deployed, 2)
+    use(deployed)
     fail({**event, "ir": "of-nobody", "execution": [name, event["execution"][1] + 1]})
     assert deployed.functions.sent() == []
     assert "refused" in messages(capsys.readouterr().out)

@@ -3,19 +3,21 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.unit.aws.failure_platform import Context
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.errors import InvokeError, NotOurEvent, RouteGone
-from unum_runtime.functions import configuration, function_versions, intake, refused_places
+from unum_runtime.functions import configuration, function_versions, intake, refused_places, runtime_factory
+from unum_runtime.functions.configuration import ENTRY
 from unum_runtime.model.checkpoint import Began
-from unum_runtime.model.naming import Execution, Name, definition_key
+from unum_runtime.model.naming import Execution, Name
 from unum_runtime.model.take_over import TakeOver, is_take_over
+from unum_runtime.protocol.runtime import NoTimer
 from unum_runtime.store.memory import MemoryStore
 
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
@@ -72,7 +74,7 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
     monkeypatch.setattr(function_versions, "lambda_client", lambda: found)
     monkeypatch.setattr(refused_places, "lambda_client", lambda: found)
     monkeypatch.setenv("UNUM_DIRECTORY", "start-intake-w")
-    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"w": {**service, "hosts": [], "routes": {}}}))
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"w": {**service, "hosts": [], "routes": {}, "definition": ENTRY}}))
     yield found
     for each in caches:
         each.cache_clear()
@@ -129,23 +131,15 @@ def test_a_function_that_left_does_not_hide_the_others(platform: Lambda) -> None
     assert found == {"A": at("A", "6"), "B": at("B"), "C": at("C")}
 
 
-def test_a_request_for_another_version_is_forwarded_once(platform: Lambda, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    monkeypatch.setattr(intake, "_runtime", lambda *_: SimpleNamespace(workflow=WORKFLOW, store=store))
-    other = replace(request(), digest="another")
-    store.create(definition_key("w", "another", 20_000, 0), {"definition": ""}, expires_at_s=2**40)
-    intake.answer(other, None)
-    ((address, event),) = platform.events
-    assert (address, TakeOver.from_json(event)) == (HANDLER, replace(other, handed_on=True))
-
-
 def test_an_execution_of_release_0_1_0_is_nudged(platform: Lambda, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no definition record, and its own intake knows no names of invocations."""
-    rt, nudged = SimpleNamespace(workflow=WORKFLOW, store=MemoryStore()), []
-    monkeypatch.setattr(intake, "_runtime", lambda *_: rt)
-    monkeypatch.setattr(intake, "nudge_execution", lambda *arguments: nudged.append(arguments))
-    intake.answer(replace(request(), digest="another"), None)
-    assert nudged == [(rt, request().name.execution)]
+    nudged: list[Any] = []
+    monkeypatch.setattr(runtime_factory, "state_store", lambda _: MemoryStore())
+    monkeypatch.setattr(runtime_factory, "timer", lambda _: NoTimer())
+    monkeypatch.setattr(runtime_factory, "invoker", object)
+    monkeypatch.setattr(intake, "nudge_execution", lambda rt, execution: nudged.append((rt.workflow.name, execution)))
+    intake.answer(replace(request(), digest="another"), Context(invoked_function_arn=HANDLER))
+    assert nudged == [("w", request().name.execution)]
     assert platform.events == []
 
 

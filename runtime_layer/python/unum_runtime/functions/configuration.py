@@ -22,6 +22,9 @@ from unum_runtime.model.states import Language
 STORE = "store"
 """Location of definitions that a function takes from the workflow's store, by the digests in events."""
 
+ENTRY = "entry"
+"""Location of the definition for functions that plan in place of others: the configuration of the entry function."""
+
 INLINE = "data:"
 """Beginning of a definition itself, compressed and in Base64."""
 
@@ -46,9 +49,9 @@ class Service:
         called: ARNs of called functions by key, in the service function.
         values: texts that replace placeholders in the IR, by placeholder name.
         log_level: lines that the runtime logs.
-        definition: the IR itself, after `INLINE`; its location as ``s3://bucket/key``, for images with a large IR; or
-            `STORE`, for a function that starts no executions and takes definitions from the store alone. None for a
-            layer.
+        definition: the IR itself, after `INLINE`; its location as ``s3://bucket/key``, for images with a large IR;
+            `STORE`, for a function that starts no executions and takes definitions from the store alone; or `ENTRY`.
+            None for a layer.
         metrics: metrics that the runtime counts.
         fusion: deliveries may continue with the next Task in the same sandbox.
         payload_bucket: name of the bucket for values that are too large for the table; None for no bucket.

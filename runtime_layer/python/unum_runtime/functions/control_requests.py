@@ -24,6 +24,7 @@ from unum_runtime.functions.execution_versions import (
     ask_version,
     deployed_runtime,
     newest_versions,
+    own_runtime,
     recent_versions,
     runtime_on,
 )
@@ -42,6 +43,7 @@ from unum_runtime.protocol.control.redrive import under_way
 from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
 from unum_runtime.protocol.control.versions import pinned
 from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.history.start_records import last_step, start_record
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.protocol.runtime import Runtime
@@ -67,7 +69,7 @@ def answer(event: Json, context: Any) -> Json:
         if is_sweep(event):
             return _sweep_executions(Sweep.from_json(event), context)
         if (asked := _of_workflow(event)) is not None:
-            return asked(deployed_runtime(context), event)
+            return asked(event, context)
         if is_request(event) and event["control"] == CALL:
             return _call(event, context)
         return _run_request(operator_requests.parse(event), event, context)
@@ -81,26 +83,31 @@ def answer(event: Json, context: Any) -> Json:
         )
 
 
-def _of_workflow(event: Json) -> Callable[[Runtime, Json], Json] | None:
-    """Return what answers a request that needs the deployed definition alone; None for other requests."""
+def _of_workflow(event: Json) -> Callable[[Json, Any], Json] | None:
+    """Return what answers a request about the deployed workflow; None for requests about one execution, and others."""
     if definition_request.is_request(event):
-        return lambda here, _: definition_request.answer(here)
+        return lambda _, context: definition_request.answer(deployed_runtime(context))
     if pausing.is_request(event):
-        return pausing.answer
+        return lambda event, context: pausing.answer(own_runtime(context), event)
     if is_request(event) and event["control"] in OF_RESULTS:
         return _answer_about_results
     if is_request(event) and event["control"] == SIGNAL:
-        from unum_runtime.protocol.control import signal  # noqa: PLC0415 - few workflows wait for signals
-
-        return signal.answer
+        return _answer_signal
     return None
 
 
-def _answer_about_results(here: Runtime, event: Json) -> Json:
+def _answer_about_results(event: Json, context: Any) -> Json:
+    here = deployed_runtime(context, recently=True)
     _check_sharing(here)
     from unum_runtime.protocol.control.sharing import remembered  # noqa: PLC0415 - few workflows share results
 
     return remembered.answer(here, event)
+
+
+def _answer_signal(event: Json, context: Any) -> Json:
+    from unum_runtime.protocol.control import signal  # noqa: PLC0415 - few workflows wait for signals
+
+    return signal.answer(deployed_runtime(context, recently=True), event)
 
 
 def _check_sharing(here: Runtime) -> None:
@@ -113,7 +120,7 @@ def _check_sharing(here: Runtime) -> None:
 
 def _call(event: Mapping[str, Json], context: Any) -> Json:
     """Call one Task, or tell what became of the call."""
-    here = deployed_runtime(context)
+    here = deployed_runtime(context, recently=True)
     _check_sharing(here)
     from unum_runtime.protocol.control.sharing import calling  # noqa: PLC0415 - few workflows share results
 
@@ -132,7 +139,7 @@ def _call(event: Mapping[str, Json], context: Any) -> Json:
 
 def _sweep_executions(asked: Sweep, context: Any) -> Json:
     """Sweep the executions, and send the rest of the sweep to another delivery when time runs out."""
-    here = deployed_runtime(context)
+    here = own_runtime(context)
     index, retention_s = index_of(here.workflow.name), partial(_retention_s, here)
     found = sweep(here, index, asked, partial(answer, context=context), retention_s)
     here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
@@ -161,19 +168,29 @@ def _retention_s(here: Runtime, execution: Execution) -> int:
 
 
 def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> Json:
-    here = deployed_runtime(context)
+    here = own_runtime(context)
     if request.control is Control.STOP:  # a stop writes to the store alone, so any version can do it
-        return operator_requests.answer(here, request, None)
+        return operator_requests.answer(_on_own_definition(here, request, context), request, None)
     if request.control is Control.DELETE:
-        found = operator_requests.answer(here, request, None)
+        found = operator_requests.answer(deployed_runtime(context), request, None)
         _leave_rest(here, found, event, context)
         return {**found, "remains": [*found["remains"], *_kept_elsewhere(here)]}
     if request.fork is not None:
         return _fork(here, request, request.fork, event, context)
     if request.control is Control.REDRIVE:
-        return _redrive(here, request, event, context)
+        return _redrive(deployed_runtime(context), request, event, context)
     found = versions.runs_on(here.store, here.workflow.name, request.execution)
     return _perform(found, request, event, context)
+
+
+def _on_own_definition(here: Runtime, request: Request, context: Any) -> Runtime:
+    """Return `here` with the definition of the execution, which knows what a stop collects; `here` without one."""
+    execution = start_record(here.store, here.workflow.name, request.execution).name.execution
+    last = last_step(here.store, here.workflow.name, execution)
+    try:
+        return here if last is None or not last.digest else own_runtime(context, last.digest)
+    except DefinitionNotStored:
+        return here
 
 
 def _redrive(here: Runtime, request: Request, event: Mapping[str, Json], context: Any) -> Json:

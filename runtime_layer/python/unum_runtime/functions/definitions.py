@@ -1,15 +1,16 @@
-"""Load a workflow's IR from environment, layer, an object in S3, or the workflow's store; keep it in the store."""
+"""Load a workflow's IR from an environment, layer, an object in S3, or the workflow's store; keep it in the store."""
 
 import binascii
 import sys
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from threading import Thread
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent, StoreError
-from unum_runtime.functions.configuration import INLINE, STORE, services
+from unum_runtime.functions.configuration import ENTRY, INLINE, STORE, Service, services
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.protocol.runtime import Runtime
@@ -20,6 +21,9 @@ MAX_WRITE_WAIT_S = 0.5
 
 RETRY_MS = 60_000
 """Time after a failed write before the next attempt of this sandbox, in milliseconds."""
+
+NO_DEFINITION = ""
+"""Digest of runtimes for work that needs the workflow's name alone."""
 
 _due_ms: dict[str, int] = {}
 """Time of the next write of a definition by this sandbox, by digest, in milliseconds since 1970."""
@@ -35,32 +39,34 @@ def load_workflow(name: str) -> Workflow:
     Raises:
         FileNotFoundError: no folder on the path contains it.
     """
-    given = services()[name].definition if name in services() else None
-    if given is not None and given.startswith(INLINE):
-        return _parsed(name, _inflated(given.removeprefix(INLINE)))
-    if given is not None:
+    service = services().get(name)
+    if service is not None and (given := definition_in(name, service)) is not None:
+        return given
+    values = {} if service is None else service.values
+    if service is not None and service.definition is not None:
         from unum_runtime.aws.definition_object import read_definition  # noqa: PLC0415 - only container images need it
 
-        return _parsed(name, read_definition(given))
+        return _parsed(read_definition(service.definition), values)
     # A function may have the layers of several workflows, and an image may put its own copy anywhere on the path.
     for folder in sys.path:
         with (
             suppress(FileNotFoundError, NotADirectoryError),
             open(f"{folder}/{WORKFLOWS_FOLDER}/{name}.json", encoding="utf-8") as file,  # noqa: PTH123 - 6 ms of import
         ):
-            return _parsed(name, file.read())
+            return _parsed(file.read(), values)
     file_name = f"{WORKFLOWS_FOLDER}/{name}.json"
     raise FileNotFoundError(f"{file_name} is in none of {sys.path}; is the workflow's layer attached?")
 
 
-def _inflated(text: str) -> str:
-    return zlib.decompress(binascii.a2b_base64(text)).decode()
+def definition_in(name: str, service: Service) -> Workflow | None:
+    """Return the definition that `service` contains, which may configure another function; None without one."""
+    given = service.definition or ""
+    return _inflated(name, given, tuple(service.values.items())) if given.startswith(INLINE) else None
 
 
 @cache
-def load_workflow_at(name: str, function_arn: str) -> Workflow:
-    """Load workflow `name` with partition, region and account of `function_arn`, for the context object."""
-    return replace(load_workflow(name), home=_home_beside(function_arn))
+def _inflated(_name: str, given: str, values: tuple[tuple[str, str], ...]) -> Workflow:
+    return _parsed(zlib.decompress(binascii.a2b_base64(given.removeprefix(INLINE))).decode(), dict(values))
 
 
 def _home_beside(function_arn: str) -> Home:
@@ -69,14 +75,22 @@ def _home_beside(function_arn: str) -> Home:
 
 
 def has_own_definition(name: str) -> bool:
-    """Return True if this function brings a definition of workflow `name`, other than the store's."""
-    return name not in services() or services()[name].definition != STORE
+    """Return True if this function brings a definition of workflow `name`."""
+    return name not in services() or services()[name].definition not in (STORE, ENTRY)
 
 
-def definition_at(store: Store, name: str, digest: str | None, function_arn: str) -> Workflow:
-    """Return workflow `name`'s definition with `digest`, or this function's own, for functions beside `function_arn`.
+def definition_at(store: Store, name: str, service: Service, digest: str | None, function_arn: str) -> Workflow:
+    """Return workflow `name`'s definition with `digest`, for functions beside `function_arn`.
 
-    A definition of another version is read from `store` once for each sandbox, and verified against its digest.
+    Any other definition than that of `service` or this function is read from `store` once for each sandbox, and
+    verified against its digest.
+
+    Args:
+        store: the workflow's store.
+        name: name of the workflow.
+        service: settings of the function that needs it, which may contain a definition.
+        digest: digest of the definition; None for that of `service` or this function; or `NO_DEFINITION`.
+        function_arn: ARN of the function, whose partition, region and account the context object has.
 
     Raises:
         DefinitionNotStored: the store has no such definition.
@@ -84,17 +98,22 @@ def definition_at(store: Store, name: str, digest: str | None, function_arn: str
         ClientError: a later release has compiled it.
         StoreError: the store did not answer.
     """
-    if has_own_definition(name):
-        own = load_workflow_at(name, function_arn)
-        if digest in (None, own.digest):
-            return own
+    return replace(_found(store, name, service, digest), home=_home_beside(function_arn))
+
+
+def _found(store: Store, name: str, service: Service, digest: str | None) -> Workflow:
+    if digest == NO_DEFINITION:
+        return Workflow(name=name, start_at="", states={})
+    given = definition_in(name, service) or (load_workflow(name) if has_own_definition(name) else None)
+    if given is not None and digest in (None, given.digest):
+        return given
     if digest is None:
         raise NotOurEvent(f"workflow {name!r}: no execution starts in this function")
     if (name, digest) not in _stored:
         from unum_runtime.protocol.history.definition_records import read_definition  # noqa: PLC0415 - few events need it
 
-        _stored[name, str(digest)] = read_definition(store, name, str(digest))
-    return replace(_stored[name, str(digest)], home=_home_beside(function_arn))
+        _stored[name, digest] = read_definition(store, name, digest)
+    return _stored[name, digest]
 
 
 _stored: dict[tuple[str, str], Workflow] = {}
@@ -135,10 +154,9 @@ def _write(rt: Runtime) -> None:
         rt.log("definition not stored", reason=str(error))
 
 
-def _parsed(name: str, ir: str) -> Workflow:
-    """Return the workflow in the text `ir`, with `Service.values` in place of its placeholders."""
-    # The layer is the same in every deployment, so its digest cannot depend on ARNs that CloudFormation chooses.
-    values = services()[name].values if name in services() else {}
+def _parsed(ir: str, values: Mapping[str, str]) -> Workflow:
+    """Return the workflow in the text `ir`, with `values` in place of its placeholders."""
+    # The text is the same in every deployment, so its digest cannot depend on ARNs that CloudFormation chooses.
     if not values:
         return Workflow.from_json(ir)
     from unum_runtime.asl.deployed_workflow import load  # noqa: PLC0415 - few workflows have any

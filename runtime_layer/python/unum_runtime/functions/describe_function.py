@@ -3,6 +3,7 @@
 from typing import Any
 
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.runtime_factory import links, runtime_here
 from unum_runtime.model.naming import describe_alias
 from unum_runtime.model.states import Json
@@ -17,4 +18,4 @@ def is_asked(context: Any) -> bool:
 def answer(event: Json, context: Any) -> Json:
     """Answer the request in `event`; see `unum_runtime.protocol.requests.describe.answer`."""
     ((workflow, service),) = services().items()
-    return describe.answer(runtime_here(workflow, context), event, links(service))
+    return describe.answer(runtime_here(workflow, context, NO_DEFINITION), event, links(service))

@@ -1,22 +1,26 @@
 """Runtimes of the control function: for the deployed version of a workflow, and for the version of an execution.
 
 The control function plans in place of any function. It sends events to the functions that an execution began with, and
-plans by the execution's own definition, which the store keeps.
+plans by the execution's own definition, which the store keeps. It has no definition: that of the deployed version is in
+the configuration of the function in which executions start.
 """
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RouteGone
-from unum_runtime.functions.configuration import Service, services
+from unum_runtime.functions.configuration import ENTRY, Service, services
+from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.function_versions import (
     addresses,
     begun_at,
     configured,
     directory_of,
+    entry_at,
     function_of,
     lambda_client,
     on_failure,
@@ -37,22 +41,57 @@ def newest_versions(context: Any) -> Began:
 
 def recent_versions(context: Any) -> Began:
     """Return the versions that were deployed at most `RECENT_S` ago: Lambda allows 15 such questions a second."""
-    if time.monotonic() >= _recent.get("until_s", 0.0):
-        _recent["began"], _recent["until_s"] = newest_versions(context), time.monotonic() + RECENT_S
-    began: Began = _recent["began"]
+    began: Began = _recently("began", lambda: newest_versions(context))
     return began
+
+
+def _recently(what: str, look_up: Callable[[], Any]) -> Any:
+    """Return the answer of `look_up`, or its answer of the last `RECENT_S` seconds."""
+    until_s, found = _recent.get(what, (0.0, None))
+    if time.monotonic() >= until_s:
+        found = look_up()
+        _recent[what] = time.monotonic() + RECENT_S, found
+    return found
 
 
 RECENT_S = 10
 
-_recent: dict[str, Any] = {}
-"""Versions that this sandbox has looked up, and the time until which they are recent."""
+_recent: dict[str, tuple[float, Any]] = {}
+"""Versions and settings that this sandbox has looked up, with the time until which they are recent."""
 
 
-def deployed_runtime(context: Any) -> Runtime:
-    """Return a runtime of the deployed definition, without user code and without addresses."""
+def own_runtime(context: Any, digest: str = NO_DEFINITION) -> Runtime:
+    """Return a runtime without user code and without addresses, of the stored definition with `digest`.
+
+    Raises:
+        DefinitionNotStored: the store has no such definition.
+        InconsistentHistory: the stored definition has another digest.
+    """
     ((workflow, service),) = services().items()
+    return _runtime(workflow, service, context, digest)
+
+
+def deployed_runtime(context: Any, *, recently: bool = False) -> Runtime:
+    """Return a runtime of the deployed definition, without user code and without addresses.
+
+    Args:
+        context: Lambda's context object.
+        recently: True for work that may use the definition that was deployed at most `RECENT_S` ago.
+
+    Raises:
+        InvokeError: Lambda did not answer.
+    """
+    ((workflow, service),) = services().items()
+    if service.definition == ENTRY:
+        entry = _recently("entry", lambda: _entry(context)) if recently else _entry(context)
+        service = replace(service, definition=entry.definition, values=entry.values)
     return _runtime(workflow, service, context)
+
+
+def _entry(context: Any) -> Service:
+    """Return the settings of the function in which executions start now."""
+    (workflow,) = services()
+    return entry_at(workflow, start_alias(directory_of(context.invoked_function_arn)))[1]
 
 
 def runtime_on(digest: str | None, began: Began, context: Any) -> Runtime:
@@ -106,4 +145,4 @@ def _service_at(workflow: str, began: Began) -> Service:
         found = configured(began.address)[1][workflow]
     except RouteGone:  # the function that they began in has left the workflow
         return own
-    return replace(found, hosts=(), timer=own.timer, start_alias=None, definition=None)
+    return replace(found, hosts=(), timer=own.timer, start_alias=None)

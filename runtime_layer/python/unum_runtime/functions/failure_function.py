@@ -1,7 +1,8 @@
 """Failure handler, the intake of a workflow: the Lambda handler for failed events of the workflow's functions.
 
-A version of it is the on-failure destination of the functions' versions, so that it has their definition. It acts in
-place of the function that failed, with the routes in that function's configuration. Its environment has
+A version of it is the on-failure destination of the functions' versions. It acts in place of the function that failed,
+with the routes in that function's configuration, and plans by the definition of the event, which the store keeps. A
+failed start has the definition in the configuration of its function. Its environment has
 `UNUM_WORKFLOWS`, as every function of the workflow; `UNUM_CONTROL`, the control function; and `UNUM_OTHERS`, the
 failure handlers of other workflows that share functions with this one.
 
@@ -27,7 +28,7 @@ from unum_runtime.functions import function_versions, intake
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.control_calls import ask_control
 from unum_runtime.functions.dead_letters import DEAD_SINCE, REDELIVERED
-from unum_runtime.functions.definitions import keep_definition
+from unum_runtime.functions.definitions import NO_DEFINITION, keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Failure, to_text
@@ -289,13 +290,13 @@ def _runtime_in_place(workflow: str, given_up: GivenUp, context: Any) -> Runtime
 
 
 def _on_definition_of(given_up: GivenUp, runtime: Callable[[str | None], Runtime]) -> Runtime:
-    """Return the runtime of the event's definition; of the handler's own for starts, and where none is stored."""
+    """Return the runtime of the event's definition; of the function's own for starts; of none, if none is stored."""
     if given_up.is_start:
         return runtime(None)
     try:
         return runtime(given_up.event["ir"])
     except DefinitionNotStored:  # a foreign event, or one of release 0.1.0
-        return runtime(None)
+        return runtime(NO_DEFINITION)
 
 
 def no_code(call: Call, _value: Json) -> NoReturn:

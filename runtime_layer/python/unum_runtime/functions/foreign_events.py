@@ -16,17 +16,17 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def nudge_instead(rt: Runtime, envelope: Envelope) -> None:
-    """Nudge the execution of `envelope`, an event with another digest than the workflow of `rt`.
+    """Nudge the execution of `envelope`, an event whose definition is not stored.
 
     Raises:
         RefusedDelivery: the execution's last moment has passed, or a later execution has its name.
-        NotOurEvent: the event is of its execution's version, but reached a function of another one.
+        NotOurEvent: the execution runs on this definition, so nothing can plan its next step.
         InvokeError: the execution could not be nudged.
     """
     execution = envelope.name.execution
     # A nudge would send the same event to the same function again.
     if _runs_on(rt, execution) == envelope.digest:
-        raise NotOurEvent(f"{envelope.name}: expected a function of IR {envelope.digest}, got {rt.workflow.digest}")
+        raise NotOurEvent(f"{envelope.name}: expected the definition of IR {envelope.digest} in the store, found none")
     _nudge(rt, execution)
 
 

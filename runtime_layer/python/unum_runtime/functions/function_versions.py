@@ -61,11 +61,16 @@ def start_alias(directory: str) -> str:
 
 def begun_at(workflow: str, start_alias: str) -> Began:
     """Return the versions of an execution of `workflow` that starts now."""
-    address, table = look_up(start_alias)
-    service = table[workflow]
+    address, service = entry_at(workflow, start_alias)
     # A function that leads back to the entry function needs its address, which no configuration of it can contain.
     routes = {**service.routes, **dict.fromkeys(service.hosts, address), START: start_alias}
     return Began(address, {key: routes[key] for key in service.carried})
+
+
+def entry_at(workflow: str, start_alias: str) -> tuple[str, Service]:
+    """Return the version behind `start_alias`, and its settings for `workflow`."""
+    address, table = look_up(start_alias)
+    return address, table[workflow]
 
 
 def addresses(workflow: str, began: Began) -> dict[str, str]:

@@ -3,40 +3,34 @@
 from typing import Any
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import NotOurEvent
+from unum_runtime.errors import DefinitionNotStored, NotOurEvent
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.foreign_events import nudge_execution
 from unum_runtime.functions.function_versions import configured
-from unum_runtime.functions.refused_places import send
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import START_STEP, Execution, Name, checkpoint_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.take_over import take_over
-from unum_runtime.protocol.history.definition_records import has_definition
 from unum_runtime.protocol.runtime import Runtime
 
 
 def answer(request: TakeOver, context: Any) -> None:
-    """Continue the requested invocation, or forward the request to the intake of its version.
+    """Continue the requested invocation, by the definition with the digest of the request.
 
     Raises:
         NotOurEvent: the request belongs to another workflow, or to no execution of it.
-        DefinitionNotStored: the store has no definition with the digest of the request.
         UnumError: a service did not answer; Lambda calls again.
     """
     if request.workflow not in services():
         raise NotOurEvent(f"take_over.workflow: expected one of {sorted(services())}, got {request.workflow!r}")
-    rt = _runtime(request, context)
-    if request.digest == rt.workflow.digest:
-        take_over(rt, request, execution_routes(rt, request.name.execution))
-    elif request.handed_on:  # this is the intake of its function's version, which runs any definition
-        there = _runtime(request, context, request.digest)
-        take_over(there, request, execution_routes(there, request.name.execution))
-    elif has_definition(rt.store, request.workflow, request.digest):
-        send(request.address, replace(request, handed_on=True))
-    else:  # of release 0.1.0, whose intake knows no such request, but nudges
-        nudge_execution(rt, request.name.execution)
+    try:
+        rt = _runtime(request, context, request.digest)
+    except DefinitionNotStored:  # of release 0.1.0, whose intake knows no such request, but nudges
+        nudge_execution(_runtime(request, context, NO_DEFINITION), request.name.execution)
+        return
+    take_over(rt, request, execution_routes(rt, request.name.execution))
 
 
 def execution_routes(rt: Runtime, execution: Execution) -> dict[str, str]:
@@ -47,7 +41,7 @@ def execution_routes(rt: Runtime, execution: Execution) -> dict[str, str]:
     return {key: rt.routes[key] for key in rt.carried} if began is None else {**began.routes}
 
 
-def _runtime(request: TakeOver, context: Any, digest: str | None = None) -> Runtime:
+def _runtime(request: TakeOver, context: Any, digest: str) -> Runtime:
     """Return a runtime without user code, with the routes of the request's function version."""
     qualifier = request.address.rpartition(":")[2]
     if not qualifier.isdecimal():

@@ -1,7 +1,6 @@
 """Functions and queues that AWS refuses: the request to the intake, and the failure of what has left the workflow.
 
-A function finds its intake as the on-failure destination of its own version: so the intake has the execution's
-definition, and the function's role may invoke it anyway.
+A function finds its intake as the on-failure destination of its own version, which its role may invoke anyway.
 """
 
 from functools import cache

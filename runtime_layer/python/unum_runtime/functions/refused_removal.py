@@ -12,6 +12,7 @@ from unum_runtime.aws.schedules import LONGEST_IN_QUEUE_S
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RouteGone
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.function_versions import addresses, configured, function_of
 from unum_runtime.functions.runtime_factory import index_of, runtime_of
 from unum_runtime.model.checkpoint import Began
@@ -58,7 +59,8 @@ def _find(removed: Removed, context: Any) -> Stranded:
         UnumError: a service did not answer, or the table does not list executions.
     """
     (workflow,) = services()
-    rt = runtime_of(workflow, services()[workflow], f"{function_of(context.invoked_function_arn)}:$LATEST", context)
+    own_arn = f"{function_of(context.invoked_function_arn)}:$LATEST"
+    rt = runtime_of(workflow, services()[workflow], own_arn, context, NO_DEFINITION)
     versions = partial(_version, workflow, rt.retention_s)
     return find_stranded(replace(rt, concurrently=_at_once), index_of(workflow), removed, versions)
 

@@ -46,7 +46,7 @@ def runtime_here(workflow: str, context: Any, digest: str | None = None) -> Runt
     Args:
         workflow: name of the workflow.
         context: Lambda's context object.
-        digest: digest of the definition; None for the function's own. See `definition_at` for errors.
+        digest: digest of the definition; None for the function's own. See `definition_at`, also for errors.
     """
     # The qualifier may be an alias. Events must name the version, because an alias moves with the next deployment.
     own_arn = ":".join([*context.invoked_function_arn.split(":")[:7], context.function_version])
@@ -56,7 +56,7 @@ def runtime_here(workflow: str, context: Any, digest: str | None = None) -> Runt
 def runtime_of(workflow: str, service: Service, own_arn: str, context: Any, digest: str | None = None) -> Runtime:
     """Return the runtime of `workflow` in the failure handler, in place of the version `own_arn` with `service`.
 
-    `digest` is that of the definition; None means the handler's own. See `definition_at` for errors.
+    `digest` is that of the definition; see `definition_at`, also for errors.
     """
     from unum_runtime.functions.refused_places import gone_failure  # noqa: PLC0415 - the failure handler alone
 
@@ -161,7 +161,7 @@ def _of_version(workflow: str, own_arn: str, digest: str | None) -> Runtime:
 def _fixed(workflow: str, service: Service, own_arn: str, digest: str | None) -> Runtime:
     """Return a runtime without user code, log and remaining time, which belong to a delivery."""
     store = _store(workflow, service)
-    definition = definition_at(store, workflow, digest, own_arn)
+    definition = definition_at(store, workflow, service, digest, own_arn)
     return Runtime(
         workflow=definition,
         store=store,

@@ -27,7 +27,7 @@ class TakeOver:
         address: version of its function, whose routes the intake uses.
         retries: for an attempt that failed and has to be retried, the uses of each retrier; else empty.
         due_ms: time of the next attempt in milliseconds since 1970; None for at once.
-        handed_on: the intake of another version has forwarded it.
+        handed_on: the intake of another version has forwarded it; earlier versions read and write it.
     """
 
     workflow: str

@@ -82,15 +82,6 @@ def read_definition(store: Store, workflow: str, digest: str) -> Workflow:
     )
 
 
-def has_definition(store: Store, workflow: str, digest: str) -> bool:
-    """Return True if a definition record claims `digest`; release 0.1.0 stored none.
-
-    Raises:
-        StoreError: the store did not answer.
-    """
-    return bool(store.query(definition_partition(workflow, digest), newest=1))
-
-
 def _needed_s(rt: Runtime) -> int:
     """Return the longest time from an execution's start to the expiry of its last item, in seconds."""
     # An execution may commit until the end of its retention, and that commit is kept as long again, or as a result.
