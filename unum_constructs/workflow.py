@@ -43,9 +43,8 @@ from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.argument_checks import check_mappings, check_types, checked_switch
 from unum_constructs.cdk.lookup import path_of, stack_of
-from unum_constructs.cdk.nag import DEAD_LETTERS, acknowledge
 from unum_constructs.cdk.outputs import add_outputs
-from unum_constructs.cdk.queues import new_queue
+from unum_constructs.cdk.queues import new_dead_letter_queue
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
@@ -281,7 +280,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             self, workflow=self._workflow, python=provision.python, in_bucket=self.storage.in_bucket
         )
         self.layer = layers.first
-        self.failure_queue = self._new_failure_queue(encryption_key)
+        self.failure_queue = new_dead_letter_queue(self, "Failures", encryption_key)
         self.activities = activities.new_activities(
             self, "Activities", self._workflow, encryption_key, kept=kept.activities
         )
@@ -380,11 +379,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         return WiredProgram(
             program=program, wiring=wiring.with_kept(program.kept), known=cross_stack.functions_known_to(self, hosts)
         )
-
-    def _new_failure_queue(self, encryption_key: kms.IKey | None) -> sqs.Queue:
-        queue = new_queue(self, "Failures", encryption_key=encryption_key)
-        acknowledge(queue, DEAD_LETTERS)
-        return queue
 
     def _new_timer(
         self, wired: WiredProgram, layers: WorkflowLayers, provision: Provision, kept: Keep

@@ -7,6 +7,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from unum_constructs.cdk.nag import DEAD_LETTERS, acknowledge
+
 KEPT_DAYS = 14
 """Source: Amazon SQS API Reference, SetQueueAttributes, MessageRetentionPeriod."""
 
@@ -24,3 +26,10 @@ def new_queue(
         retention_period=Duration.days(KEPT_DAYS),
         **options,
     )
+
+
+def new_dead_letter_queue(scope: Construct, construct_id: str, encryption_key: kms.IKey | None) -> sqs.Queue:
+    """Make a queue for messages and events that could not be processed."""
+    queue = new_queue(scope, construct_id, encryption_key=encryption_key)
+    acknowledge(queue, DEAD_LETTERS)
+    return queue
