@@ -1,7 +1,7 @@
 """Workflow construct: table, layer, wrapped functions, permissions, and start alias of one workflow."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from aws_cdk import Duration, Tags
 from aws_cdk import aws_ec2 as ec2
@@ -38,6 +38,7 @@ from unum_constructs.assembly.options import (
     with_deployed_timeout,
 )
 from unum_constructs.assembly.other_workflows import OtherWorkflow
+from unum_constructs.assembly.state_machine_words import StateMachineWords, translate
 from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
@@ -153,6 +154,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         tags: tags of all resources of the workflow.
         former_clients: True serves clients, event targets and Tasks of release 0.1.0 for the meantime, through the
             start alias; grants then include the table and the bucket. The next release has no such option.
+        of_state_machine: other arguments of `StateMachine`: `state_machine_name`, `tracing_enabled`, and for chains
+            `comment` and `query_language` work; what could have no effect is refused, with the name of ours.
 
     The workflow makes up to five functions without user code: a failure handler; a control function; an entry function,
     if no Task's function can start executions; a service function, if Tasks call AWS services; a forwarder, if events
@@ -229,10 +232,12 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         encryption_key: kms.IKey | None = None,
         tags: Mapping[str, str] | None = None,
         former_clients: bool = False,
+        **of_state_machine: Unpack[StateMachineWords],
     ) -> None:
         super().__init__(scope, construct_id)
         self.former_clients = checked_switch(self, "former_clients", former_clients)
         # 1. Options, checked before any resource is made.
+        words = translate(self, of_state_machine, workflow_name=workflow_name, tracing=tracing)
         functions = functions_by_key(self, functions)
         mappings = {"functions": functions, "function_options": function_options, "tags": tags}
         check_mappings(self, {**mappings, "definition_substitutions": definition_substitutions})
@@ -242,16 +247,15 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         provision = Provision(
             architecture=architecture or lambda_.Architecture.ARM_64,
             log_retention=log_retention,
-            tracing=tracing,
+            tracing=words.tracing,
             encryption_key=encryption_key,
             environment_encryption=environment_encryption,
             vpc=vpc,
             vpc_subnets=vpc_subnets,
             security_groups=security_groups,
-        )
-        provision.check(self)
-        self.workflow_name = checked_name(self, workflow_name)
-        checked = checked_definition(self, definition, definition_body, definition_substitutions)
+        ).checked(self)
+        self.workflow_name = checked_name(self, words.workflow_name)
+        checked = checked_definition(self, definition, definition_body, definition_substitutions, words.of_chain)
         checked, timeout = with_deployed_timeout(self, with_compatibility(self, checked, compatibility), timeout)
         runtime = RuntimeOptions.checked(
             self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion

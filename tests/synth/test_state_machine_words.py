@@ -1,12 +1,23 @@
-"""The guide to moving a state machine names each word of `StateMachine` in the installed CDK."""
+"""Words of `StateMachine` in the installed CDK: the guide names each; arguments work, or are refused by ours."""
 
 import inspect
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from aws_cdk import Resource
+from aws_cdk import Duration, RemovalPolicy, Resource, Stack
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
+from aws_cdk import aws_stepfunctions_tasks as tasks
+from aws_cdk.assertions import Template
+
+from tests.synth.deployment import Deployment, function
+from unum_constructs import Definition, UnumWorkflow
+from unum_constructs.assembly import state_machine_words
+from unum_constructs.assembly.state_machine_words import REFUSED
+from unum_constructs.errors import ConstructError
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "migrate.md"
 ARGUMENTS = [
@@ -26,3 +37,103 @@ def named() -> list[str]:
 @pytest.mark.parametrize("word", [*ARGUMENTS, *METHODS])
 def test_the_guide_names_it(word: str) -> None:
     assert any(word == each or (each.endswith("*") and word.startswith(each[:-1])) for each in named()), word
+
+
+def chain_of(deployment: Deployment) -> sfn.IChainable:
+    return tasks.LambdaInvoke(deployment.stack, "Only", lambda_function=function(deployment.stack, "A"))
+
+
+def made(**words: Any) -> UnumWorkflow:
+    """Return a workflow of a chain with the arguments of a state machine."""
+    deployment = Deployment.new()
+    return UnumWorkflow(deployment.stack, "Flow", definition=chain_of(deployment), **words)
+
+
+def properties(flow: UnumWorkflow, kind: str = "Lambda::Function") -> list[Any]:
+    resources = Template.from_stack(Stack.of(flow)).find_resources(f"AWS::{kind}")
+    return [each.get("Properties", {}) for each in resources.values()]
+
+
+EXAMPLES: dict[str, Any] = {
+    "comment": "orders",
+    "encryption_configuration": sfn.AwsOwnedEncryptionConfiguration(),
+    "logs": sfn.LogOptions(level=sfn.LogLevel.ALL),
+    "query_language": sfn.QueryLanguage.JSON_PATH,
+    "removal_policy": RemovalPolicy.RETAIN,
+    "role": "a role",
+    "state_machine_name": "orders",
+    "state_machine_type": sfn.StateMachineType.STANDARD,
+    "timeout": Duration.minutes(5),
+    "tracing_enabled": True,
+}
+"""A value for each argument of `StateMachine` besides those that give the definition."""
+
+
+@pytest.mark.parametrize("word", [each for each in ARGUMENTS if not each.startswith("definition")])
+def test_each_argument_works_or_is_refused_by_a_name_of_ours(word: str) -> None:
+    value = EXAMPLES[word]
+    if word not in REFUSED:
+        assert made(**{word: value}).workflow_name
+        return
+    with pytest.raises(ConstructError, match=rf"^Stack/Flow: {word}: StateMachine has this argument") as refused:
+        made(**{word: value})
+    ours = {*inspect.signature(UnumWorkflow.__init__).parameters, *dir(UnumWorkflow), "role"}
+    assert {*re.findall(r"`(\w+)", str(refused.value))} & ours
+    assert made(**{word: None}).workflow_name, "None is as if nothing were given"
+
+
+def test_the_name_is_that_of_the_workflow() -> None:
+    assert made(state_machine_name="orders").workflow_name == "orders"
+
+
+@pytest.mark.parametrize(("given", "expected"), [(True, {"Mode": "Active"}), (False, None), (None, None)])
+def test_tracing_is_that_of_the_functions_that_the_workflow_makes(given: Any, expected: Any) -> None:
+    found = [each.get("TracingConfig") for each in properties(made(tracing_enabled=given)) if "Description" in each]
+    assert found == [expected] * len(found)
+    assert found
+
+
+def test_comment_and_query_language_become_part_of_a_chain() -> None:
+    plain, written = made(), made(comment="orders", query_language=sfn.QueryLanguage.JSON_PATH)
+    assert plain._workflow.digest == written._workflow.digest, "neither changes an execution"
+    deployment = Deployment.new()
+    state = sfn.Pass(deployment.stack, "P", outputs="{% 1 + 1 %}", query_language=sfn.QueryLanguage.JSONATA)
+    flow = UnumWorkflow(deployment.stack, "Flow", definition=state, query_language=sfn.QueryLanguage.JSONATA)
+    assert [each.language for each in flow._workflow.states.values()] == ["JSONata"]
+
+
+@pytest.mark.parametrize("word", ["comment", "query_language"])
+def test_elsewhere_they_are_refused(word: str) -> None:
+    text = json.dumps({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+    for given in (Definition.from_asl(json.loads(text)), sfn.DefinitionBody.from_string(text)):
+        with pytest.raises(ConstructError, match=rf"{word}: expected a chain as the definition"):
+            UnumWorkflow(Deployment.new().stack, "Flow", definition=given, **{word: EXAMPLES[word]})
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            {"state_machine_name": "a", "workflow_name": "b"},
+            "workflow_name, state_machine_name: expected one of the two",
+        ),
+        ({"tracing_enabled": True, "tracing": lambda_.Tracing.ACTIVE}, "tracing, tracing_enabled: expected one"),
+        ({"tracing_enabled": "yes"}, "tracing_enabled: expected a bool, got 'yes'"),
+        ({"state_machine_type": sfn.StateMachineType.EXPRESS}, "state_machine_type: expected STANDARD, got EXPRESS"),
+        ({"state_machine_name": "a b"}, "workflow_name: expected 1 to 80"),
+    ],
+)
+def test_contradictions_and_wrong_values_are_refused(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConstructError, match=message):
+        made(**words)
+
+
+def test_any_other_argument_is_an_error_of_python() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'state_machine'"):
+        made(state_machine="x")
+
+
+def test_arguments_that_are_silently_ignored_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_machine_words, "REFUSED", {})
+    with pytest.raises(pytest.fail.Exception):
+        test_each_argument_works_or_is_refused_by_a_name_of_ours("logs")

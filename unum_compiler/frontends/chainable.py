@@ -90,6 +90,11 @@ def is_body(given: object) -> bool:
     return isinstance(given, sfn.DefinitionBody) or isinstance(getattr(given, "start_state", None), sfn.State)
 
 
+def is_chain(body: object) -> bool:
+    """Return True for a `DefinitionBody`, a state or a chain that is no file and no text."""
+    return is_body(body) and not isinstance(body, sfn.FileDefinitionBody | sfn.StringDefinitionBody)
+
+
 def read_body(body: object, root: IConstruct, substitutions: Mapping[str, str] | None = None) -> Built:
     """Return the state machine that `StateMachine` makes of `body`.
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aws_cdk import Duration, Names, Token
 from constructs import Construct
@@ -223,7 +223,11 @@ def checked_name(workflow: Construct, name: str | None) -> str:
 
 
 def checked_definition(
-    workflow: Construct, definition: object, body: object, substitutions: Mapping[str, str] | None
+    workflow: Construct,
+    definition: object,
+    body: object,
+    substitutions: Mapping[str, str] | None,
+    of_chain: Mapping[str, Any],
 ) -> Definition:
     """Return the definition in `definition` or `body`.
 
@@ -232,9 +236,11 @@ def checked_definition(
         definition: a `Definition`, a `DefinitionBody`, a state or a chain; None for `body`.
         body: a `DefinitionBody`; None for `definition`.
         substitutions: texts and tokens that replace names in a `DefinitionBody`.
+        of_chain: arguments of `Definition.from_chainable`, for a chain.
 
     Raises:
-        ConstructError: both or none are given, one has another type, or a `Definition` has substitutions.
+        ConstructError: both or none are given, one has another type, a `Definition` has substitutions, or something
+            else than a chain has `of_chain`.
         DefinitionError: the body cannot be read.
     """
     given = [
@@ -248,14 +254,26 @@ def checked_definition(
         if substitutions is not None:
             remedy = "give them to Definition.from_asl or from_asl_file"
             raise ConstructError(workflow, f"definition_substitutions: expected a `DefinitionBody` with them; {remedy}")
+        _refuse_of_chain(workflow, of_chain)
         return value
-    from unum_compiler.frontends.chainable import is_body  # noqa: PLC0415 - loads aws_stepfunctions, which few apps use
+    from unum_compiler.frontends.chainable import is_body, is_chain  # noqa: PLC0415 - loads aws_stepfunctions, which few apps use
 
     if not is_body(value):
         raise ConstructError(
             workflow, f"{name}: expected one of Definition.from_..., a DefinitionBody or a chain, got {value!r}"
         )
+    if of_chain and is_chain(value) and not substitutions:
+        return Definition.from_chainable(value, **of_chain)
+    _refuse_of_chain(workflow, {} if is_chain(value) else of_chain)
     return Definition.from_body(value, workflow, substitutions=substitutions)
+
+
+def _refuse_of_chain(workflow: Construct, of_chain: Mapping[str, Any]) -> None:
+    for name in of_chain:
+        raise ConstructError(
+            workflow,
+            f"{name}: expected a chain as the definition, got another; write it into the definition's own text",
+        )
 
 
 def with_compatibility(workflow: Construct, definition: Definition, compatibility: str) -> Definition:

@@ -50,8 +50,8 @@ class Provision:
         """Use the newest Python of the user's `functions`: most workflows then need a single layer."""
         return replace(self, python=newest_python(functions))
 
-    def check(self, workflow: Construct) -> None:
-        """Raise if VPC options lack a VPC, or a key cannot be used.
+    def checked(self, workflow: Construct) -> "Provision":
+        """Return these options, unless VPC options lack a VPC, or a key cannot be used.
 
         Raises:
             ConstructError: names the option.
@@ -59,6 +59,7 @@ class Provision:
         check_key(workflow, "encryption_key", self.encryption_key)
         if self.vpc is None and (self.vpc_subnets is not None or self.security_groups is not None):
             raise ConstructError(workflow, "vpc: expected the VPC of `vpc_subnets` and `security_groups`, got None")
+        return self
 
     def new_function(
         self,
