@@ -30,7 +30,7 @@ def callable_b(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> Deployed:
 
 
 def ask(deployed: Deployed, event: Any, door: str) -> Any:
-    deployed.functions.use("control", "2")
+    deployed.functions.use("control")
     return control_function.handle(event, Context(f"{CONTROL}:{door_alias(door, 'Flow')}", "2"))
 
 

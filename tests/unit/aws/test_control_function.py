@@ -66,7 +66,7 @@ def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Do
     before = deployed.client.describe("e")
     event = {"$unum": 1, **({} if asked in OF_WORKFLOWS else {"execution": "e"}), **REQUESTS[asked]}
     time.sleep(0.01)
-    deployed.functions.use("control", "1")
+    deployed.functions.use("control")
     answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
     if door is asked:
         assert answer.get("error") in (None, *ANSWERS) or "expected a Task with memoize" in answer["message"]
@@ -85,7 +85,7 @@ def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Do
 def test_questions_have_the_door_of_nudges(deployed: Deployed, control: str) -> None:
     deployed.begun()
     event = {"$unum": 1, "execution": "e", "control": control}
-    deployed.functions.use("control", "1")
+    deployed.functions.use("control")
     for door in Door:
         answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
         assert ("error" in answer) is (door is not Door.NUDGE)
@@ -146,7 +146,7 @@ def test_a_pause_needs_a_reason(deployed: Deployed, reason: str) -> None:
     ],
 )
 def test_what_pauses_no_workflow(deployed: Deployed, event: Any) -> None:
-    deployed.functions.use("control", "1")
+    deployed.functions.use("control")
     answer = control_function.handle({"$unum": 1, **event}, Context(f"{CONTROL}:pause-Flow", "1"))
     assert answer["error"] == ValidationException.__name__
     assert deployed.client.describe_pause() is None
