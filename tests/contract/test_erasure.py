@@ -52,6 +52,7 @@ def test_an_item_is_replaced_whatever_was_there(store: ErasableStore) -> None:
     for sort in ("1", "2", "3"):
         store.replace(Key(MINE, sort), {"at": 7}, expires_at_s=LATER)
     assert store.query(MINE) == {Key(MINE, sort): {"at": 7} for sort in ("1", "2", "3")}
+    assert store.read([Key(MINE, "2")]) == {Key(MINE, "2"): {"at": 7}}, "and no set any more"
     assert store.list_items("wf/STARTED~0") == {}  # type: ignore[attr-defined]  # these stores have an index
 
 

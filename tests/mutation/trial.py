@@ -36,9 +36,10 @@ PYTEST = (
     "--assert=plain",  # else pytest's own loader imports the runtime, for its plugin, and takes no mutated code
     *("-m", "not e2e and not packaging and not long"),
     *("-o", "timeout=0"),  # a limit of time would kill mutants on a busy machine
-    *("-k", "not test_a_mistake_is_found"),
+    *("-k", "not test_a_mistake_is_found and not test_the_server_as_published"),
 )
-"""Options of every run of tests here. That planted mistakes are found says nothing about the code without them."""
+"""Options of every run of tests here. That planted mistakes are found says nothing about the code without them, nor
+that a server has one: it shows in races, by chance."""
 
 
 @dataclass(frozen=True)
