@@ -76,6 +76,16 @@ def test_the_account_of_the_workflow_is_let_in_and_no_attack(issuer: str) -> Non
     assert not [attack for attack in ATTACKS if let_in(issuer, *attack)]
 
 
+def test_headers_are_read_after_the_caller_is_known() -> None:
+    headers = {function.TRIES: "many"}
+    request = SimpleNamespace(path="/events", method="POST", headers=headers, get_json=lambda **_: None)
+    with pytest.raises(tokens.Unauthorized):
+        function._answer(
+            request,
+            Service(definition="", project="", hosts={}, routes={}, address=ADDRESS, queues={}, account=ACCOUNT),
+        )
+
+
 @pytest.mark.parametrize(
     ("module", "name", "broken", "attacks"),
     [

@@ -71,7 +71,7 @@ def log(message: str, /, **fields: Json) -> None:
 
 def _answer(request: Any, own: Service) -> Answer:
     paths: Mapping[str, tuple[tuple[str, ...], Callable[[Json], Answer]]] = {
-        EVENTS: ((own.account,), partial(_deliver, deaths=_deaths(request.headers))),
+        EVENTS: ((own.account,), partial(_deliver, headers=request.headers)),
         SWEEP: ((own.account,), _sweep),
         START: (own.starters, _start),
     }
@@ -90,12 +90,12 @@ def _deaths(headers: Mapping[str, str]) -> int:
     return int(headers.get(TRIES, "0")) - int(headers.get(ANSWERED, "0"))
 
 
-def _deliver(event: Json, deaths: int) -> Answer:
+def _deliver(event: Json, headers: Mapping[str, str]) -> Answer:
     """Run one protocol step for an envelope; without user code if that has died too often."""
     if not is_envelope(event):
         raise NotOurEvent("event: expected an envelope of a workflow, got another value")
     envelope = Envelope.from_json(event)
-    rt = runtime_for(envelope, log)
+    rt, deaths = runtime_for(envelope, log), _deaths(headers)
     if deaths < service().attempts:
         step(rt, envelope)
     else:
