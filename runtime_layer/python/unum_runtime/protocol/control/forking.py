@@ -188,7 +188,6 @@ def _copy_of(rt: Runtime, checkpoint: Checkpoint, execution: Execution) -> Check
     return replace(
         checkpoint,
         name=replace(checkpoint.name, execution=execution),
-        opens=checkpoint.opens and replace(checkpoint.opens, execution=execution),
         digest=rt.workflow.digest,
         continuation=_not_redriven(checkpoint.continuation),
         ending=None,  # the end before a redrive of the original must not look like the fork's end

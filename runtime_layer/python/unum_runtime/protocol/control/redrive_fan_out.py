@@ -131,12 +131,12 @@ def _inside(kept: Mapping[int, Kept]) -> dict[int, _Pair]:
     return {index: each.inside for index, each in kept.items() if each.inside is not None}
 
 
-def pure_failure(workflow: Workflow, before: Effect, last: Checkpoint) -> bool:
+def pure_failure(workflow: Workflow, before: Effect | None, last: Checkpoint) -> bool:
     """Return True if a scope failed after `last` without user code, so that it would fail again.
 
     Args:
         workflow: the workflow.
-        before: the effect that led to `last`.
+        before: the effect that led to `last`; None if it is unknown, and then no commit of an output.
         last: the last commit of the scope.
     """
     is_own = isinstance(last.outcome, Failure) and isinstance(workflow.states.get(last.state), Work)
@@ -196,12 +196,10 @@ def _may_succeed(old: Workflow, opened: OpenScope, index: int, shard: list[list[
     Raises:
         ExecutionNotRedrivable: it would fail again, and its fan-out needs it.
     """
-    sequence, led_to = shard[index % SHARD_SIZE], None
-    if len(sequence) > 1:
-        led_to = planned(old, sequence[-2])
-    else:  # a region has one shard
-        led_to = begin_effect(opened, index, lambda source: shard[source][-1] if shard[source] else None)
-    if led_to is not None and not pure_failure(old, led_to, sequence[-1]):
+    sequence = shard[index % SHARD_SIZE]
+    # In a branch, only its begin may commit a failure without an invocation, and ends it. A region has one shard.
+    begins = begin_effect(opened, index, lambda source: shard[source][-1])
+    if not pure_failure(old, begins, sequence[-1]):
         return True
     if tolerates_failures(opened.arrival.state):
         return False

@@ -46,7 +46,7 @@ class Removed(NamedTuple):
         functions: keys of functions, by ARN without a qualifier.
         activities: names of activities.
         timer: True for the timer queue.
-        schedules: delay in seconds from which events need the schedule group; None if it stays.
+        schedules: delay in seconds above which events need the schedule group; None if it stays.
     """
 
     functions: Mapping[str, str]
@@ -88,7 +88,7 @@ def removed_parts(old: Mapping[str, str], new: Mapping[str, str], *, schedules_s
     Args:
         old: places of a deployment's parts by name.
         new: those of the next deployment.
-        schedules_s: delay in seconds from which events are kept in schedules.
+        schedules_s: delay in seconds above which events are kept in schedules.
     """
     kept = {*new.values()}
     gone = {name: place for name, place in old.items() if place not in kept}
@@ -136,7 +136,9 @@ class Stranded(NamedTuple):
     def plus(self, name: str, parts: frozenset[str], last_s: int) -> "Stranded":
         """Return the result with one more execution."""
         names = (*self.names, name)[:SHOWN]
-        return Stranded(self.executions + 1, names, self.parts | parts, max(self.last_s, last_s), self.is_complete)
+        return self._replace(
+            executions=self.executions + 1, names=names, parts=self.parts | parts, last_s=max(self.last_s, last_s)
+        )
 
 
 def find_stranded(rt: Runtime, index: Index, removed: Removed, versions: Versions) -> Stranded:
