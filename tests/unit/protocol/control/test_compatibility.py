@@ -1,13 +1,17 @@
 """Redrives on another definition: what can continue keeps its results, and what cannot is refused by its name."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
+from tests.unit.protocol.map_platform import Later, deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition as Source
+from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import ExecutionNotRedrivable, InconsistentHistory
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Collection
@@ -88,6 +92,24 @@ def test_a_failure_without_user_code_is_mended_by_the_definition() -> None:
         redrive(old.runtime(), "e")
     new = on_new(old, choosing(0))
     assert (result(new), new.calls) == (1, {"B": 1})
+
+
+def test_a_fan_out_that_could_not_open_at_the_start_is_mended_by_the_definition() -> None:
+    old = failed(mapped("A", ItemsPath="$.items"), {"list": [1]})
+    new = on_new(old, mapped("A", ItemsPath="$.list"))
+    assert (result(new), new.calls) == ([1], {"A": 1})
+
+
+def test_a_join_that_failed_is_mended_by_new_states_in_branches_that_had_ended() -> None:
+    old = failed(mapped("A", ResultSelector={"x.$": "$[9]"}), [1, 2])
+    new = on_new(old, mapped("A", "X"))
+    assert (result(new), new.calls) == ([1, 2], {"X": 2})
+
+
+def test_a_first_task_of_a_branch_that_failed_runs_on_the_new_definition() -> None:
+    old = failed(mapped("A", after="C"), [1], A=fragile)
+    new = on_new(old, mapped("A", "X", after="C"))
+    assert (result(new), new.calls) == ([1], {"A": 1, "X": 1, "C": 1})
 
 
 def test_a_failure_without_user_code_that_stays_is_refused() -> None:
@@ -176,6 +198,74 @@ def test_another_kind_and_another_scope_are_refused() -> None:
     inside["States"]["B"] = {"Type": "Task", "Resource": "B", "End": True}
     with pytest.raises(ExecutionNotRedrivable, match=exactly(f"state 'A': {GONE} is inside 'M' instead of None")):
         on_new(platform, inside)
+
+
+OTHERS_RETRIED = [{"ErrorEquals": ["Other"]}]
+"""Retriers of a fan-out that no failure here matches. With them, it commits its results itself."""
+
+
+def test_a_state_that_commits_with_the_next_one_now_is_refused() -> None:
+    said = f"state 'A': {GONE} commits its result with another state, or no longer does"
+    old = failed(chain("A", "B"), 1, B=fragile)
+    new = deployed(chain("A", "B"), {"A": FunctionOptions(checkpoint=False)})
+    new.clock, new.memory, new.store = old.clock, old.memory, old.memory
+    with pytest.raises(ExecutionNotRedrivable, match=exactly(said)):
+        redrive(new.runtime(), "e", old=old.workflow)
+
+
+@pytest.mark.parametrize("joins_itself", [False, True], ids=["as before", "joins itself"])
+def test_a_tolerated_failure_of_a_fan_out_is_kept_if_the_same_task_joins_it(*, joins_itself: bool) -> None:
+    branch = mapped("A", after="J", ItemsPath="$.items") | {"ProcessorConfig": {"Mode": "DISTRIBUTED"}}
+    definition = {
+        "StartAt": "Outer",
+        "States": {"Outer": {"Type": "Map", "ItemProcessor": branch, "ToleratedFailureCount": 1, "End": True}},
+    }
+    old = failed(definition, [{}, {"items": [1]}], A=fragile)
+    newer = json.loads(json.dumps(definition))
+    newer["States"] |= chain("C")["States"]
+    newer["States"]["Outer"] |= {"Next": "C"}
+    del newer["States"]["Outer"]["End"]
+    if joins_itself:
+        newer["States"]["Outer"]["ItemProcessor"]["States"]["M"]["Retry"] = OTHERS_RETRIED
+        said = f"state 'M': {GONE} commits its result with another state, or no longer does"
+        with pytest.raises(ExecutionNotRedrivable, match=exactly(said)):
+            on_new(old, newer)
+    else:
+        assert result(on_new(old, newer)) == [[1]]
+
+
+def test_branches_of_a_fan_out_are_kept_that_no_longer_commits_with_its_join() -> None:
+    def broken(event: Any) -> Any:
+        return fragile(event) if event == 2 else event
+
+    old = failed(mapped("A", "B", after="C"), [1, 2], B=broken)
+    new = on_new(old, mapped("A", "B", after="C", Retry=OTHERS_RETRIED))
+    assert (old.workflow.passes_name_on("M"), new.workflow.passes_name_on("M")) == (True, False)
+    assert (result(new), new.calls) == ([1, 2], {"B": 1, "C": 1})
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["meets_previous", "after_previous"])
+def test_only_scopes_whose_branches_join_their_neighbours_are_refused(*, waits: bool) -> None:
+    meet = g.task("meet").meets_previous() if waits else g.task("meet").after_previous("meet")
+
+    def drawn(*after: str) -> Platform:
+        flow = g.map(g.task("encode") >> meet, items=g.out)
+        for name in after:
+            flow = flow >> g.task(name)
+        functions: dict[str, Any] = dict.fromkeys(("encode", "meet", *after), lambda event: event)
+        platform = Platform(Source.from_graph(flow).compile("w", None), functions)
+        platform.options["timer"] = Later()
+        return platform
+
+    old = drawn("x", "last")
+    old.functions["last"] = fragile
+    old.start("e", [1, 2])
+    deliver_all(old)
+    new = drawn("x", "between", "last")
+    new.clock, new.memory, new.store = old.clock, old.memory, old.memory
+    redrive(new.runtime(), "e", old=old.workflow)
+    deliver_all(new)
+    assert new.calls == {"between": 1, "last": 1}
 
 
 def test_one_that_was_stopped_goes_on_with_the_new_definition() -> None:

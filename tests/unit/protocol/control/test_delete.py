@@ -14,7 +14,7 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable
 from unum_runtime.model.checkpoint import Failure, Success, start_record, to_text
-from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, start_key
+from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, is_aside, start_key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.delete import QUIET_MS, Deletion, delete
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
@@ -86,6 +86,22 @@ def rest(platform: Platform) -> list[Key]:
     items = [key for key, (item, _) in platform.memory._items.items() if item.get("error") != to_text(DELETED)]
     opened = [key for key, (item, _) in platform.memory._items.items() if "opens" in item]
     return [*items, *opened, *platform.memory._sets, *platform.memory._leases]
+
+
+def test_what_is_beside_packs_is_found_before_and_after_results_that_were_set_aside() -> None:
+    tokens = Tokens()
+    platform = Platform.of(around(asking("A", "Ask", "B")), F=tokens)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    platform.options["own_address"] = "F:1"
+    platform.start("e", [1, 2, 3])
+    platform.deliver_all()
+    for number, token in enumerate([*tokens][:2]):
+        task_token.send_result(platform.runtime(), token, Success([SECRET * 20, "small"][number]))
+        platform.deliver_all()
+    assert any(is_aside(key) for key in rest(platform))
+    end(platform)
+    delete_for_good(platform)
+    assert rest(platform) == []
 
 
 PLACES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"top": lambda states: states, "branch": around}

@@ -8,15 +8,20 @@ import pytest
 
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading.progress import progress
-from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable
-from unum_runtime.model.checkpoint import Began, ForkOrigin, Success
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable, StartsPaused
+from unum_runtime.model.checkpoint import Began, Checkpoint, ForkOrigin, Success
 from unum_runtime.model.ir import Collection
+from unum_runtime.protocol.control import fork as fork_module
+from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.redrive import redrive
-from unum_runtime.protocol.history.past import past_of
+from unum_runtime.protocol.history.past import past_digest, past_of
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.history.timeline import from_start
+from unum_runtime.protocol.planning.evaluation import REDRIVES
+from unum_runtime.protocol.runtime import Runtime
 
 
 def done(definition: dict[str, Any], value: Any, **functions: Any) -> Platform:
@@ -100,6 +105,51 @@ def test_visits_of_a_loop_are_counted() -> None:
         ),
     ):
         forked(platform, "A", name="g", visit=4)
+
+
+def test_there_is_no_visit_before_the_first() -> None:
+    platform = done(chain("A", "B"), 0, **ADDING)
+    with pytest.raises(NodeNotForkable, match="which execution 'e' has 1, got 0"):
+        forked(platform, "B", visit=0)
+
+
+def test_a_map_that_joins_its_results_was_visited_once() -> None:
+    platform = done(mapped("A"), [1, 2])
+    with pytest.raises(NodeNotForkable, match="which execution 'e' has 1, got 2"):
+        forked(platform, "M", visit=2)
+
+
+def test_a_paused_workflow_begins_no_fork_and_finishes_one_that_exists() -> None:
+    platform = done(chain("A", "B"), 0, **ADDING)
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="B"))
+    platform.sent.clear()
+    pausing.answer(platform.runtime(), pausing.request("pause", reason="repair"))
+    with pytest.raises(StartsPaused, match="repair"):
+        forked(platform, "B", name="g")
+    with pytest.raises(ExecutionDoesNotExist):
+        start_record(platform.memory, "w", "g")
+    assert forked(platform, "B") == 2
+
+
+@pytest.mark.parametrize("node", ["B", "A"])
+def test_of_two_requests_at_once_the_first_record_counts(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An equal request continues the other's fork, and another one is refused."""
+    platform = done(chain("A", "B"), 0, **ADDING)
+    create, winners = fork_module.create, []
+
+    def after_another(rt: Runtime, record: Checkpoint) -> Any:
+        monkeypatch.setattr(fork_module, "create", create)
+        platform.clock.ms += 1
+        winners.append(fork(platform.runtime(), ForkRequest(execution="e", name="f", node=node)))
+        return create(rt, record)
+
+    monkeypatch.setattr(fork_module, "create", after_another)
+    if node == "B":
+        assert [fork(platform.runtime(), ForkRequest(execution="e", name="f", node="B"))] == winners
+        assert [step.state for step in platform.steps("f")] == ["A", "B"]
+    else:
+        with pytest.raises(ExecutionAlreadyExists):
+            fork(platform.runtime(), ForkRequest(execution="e", name="f", node="B"))
 
 
 def test_the_same_again_is_the_same_and_another_is_refused() -> None:
@@ -278,9 +328,70 @@ def test_copies_are_what_the_original_committed_under_names_of_the_fork() -> Non
         assert copy == expected
 
 
+def test_copies_of_a_redriven_history_tell_of_its_end_without_having_one() -> None:
+    broken = [True]
+
+    def fragile(event: Any) -> Any:
+        if broken:
+            raise ValueError(broken.pop())
+        return event["value"]
+
+    counted = {"Parameters": {"value.$": "$", "count.$": "$$.Execution.RedriveCount"}}
+    platform = deployed(chain("A", "B", "C", B=counted), B=fragile)
+    platform.start("e", 1)
+    deliver_all(platform)
+    redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="C"))
+    _, *steps = from_start(platform.memory, "w", "e")
+    _, *copies = from_start(platform.memory, "w", "f")
+    assert [step.ending is not None for step in steps[:4]] == [False, True, False, False]
+    assert steps[2].continuation.variables[REDRIVES] == 1
+    assert [(copy.ending, copy.continuation.variables) for copy in copies] == [(None, {})] * 5
+    digest = platform.workflow.digest
+    assert [past_digest(copy) for copy in copies] == ["", digest, "", "", ""]
+    fork(platform.runtime(), ForkRequest(execution="f", name="g", node="C", value=Success(2)))
+    assert [copy.past for copy in from_start(platform.memory, "w", "g")[1:]] == [copy.past for copy in copies]
+
+
+def test_another_input_keeps_the_variables_of_the_state() -> None:
+    definition = chain("A", "P", "B") | {"QueryLanguage": "JSONata"}
+    definition["States"]["P"] = {"Type": "Pass", "Assign": {"x": "{% $states.input + 1 %}"}, "Next": "B"}
+    definition["States"]["B"] |= {"Arguments": "{% [$states.input, $x] %}"}
+    platform = done(definition, 1)
+    assert forked(platform, "B", value=Success(7)) == [7, 2]
+
+
+def test_an_input_that_does_not_fit_beside_the_variables_is_refused() -> None:
+    definition = chain("A", "B") | {"QueryLanguage": "JSONata"}
+    definition["States"]["A"] |= {"Assign": {"x": "{% $states.input & $states.input %}"}, "Output": "{% 1 %}"}
+    platform = done(definition, "x" * 100_000)
+    with pytest.raises(NodeNotForkable, match="state 'B': the input with the variables has 390010 bytes"):
+        forked(platform, "B", value=Success("y" * 190_000))
+
+
+def test_a_state_without_a_checkpoint_before_it_has_no_known_input() -> None:
+    platform = deployed(chain("A", "B", "C"), {"B": FunctionOptions(checkpoint=False)}, **ADDING)
+    platform.start("e", 0)
+    deliver_all(platform)
+    platform.calls.clear()
+    with pytest.raises(NodeNotForkable, match="state 'C': expected a known input"):
+        forked(platform, "C")
+    assert (forked(platform, "C", value=Success(7)), platform.calls) == (8, Counter(C=1))
+
+
+def test_a_state_that_ran_at_the_start_without_a_task_has_no_known_input() -> None:
+    platform = done({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}, 1)
+    with pytest.raises(NodeNotForkable, match="state 'P': expected a known input"):
+        forked(platform, "P")
+
+
 def test_a_fork_has_the_secret_and_the_first_input_of_its_original() -> None:
-    platform = done(chain("A", "B"), 5)
+    platform = deployed(chain("A", "B", B={"Parameters": {"id.$": "States.UUID()"}}))
+    platform.options["new_secret"] = lambda: "secret"
+    platform.start("e", 5)
+    deliver_all(platform)
     fork(platform.runtime(), ForkRequest(execution="e", name="f", node="B"))
     original, copy = (start_record(platform.memory, "w", name) for name in ("e", "f"))
-    assert (copy.outcome, copy.secret) == (original.outcome, original.secret)
+    assert (copy.outcome, copy.secret) == (original.outcome, "secret")
     assert copy.fork == ForkOrigin(original.name.execution, "B", 1, 2, None)

@@ -21,11 +21,11 @@ from unum_runtime.errors import (
     RefusedDelivery,
     TimeIsShort,
 )
-from unum_runtime.model.checkpoint import Failure, Status, Success, start_record
+from unum_runtime.model.checkpoint import Failure, Status, Success, start_record, stop_record
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.naming import Execution
+from unum_runtime.model.naming import Execution, Name, Scope
 from unum_runtime.protocol.control import fork as fork_module
-from unum_runtime.protocol.control import forking
+from unum_runtime.protocol.control import forking, walk
 from unum_runtime.protocol.control import nudge as nudge_module
 from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.nudge import missing, nudge
@@ -238,6 +238,41 @@ def test_what_was_copied_is_not_copied_again() -> None:
         assert len(rest.created) - made in (0, 1), "the first own step is tried again"
         assert there + made - before == total
         assert is_finished
+
+
+def with_maps(*names: str, **branches: dict[str, Any]) -> dict[str, Any]:
+    """States in a row: Maps with the given `branches`, and Tasks."""
+    definition = chain(*names)
+    for name, branch in branches.items():
+        follows = {key: value for key, value in definition["States"][name].items() if key in ("Next", "End")}
+        definition["States"][name] = {"Type": "Map", "ItemProcessor": branch, **follows}
+    return definition
+
+
+def test_every_scope_of_several_in_one_branch_and_one_execution_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "SHARD_SIZE", 1)  # a cursor for each part
+    inside = {
+        each: with_maps(
+            f"{each}A", f"{each}B", f"{each}N", f"{each}O", **{f"{each}{at}": chain(each + at + at) for at in "NO"}
+        )
+        for each in "MP"
+    }
+    platform = ended(with_maps("First", "M", "P", "Last", **inside), [[1, 2], [3]])
+    fork(platform.runtime(), request("Last"))
+    deliver_all(platform)
+    originals = [(step.name.frames, step.name.step, step.state, step.outcome) for step in platform.steps()]
+    assert sum(len(frames) == 2 for frames, *_ in originals) == 2 * 2 * 3
+    assert [each for each in names(platform) if each[2] != "Last"] == [each for each in originals if each[2] != "Last"]
+
+
+def test_scopes_of_one_branch_have_places_of_their_own_however_long_it_is() -> None:
+    scope = Scope(Execution("e", 1), (), "M", 2, 0, 3)
+    places = [
+        forking._place(stop_record(Name(scope.execution, scope.branch(index), step), Failure("E", None), 1))
+        for index in range(3)
+        for step in (0, 1, 2, 90, 1_000, 1_000_000)
+    ]
+    assert places == sorted(set(places))
 
 
 def test_the_original_of_the_same_name_is_another_when_it_has_expired() -> None:

@@ -8,7 +8,7 @@ from tests.unit.protocol.map_platform import deployed, mapped, result
 from tests.unit.protocol.platform import Platform
 from unum_compiler import graph as g
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.naming import checkpoint_key
+from unum_runtime.model.naming import SHARD_SIZE, checkpoint_key
 from unum_runtime.protocol.control.nudge import missing, nudge
 
 NEIGHBOURS = g.map(g.task("encode") >> g.task("meet").meets_previous(), items=g.out)
@@ -39,6 +39,17 @@ def test_the_arrival_of_the_previous_branch_is_repeated_though_that_has_gone_on(
     nudge(platform.runtime(), "e")
     platform.deliver_all()
     assert (result(platform), platform.calls) == (MET, {"encode": 3, "meet": 3})
+
+
+def test_the_arrival_of_a_previous_branch_that_is_not_overdue_is_repeated_for_one_that_is() -> None:
+    platform = neighbours()
+    deliver(platform, "encode", 1)
+    platform.clock.pass_seconds(100)
+    deliver(platform, "encode", 0)
+    platform.memory._sets.clear()  # as if both had died before they arrived
+    platform.sent.clear()
+    nudge(platform.runtime(), "e", silent_ms=60_000)
+    assert [(each.state, each.name.frames[-1].index) for each in platform.sent] == [("meet", 1), ("encode", 2)]
 
 
 def test_a_branch_does_not_meet_one_that_has_not_arrived() -> None:
@@ -76,6 +87,40 @@ def test_ended_branches_are_counted_again_only_if_another_is_silent(silence_s: i
     platform.clock.pass_seconds(silence_s)
     nudge(platform.runtime(), "e", silent_ms=60_000)
     assert (counting.calls["add"], len(platform.sent)) == (added, sent)
+
+
+def test_a_question_without_time_tells_that_it_has_not_seen_all() -> None:
+    platform = deployed(mapped("A"))
+    platform.start("e", [*range(SHARD_SIZE + 1)])
+    platform.options["remaining_ms"] = lambda: 1
+    found = missing(platform.runtime(), "e")
+    assert (found.total, found.is_done) == (SHARD_SIZE, False)
+
+
+def test_a_nudge_for_other_commits_does_not_resume_one_that_was_cut_off() -> None:
+    platform = deployed(mapped("A"))
+    platform.start("e", [*range(SHARD_SIZE + 1)])
+    platform.clock.pass_seconds(1)
+    platform.options["remaining_ms"] = lambda: 1
+    assert not nudge(platform.runtime(), "e").is_done
+    del platform.options["remaining_ms"]
+    platform.sent.clear()
+    assert nudge(platform.runtime(), "e", silent_ms=1_000).total == SHARD_SIZE + 1
+    platform.sent.clear()
+    assert nudge(platform.runtime(), "e").total == 1, "the same again resumes"
+    assert nudge(platform.runtime(), "e").total == SHARD_SIZE + 1, "and the next one begins anew"
+
+
+def test_a_failed_branch_of_a_quorum_is_counted_and_the_next_one_begins_once() -> None:
+    branch = g.map(g.task("half"), items=g.out)
+    flow = g.map(branch, items=g.out, at_once=1, name="outer").quorum(2)
+    platform = drawn(flow, half=lambda n: n / 2)
+    platform.start("e", ["no", [2, 4], [6, 8]])
+    platform.sent.clear()
+    nudge(platform.runtime(), "e")
+    assert [each.state for each in platform.sent] == ["half", "half"]
+    platform.deliver_all()
+    assert result(platform) == [[1, 2], [3, 4]]
 
 
 def test_a_nudge_sends_again_what_an_earlier_one_sent_in_vain() -> None:

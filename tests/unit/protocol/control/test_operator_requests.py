@@ -10,9 +10,9 @@ from tests.unit.protocol.job_platform import LOOK_S, watching
 from tests.unit.protocol.map_platform import deliver_all, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_runtime.errors import TimeIsShort
-from unum_runtime.model.checkpoint import Failure, Success
+from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK
-from unum_runtime.model.naming import NAME_RULE
+from unum_runtime.model.naming import NAME_RULE, SHARD_SIZE
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import (
     Control,
@@ -188,6 +188,24 @@ def test_an_unfinished_fork_waits_for_its_first_own_step(monkeypatch: pytest.Mon
     assert answered(platform, Control.FORK, node="B", name="f") == {"execution": "f", "started_ms": started_ms}
     deliver_all(platform)
     assert result(platform, "f") == 1
+
+
+def test_a_redrive_runs_on_the_versions_whose_addresses_are_known() -> None:
+    platform = failed(deployed(chain("A", "B")))
+    began = Began("v2", {"A": "a"})
+    answer(platform.runtime(), parse(request(Control.REDRIVE, "e")), began)
+    assert platform.steps()[-1].began == began
+
+
+def test_a_deletion_and_a_nudge_tell_of_a_part_that_is_left() -> None:
+    platform = deployed(mapped("A"))
+    platform.start("e", [*range(SHARD_SIZE + 1)])
+    platform.options["remaining_ms"] = lambda: 1
+    nudged = answered(platform, Control.NUDGE)
+    assert (nudged["count"], nudged["is_done"]) == (SHARD_SIZE, False)
+    answered(platform, Control.STOP)
+    expected = {"deleted_ms": platform.clock.ms, "again_ms": None, "remains": [], "is_done": False}
+    assert answered(platform, Control.DELETE) == expected
 
 
 def _too_short(*_: Any, **__: Any) -> Any:

@@ -1,6 +1,7 @@
 """Executions that failed, and go on from what has succeeded."""
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +14,10 @@ from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable, I
 from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Phase, Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Name, checkpoint_key
+from unum_runtime.protocol.control import redrive as redrive_module
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.delivery.start import start
+from unum_runtime.protocol.history.timeline import nested_steps
 
 
 def test_the_state_that_failed_runs_again_with_its_input() -> None:
@@ -155,6 +158,85 @@ def test_two_redrives_are_one() -> None:
     deliver_all(platform)
     assert result(platform) == [0, 1, 2]
     assert len([step for step in platform.steps() if step.ending]) == 2
+
+
+def test_of_two_redrives_at_once_both_have_the_time_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = failed(chain("A", "B"), 1, 1, B=fragile)
+    commit, times = redrive_module.commit_step, []
+
+    def after_another(*asked: Any) -> Checkpoint:
+        monkeypatch.setattr(redrive_module, "commit_step", commit)
+        platform.clock.ms += 5
+        times.append(redrive(platform.runtime(), "e"))
+        return commit(*asked)
+
+    monkeypatch.setattr(redrive_module, "commit_step", after_another)
+    assert [redrive(platform.runtime(), "e")] == times == [platform.clock.ms]
+
+
+def test_the_inner_fan_out_of_a_branch_is_named_that_would_fail_again() -> None:
+    inner = mapped("A", ResultSelector={"x.$": "$[9]"})
+    platform = failed({"StartAt": "O", "States": {"O": {"Type": "Map", "ItemProcessor": inner, "End": True}}}, [[1, 2]])
+    with pytest.raises(
+        ExecutionNotRedrivable, match=r"^state 'M' failed although none of its branches would run again"
+    ):
+        redrive(platform.runtime(), "e")
+
+
+def test_an_inner_fan_out_that_was_stopped_before_its_join_is_joined() -> None:
+    inner = {"StartAt": "N", "States": {"N": {"Type": "Map", "ItemProcessor": chain("A"), "End": True}}}
+    platform = deployed(around(inner, after="C"))
+    platform.start("e", [[1, 2], [3]])
+    last = platform.sent.pop()
+    platform.store = Mortal(platform.memory, 4)  # dies before the commit of the first inner fan-out
+    with suppress(ConnectionError):
+        while platform.sent:
+            platform.deliver(platform.sent.pop(0))
+    platform.store = platform.memory
+    assert [step.state for step in platform.steps()] == ["M", "N", "A", "A", "N"]
+    stopped(platform)
+    platform.calls.clear()
+    platform.sent = [last]
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([[1, 2], [3]], Counter(A=1, C=1))
+
+
+def test_a_branch_that_begins_with_a_fan_out_which_cannot_open_would_fail_again() -> None:
+    inner = mapped("A", ItemsPath="$.items")
+    platform = failed({"StartAt": "O", "States": {"O": {"Type": "Map", "ItemProcessor": inner, "End": True}}}, [{}])
+    with pytest.raises(
+        ExecutionNotRedrivable, match=r"^branch 0 of 'O' failed after 'M', by no user code, with States"
+    ):
+        redrive(platform.runtime(), "e")
+
+
+def test_tolerated_failures_that_would_all_come_again_are_refused() -> None:
+    inner = mapped("A", ItemsPath="$.items") | {"ProcessorConfig": {"Mode": "DISTRIBUTED"}}
+    outer = {"Type": "Map", "ItemProcessor": inner, "ToleratedFailureCount": 1, "End": True}
+    platform = failed({"StartAt": "O", "States": {"O": outer}}, [{}, {}, {"items": [1]}])
+    with pytest.raises(
+        ExecutionNotRedrivable, match=r"^state 'O' failed although none of its branches would run again"
+    ):
+        redrive(platform.runtime(), "e")
+
+
+def test_copies_tell_of_the_scopes_that_are_there() -> None:
+    """A finished scope inside a branch is not copied, so its copy opens none; an unfinished one is seen by readers."""
+    branch = chain("A", "N", "B", "O", "D")
+    for name, inside in (("N", "NA"), ("O", "OA")):
+        branch["States"][name] = {"Type": "Map", "ItemProcessor": chain(inside), "Next": branch["States"][name]["Next"]}
+    platform = failed(around(branch), [[1, 2]], 2, OA=fragile)
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([[1, 2]], Counter(OA=1, D=1))
+    top = [step for step in platform.steps() if not step.name.frames]
+    again = next(step for step in reversed(top) if step.opens is not None)
+    found = [step for step in nested_steps(platform.memory, "w", [again]) if step.name.frames]
+    assert [(step.state, step.opens is not None) for step in found if len(step.name.frames) == 1] == [
+        ("A", False),
+        ("B", True),
+        ("D", False),
+    ]
+    assert [step.state for step in found if len(step.name.frames) == 2] == ["OA", "OA"]
 
 
 @pytest.mark.parametrize("dies_at", range(8))

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from tests.unit.protocol.map_platform import deliver, deliver_all, deployed, result
+from tests.unit.protocol.map_platform import deliver, deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 
 
-def stopped(definition: dict[str, Any], later_s: int, **functions: Any) -> tuple[Platform, int]:
+def stopped(definition: dict[str, Any], later_s: int, value: Any = 1, **functions: Any) -> tuple[Platform, int]:
     """An execution that was stopped while an event waited, and the time of that event; some seconds later."""
     platform = deployed(definition, **functions)
-    platform.start("e", 1)
+    platform.start("e", value)
     while platform.sent:
         deliver(platform, platform.sent.pop(0))
     ((_, due_ms),) = platform.options["timer"].kept
@@ -32,6 +32,70 @@ def test_a_wait_keeps_its_end() -> None:
     assert again_ms == due_ms
     deliver_all(platform)
     assert result(platform) == 1
+
+
+def on_new(old: Platform, definition: dict[str, Any]) -> Platform:
+    """Redrive on another definition."""
+    new = deployed(definition)
+    new.clock, new.memory, new.store = old.clock, old.memory, old.memory
+    redrive(new.runtime(), "e", old=old.workflow)
+    return new
+
+
+def test_a_state_that_takes_the_place_of_a_wait_does_not_wait() -> None:
+    definition = chain("A", "W")
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 60, "End": True}
+    old = deployed(definition)
+    old.start("e", 1)
+    old.deliver_all()
+    stop(old.runtime(), old.steps()[0].name.execution, Failure("Stopped", None))
+    new = on_new(old, chain("A", "B"))
+    assert [event.state for event in new.sent] == ["B"]
+    deliver_all(new)
+    assert result(new) == 1
+
+
+def test_a_wait_that_comes_again_after_it_has_ended_waits_its_whole_time() -> None:
+    definition = waiting()
+    rule = {"Variable": "$", "NumericGreaterThan": 5, "Next": "B"}
+    definition["States"]["W"]["Next"] = "Which"
+    definition["States"]["Which"] = {"Type": "Choice", "Choices": [rule]}
+    old = deployed(definition)
+    old.start("e", 1)
+    deliver_all(old)
+    ending = old.ending()
+    assert ending is not None
+    assert ending.status is Status.FAILED
+    definition["States"]["Which"] |= {"Default": "W"}
+    new = on_new(old, definition)
+    ((_, due_ms),) = new.options["timer"].kept
+    assert due_ms == new.clock.ms + 60_000
+
+
+def test_a_retry_of_a_fan_out_in_a_branch_keeps_its_count_while_it_waits() -> None:
+    """Its rounds begin anew only where the fan-out itself begins anew."""
+    rule = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 600, "MaxAttempts": 1}]
+    inner = mapped("A", Retry=rule)
+    outer = {"StartAt": "O", "States": {"O": {"Type": "Map", "ItemProcessor": inner, "End": True}}}
+
+    def fail(event: Any) -> Any:
+        raise ValueError(event)
+
+    platform, _ = stopped(outer, 20, [[1]], A=fail)
+    platform.calls.clear()
+    deliver_all(platform)
+    assert platform.calls == {"A": 1}
+    redrive(platform.runtime(), "e")
+    platform.calls.clear()
+    deliver_all(platform)
+    assert platform.calls == {"A": 2}
+
+
+def waiting() -> dict[str, Any]:
+    """A Task, a Wait of a minute, and a Task."""
+    definition = chain("A", "W", "B")
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 60, "Next": "B"}
+    return definition
 
 
 def test_the_interval_of_a_retry_is_over() -> None:

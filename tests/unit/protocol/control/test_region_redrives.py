@@ -55,6 +55,14 @@ def test_only_the_failed_node_and_those_after_it_run_again() -> None:
     assert again.calls == {"d": 1, "f": 1}
 
 
+def test_a_node_whose_fan_out_cannot_open_would_fail_again() -> None:
+    flow = g.dag({"a": g.task("a"), "m": g.map(g.task("x"), items=g.out, name="m").after("a")})
+    failing = Platform(Definition.from_graph(flow).compile("w", None), dict.fromkeys("ax", lambda event: event))
+    failing.run("e", 1)
+    with pytest.raises(ExecutionNotRedrivable, match="branch 1 of 'dag' failed after 'm', by no user code"):
+        redrive(failing.runtime(), "e")
+
+
 def test_a_redrive_on_other_edges_is_refused() -> None:
     old, new = failed(), platform(g.task("f").after("d"))
     new.clock, new.memory, new.store = old.clock, old.memory, old.memory

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.callback_platform import ASK, PAYLOAD
 from tests.unit.protocol.map_platform import Later, mapped
 from tests.unit.protocol.platform import MovableClock, Platform, chain
-from unum_runtime.model.checkpoint import start_record
+from unum_runtime.model.checkpoint import Began, start_record
 from unum_runtime.model.list_index import FIRST, stored_item
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.model.states import Map, Task, Wait
 from unum_runtime.protocol.control import needs, removal
+from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.removal import RESERVE_MS, Removed, Stranded, Version, removed_parts
 from unum_runtime.protocol.control.sweep_memory import Memory, remember
 from unum_runtime.protocol.history.definition_records import write_definition
@@ -33,6 +35,7 @@ class Deployments:
     clock: MovableClock = field(default_factory=MovableClock)
     newest: Platform = field(init=False)
     arns: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    retention_s: int = DEFAULT_RETENTION_S
 
     def __post_init__(self) -> None:
         self.memory = MemoryStore(self.clock)
@@ -49,7 +52,7 @@ class Deployments:
         return self.newest
 
     def search(self, removed: Removed, **runtime: Any) -> Stranded:
-        versions = lambda began: Version(self.arns[began.address], DEFAULT_RETENTION_S)  # noqa: E731 - one line
+        versions = lambda began: Version(self.arns[began.address], self.retention_s)  # noqa: E731 - one line
         return removal.find_stranded(replace(self.newest.runtime(), **runtime), self.memory, removed, versions)
 
     def needed(self, removed: Removed) -> set[str]:
@@ -118,6 +121,31 @@ def a_retry_needs_the_timer() -> None:
     assert deployments.search(TIMER).executions == 1
 
 
+def a_poll_of_a_job_needs_the_timer() -> None:
+    deployments = Deployments()
+    job = {"Resource": "arn:aws:states:::ecs:runTask.sync", "Parameters": {"TaskDefinition": "t"}}
+    platform = deployments.deploy(chain("A", "B", B=job), "A")
+    platform.functions["$services"] = platform.functions["A"]
+    begun(platform)
+    assert deployments.needed(Removed({}, timer=True, schedules=0)) == {"timer"}
+
+
+def a_wait_that_the_queue_covers_needs_no_schedules() -> None:
+    deployments = Deployments()
+    definition = chain("A", "W", "B")
+    definition["States"]["W"] = LATER
+    begun(deployments.deploy(definition, "A", "B"))
+    assert deployments.needed(Removed({}, schedules=60)) == set()
+    assert deployments.needed(Removed({}, schedules=59)) == {"schedules"}
+
+
+def an_answer_until_the_end_of_the_execution_needs_schedules() -> None:
+    deployments = Deployments()
+    asking = {"Resource": ASK, "Parameters": {"FunctionName": "B", "Payload": PAYLOAD}}
+    begun(deployments.deploy(chain("A", "B", B=asking) | {"TimeoutSeconds": 86_400}, "A", "B"))
+    assert deployments.needed(Removed({}, schedules=2700)) == {"schedules"}
+
+
 def branches_count() -> None:
     deployments = Deployments()
     begun(deployments.deploy(_before(mapped("B", "C", after="D", ItemsPath="$.items")), "A", "B", "C", "D"))
@@ -184,6 +212,39 @@ def ended_executions_do_not_count() -> None:
     assert deployments.search(B) == Stranded()
 
 
+def a_redriven_execution_counts_once() -> None:
+    deployments, platform = chained("A", "B")
+    fail = [True]
+
+    def sometimes(event: Any) -> Any:
+        if fail:
+            raise ValueError(fail.pop())
+        return event
+
+    platform.functions["B"] = sometimes
+    platform.run(value=1)
+    redrive(platform.runtime(), "e", Began(f"version of {platform.workflow.digest}", {}))
+    assert deployments.search(B).executions == 1
+    deployments.clock.pass_seconds(60)
+    remember(platform.runtime(), Memory().after(FIRST, f"{platform.clock.ms:013d}/~", []))  # saw its first end
+    assert deployments.search(B).executions == 1
+
+
+def an_execution_of_unknown_versions_counts_by_the_keys() -> None:
+    deployments, platform = chained("A", "B")
+    platform.options["own_address"] = ""
+    begun(platform)
+    assert deployments.needed(B) == {"function B"}
+
+
+def the_retention_of_its_version_decides() -> None:
+    deployments, platform = chained("A", "B")
+    begun(platform)
+    deployments.retention_s = 2 * DEFAULT_RETENTION_S
+    deployments.clock.pass_seconds(DEFAULT_RETENTION_S - DEADLINE_MARGIN_S + 1)
+    assert deployments.needed(B) == {"function B"}
+
+
 def an_execution_past_its_last_moment_does_not_count() -> None:
     deployments, platform = chained("A", "B")
     begun(platform)
@@ -240,6 +301,12 @@ CHECKS: list[Callable[[], None]] = [
     the_function_counts_and_not_its_key,
     a_function_whose_version_cannot_be_read_counts_by_its_key,
     ended_executions_do_not_count,
+    a_redriven_execution_counts_once,
+    an_execution_of_unknown_versions_counts_by_the_keys,
+    the_retention_of_its_version_decides,
+    a_poll_of_a_job_needs_the_timer,
+    a_wait_that_the_queue_covers_needs_no_schedules,
+    an_answer_until_the_end_of_the_execution_needs_schedules,
     an_execution_past_its_last_moment_does_not_count,
     what_a_sweep_has_seen_running_counts,
     many_are_counted_and_a_few_named,

@@ -12,7 +12,7 @@ from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, resu
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
 from unum_runtime.model.checkpoint import Failure, Item, Status, start_record
-from unum_runtime.model.list_index import SHARDS, Kind, partition, place, stored_item
+from unum_runtime.model.list_index import FIRST, SHARDS, Kind, partition, place, stored_item
 from unum_runtime.model.naming import Execution, Key, execution_partition, start_key, sweep_partition
 from unum_runtime.protocol.control import operator_requests, sweep_memory
 from unum_runtime.protocol.control import sweep as control_sweep
@@ -245,7 +245,58 @@ def test_an_execution_whose_items_expired_between_two_sweeps_is_told_once_and_fo
     for _ in range(2):
         sweeper.platform.clock.pass_seconds(1)
         sweep(rt, sweeper.platform.memory, asked, sweeper._ask, gone)
-    assert [message for message, _ in sweeper.platform.logged].count("abandoned") == 1
+    messages = [message for message, _ in sweeper.platform.logged]
+    assert (messages.count("abandoned"), messages.count("malformed")) == (1, 0)
+
+
+def test_an_execution_whose_retention_is_unknown_is_asked_and_not_abandoned() -> None:
+    sweeper = sweeping(chain("A"))
+    recorded(sweeper.platform, "e")
+    execution = Execution("e", sweeper.platform.clock.ms)
+
+    def unknown(asked: Execution) -> int:
+        assert asked == execution
+        raise InvokeError("no answer")
+
+    sweeper.platform.clock.pass_seconds(LAST_MOMENT_S + 1)
+    asked = Sweep(silent_ms=SILENT_S * 1000, nudges=False)
+    assert sweep(sweeper.platform.runtime(), sweeper.platform.memory, asked, sweeper._ask, unknown).silent == 1
+    assert sweeper.platform.ending() is None
+
+
+def test_an_execution_that_was_redriven_before_a_sweep_saw_it_is_asked_once() -> None:
+    fails = [True]
+
+    def sometimes(value: Any) -> Any:
+        if fails:
+            raise ValueError(fails.pop())
+        return value
+
+    sweeper = sweeping(chain("A"), A=sometimes)
+    sweeper.platform.start("e", 1)
+    sweeper.platform.deliver_all()
+    redrive(sweeper.platform.runtime(), "e", None)
+    sweeper.platform.sent.clear()
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    assert sweeper.sweep() == Swept(looked_at=1, silent=1, rest=None)
+    assert sweeper.asked == ["e"]
+
+
+@pytest.mark.parametrize("running", ["5", "no JSON", '["1800000000"]'])
+def test_a_memory_that_cannot_be_read_hides_nothing(running: str) -> None:
+    sweeper = sweeping(chain("A"))
+    recorded(sweeper.platform, "e")
+    item: Item = {"horizon": FIRST, "running": running}
+    sweeper.platform.memory.create(Key(sweep_partition("w"), "0"), item, expires_at_s=2**40)
+    assert sweeper.found_after(SILENT_S)
+    assert sweeper.asked == ["e"]
+
+
+def test_the_horizon_does_not_pass_what_nobody_has_looked_at() -> None:
+    places = [place(Execution(name, 1)) for name in "abcd"]
+    known = Memory(places[1], (places[0],))
+    assert known.after(places[2], places[3], [places[3]]) == known
+    assert known.after(places[1], places[3], [places[2]]) == Memory(places[3], (places[0], places[2]))
 
 
 def test_an_end_that_was_just_committed_counts_and_not_the_abandonment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -422,7 +473,8 @@ def test_one_that_cannot_be_asked_is_told_and_keeps_no_other_from_being_found() 
         recorded(sweeper.platform, name)
         sweeper.platform.clock.pass_seconds(1)
     sweeper.fails = {"e1": InvokeError("no answer"), "e2": ExecutionDoesNotExist("expired")}
-    assert sweeper.found_after(SILENT_S)
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    assert sweeper.sweep() == Swept(looked_at=3, silent=2, rest=None)
     assert [(told["execution"], told.get("error")) for told in sweeper.told] == [("e0", None), ("e1", "InvokeError")]
     assert sweeper.told[1] == {"execution": "e1", "error": "InvokeError", "reason": "no answer"}
 

@@ -18,6 +18,7 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import NotOurEvent, RefusedDelivery, RouteGone
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.envelope import Envelope, Siblings, Value
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control import take_over
@@ -427,6 +428,36 @@ def test_an_intake_that_forgets_retries_is_noticed(monkeypatch: pytest.MonkeyPat
     platform.functions["A"] = fail
     with pytest.raises(SystemExit):
         platform.run("e", 1)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_eager_collection_too(case: str) -> None:
+    definition, value = CASES[case]
+    platform = stranded(definition, times=2)
+    platform.collection = Collection.EAGER
+    assert ended(platform, value) == value
+
+
+def test_only_the_neighbour_join_that_was_asked_for_is_sent() -> None:
+    flow = g.map(g.task("A") >> g.task("B").meets_previous(), items=g.out)
+    platform = Stranded(Source.from_graph(flow).compile("w", None), {"A": lambda n: n, "B": lambda both: both})
+    platform.free = True
+    platform.start("e", [1, 2, 3])
+    branches, platform.sent = platform.sent, []
+    for event in branches:
+        platform.deliver(event)
+    second = next(event for event in platform.sent if event.state == "B" and event.name.frames[-1].index == 1)
+    platform.memory._sets.clear()  # as if nobody had arrived
+    platform.sent.clear()
+    take_over.take_over(platform.intake(), TakeOver.of(second, "F:1"), {})
+    assert [(event.name, event.state) for event in platform.sent] == [(second.name, "B")]
+
+
+def test_an_opened_fan_out_leads_to_no_event_after_it() -> None:
+    platform, event = sent_to("A", mapped("A"), [1, 2])
+    after = replace(event, name=Name(event.name.execution, (), 2), state="M")
+    with pytest.raises(NotOurEvent, match=f"^{after.name}: expected an outcome that leads to it, found .* OpenScope"):
+        planned(platform, after)
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -156,6 +156,15 @@ def test_without_time_each_delivery_does_one_part(platform: Platform, seed: int)
     assert tree.left["M"].branches == root.size
 
 
+def test_a_second_walk_in_the_same_millisecond_is_resumed_as_well(platform: Platform) -> None:
+    root = scope("M", 4 * SHARD_SIZE)
+    platform.options["remaining_ms"] = lambda: 1
+    for _ in range(3):
+        tree = Drawn({})
+        assert again(platform, tree, root, most=9) == 3
+        assert set(tree.made.values()) == {1}
+
+
 def test_narrow_scopes_have_no_cursors(platform: Platform) -> None:
     inner = {index: scope(f"M.{index}", 3) for index in range(3)}
     platform.store = cut = CutStore(platform.memory)
