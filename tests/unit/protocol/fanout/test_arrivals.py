@@ -36,6 +36,13 @@ def ended(*states: str) -> Platform:
     return platform
 
 
+def test_a_region_is_complete_whichever_end_is_added_last_again() -> None:
+    platform = ended("a", "b", "ab", "next")
+    ends = [end_of(platform, node) for node in (AB, NEXT, B, A)]
+    assert end_nodes_again(platform.runtime(), scope_of(platform), ends)
+    assert not end_nodes_again(ended("a", "b", "ab").runtime(), scope_of(platform), ends[2:])
+
+
 def event_of(platform: Platform, state: str) -> Envelope:
     return next(event for event in platform.sent if event.state == state)
 

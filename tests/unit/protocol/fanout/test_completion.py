@@ -71,6 +71,14 @@ def test_additions_that_were_lost_are_repeated_together(size: int, *, small_resu
     assert add_completed_again(rt, scope(size), range(size))
 
 
+@pytest.mark.parametrize("small_results", [False, True])
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_additions_that_were_repeated_count_for_those_that_follow(size: int, *, small_results: bool) -> None:
+    rt = runtime(small_results=small_results)
+    add_completed_again(rt, scope(size), range(size - 1))
+    assert add_completed(rt, scope(size), size - 1)
+
+
 def test_a_quorum_completes_the_scope_and_so_does_each_branch_after_it() -> None:
     rt = runtime(quorum=2)
     assert [add_completed(rt, scope(4), index) for index in (3, 3, 0, 1, 2)] == [False, False, True, True, True]

@@ -1,5 +1,6 @@
 """What a branch reads of the fan-out around it: the outcome that opened it must be there, and be that."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,8 +8,12 @@ import pytest
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform
 from unum_runtime.errors import InconsistentHistory, StoreError
+from unum_runtime.model.checkpoint import Failure, Phase, Success
 from unum_runtime.model.naming import Key, Scope, checkpoint_key
-from unum_runtime.protocol.fanout.lanes import read_origin
+from unum_runtime.protocol.delivery.commit import create, draft
+from unum_runtime.protocol.fanout.lanes import Lanes, next_in_lane, read_origin
+from unum_runtime.protocol.fanout.packing import commit_packed, place_of
+from unum_runtime.protocol.planning.plan import Commit, Invoke, plan
 
 
 def opened(value: Any) -> tuple[Platform, Scope, Key]:
@@ -27,6 +32,67 @@ def test_the_fan_out_is_as_its_origin_committed_it() -> None:
     found = read_origin(platform.runtime(), scope)
     assert found.scope == scope
     assert found.scope.size == 2
+
+
+def serial(*names: str, small_results: bool = False) -> Platform:
+    """Return a platform on which a Map with one branch at a time has begun in each of two branches of an outer Map."""
+    inner = mapped(*names, MaxConcurrency=1)
+    definition = {"StartAt": "Outer", "States": {"Outer": {"Type": "Map", "ItemProcessor": inner, "End": True}}}
+    platform = Platform.of(definition, **dict.fromkeys(names, lambda event: event))
+    platform.workflow = replace(platform.workflow, small_results=small_results or None)
+    platform.start("e", [[1, 2], [3, 4]])
+    return platform
+
+
+def scopes(platform: Platform) -> list[Scope]:
+    return [Scope.around(event.name.execution, event.name.frames) for event in platform.sent]
+
+
+def settle(platform: Platform, scope: Scope) -> None:
+    """Commit a failure of the outer Map."""
+    outer = Scope.around(scope.execution, scope.frames)
+    settled = draft(platform.runtime(), Commit(outer.join, "Outer", Phase.LEFT, Failure("E", None)))
+    create(platform.runtime(), settled)
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first of the delivery", "later"])
+def test_no_branch_begins_in_a_settled_scope_unless_it_has_an_outcome(*, is_first: bool) -> None:
+    platform = serial("B")
+    scope, lanes = scopes(platform)[0], Lanes()
+    rt = platform.runtime()
+    (begun,) = next_in_lane(rt, scope, 0, Lanes())
+    assert isinstance(begun, Invoke)
+    if not is_first:
+        next_in_lane(rt, scope, 0, lanes)
+    settle(platform, scope)
+    assert next_in_lane(rt, scope, 0, lanes) == []
+    create(rt, draft(rt, Commit(begun.name, "B", Phase.LEFT, Success(2))))
+    assert next_in_lane(rt, scope, 0, lanes) == [begun]
+
+
+def test_a_branch_whose_outcome_is_in_a_pack_is_not_new() -> None:
+    platform = serial("B", small_results=True)
+    scope, lanes, rt = scopes(platform)[0], Lanes(), platform.runtime()
+    next_in_lane(rt, scope, 0, lanes)
+    (begun,) = next_in_lane(rt, scope, 0, lanes)
+    assert isinstance(begun, Invoke)
+    assert begun.is_new
+    made = draft(rt, Commit(begun.name, "B", Phase.LEFT, Success(2)))
+    place = place_of(rt.workflow, "B", begun.name)
+    assert place is not None
+    commit_packed(rt, place, made, plan(rt.workflow, made))
+    assert next_in_lane(rt, scope, 0, lanes) == [replace(begun, is_new=False)]
+
+
+def test_of_each_depth_one_fan_out_is_kept() -> None:
+    platform = serial("B")
+    first, second = (read_origin(platform.runtime(), scope) for scope in scopes(platform))
+    outer = read_origin(platform.runtime(), Scope.around(first.scope.execution, first.scope.frames))
+    lanes = Lanes()
+    for each in (outer, first, second):
+        lanes.keep(each)
+    kept = [lanes.opened(each.scope) for each in (outer, first, second)]
+    assert kept == [outer, None, second]
 
 
 def test_an_origin_that_is_gone_is_named() -> None:

@@ -5,16 +5,30 @@ from dataclasses import replace
 
 import pytest
 
+from tests.unit.protocol.map_platform import around, deployed
+from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
-from unum_compiler.definition import Definition
+from unum_compiler.definition import Definition as Source
+from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading import stored_steps
-from unum_runtime.model.checkpoint import Success
+from unum_runtime.errors import InconsistentHistory
+from unum_runtime.model.checkpoint import TOMBSTONE, Checkpoint, Failure, Item, Phase, Success
 from unum_runtime.model.ir import Collection, Workflow
-from unum_runtime.model.naming import PACK_SIZE
-from unum_runtime.model.pack import MAX_ENTRY_BYTES
+from unum_runtime.model.naming import PACK_SIZE, Key, aside_key, checkpoint_key
+from unum_runtime.model.pack import MAX_ENTRY_BYTES, is_full, marked
 from unum_runtime.model.states import Guard, Json, Task
-from unum_runtime.protocol.fanout.packing import packed_tasks
+from unum_runtime.protocol.delivery.commit import draft
+from unum_runtime.protocol.fanout.packing import (
+    Place,
+    commit_packed,
+    find_packed,
+    own_keys,
+    packed_tasks,
+    place_of,
+    uncollected,
+)
+from unum_runtime.protocol.planning.plan import BranchFailed, Commit, plan
 from unum_runtime.simulator.metering import Metered, meter
 from unum_runtime.store.memory import MemoryStore
 
@@ -133,10 +147,147 @@ def test_places_in_packs_are_for_tasks_behind_which_the_branch_certainly_ends(
     assert list(packed_tasks(mapped(*states)).get("Each", ())) == places
 
 
+def drawn(flow: g.Piece) -> Workflow:
+    return replace(Source.from_graph(flow).compile("w", None), small_results=True)
+
+
+def test_branches_of_a_parallel_have_places_for_each_of_their_tasks() -> None:
+    assert packed_tasks(drawn(g.parallel(g.task("a"), g.task("b")))) == {"parallel": ("a", "b")}
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        g.map(g.task("encode") >> g.task("meet").meets_previous(), items=g.out),
+        g.map(g.task("encode") >> g.task("rebase").after_previous("rebase"), items=g.out),
+        g.map(g.task("encode") >> g.task("rebase").after_previous("tail") >> g.task("tail"), items=g.out),
+        g.dag({"a": g.task("a"), "b": g.task("b").after("a")}),
+    ],
+    ids=["neighbour join", "result of the previous branch", "result for the next branch", "region"],
+)
+def test_tasks_that_other_branches_look_at_have_no_places(flow: g.Piece) -> None:
+    assert packed_tasks(drawn(flow)) == {}
+
+
+def test_a_task_that_commits_for_another_has_no_place() -> None:
+    workflow = compile_workflow(
+        around(chain("A", "B")), name="w", functions=None, options={"A": FunctionOptions(checkpoint=False)}
+    )
+    assert packed_tasks(replace(workflow, small_results=True)) == {}
+
+
+def test_every_path_behind_a_task_is_followed_and_each_state_once() -> None:
+    def which(*following: str) -> Json:
+        rules = [{"Variable": "$", "IsNull": True, "Next": each} for each in following[:-1]]
+        return {"Type": "Choice", "Choices": rules, "Default": following[-1]}
+
+    passing, end = {"Type": "Pass", "Next": "W"}, {"Type": "Pass", "End": True}
+    several = {"A": task(Next="W"), "W": which("T", "P", "P"), "P": end, "T": task(End=True)}
+    loop = {"A": task(Next="W"), "W": which("P", "Q"), "P": passing, "Q": end}
+    for states, places in ((several, ["T"]), (loop, ["A"])):
+        workflow = compile_workflow(around({"StartAt": "A", "States": states}), name="w", functions=None)
+        assert list(packed_tasks(replace(workflow, small_results=True)).get("M", ())) == places
+
+
+LARGE = "x" * MAX_ENTRY_BYTES
+
+
+def placed(*, tolerates: bool = False, collection: Collection = Collection.TTL) -> tuple[Platform, Place, Checkpoint]:
+    """Return a platform with a Map of one branch, the branch's place, and an outcome of it."""
+    distributed = {"ProcessorConfig": {"Mode": "DISTRIBUTED"}}
+    branch, fields = (chain("B") | distributed, {"ToleratedFailureCount": 1}) if tolerates else (chain("B"), {})
+    platform = deployed(around(branch, **fields))
+    platform.workflow, platform.collection = replace(platform.workflow, small_results=True), collection
+    platform.start("e", [1])
+    name = platform.sent[0].name
+    place = place_of(platform.workflow, "B", name)
+    assert place is not None
+    return platform, place, draft(platform.runtime(), Commit(name, "B", Phase.LEFT, Success(5)))
+
+
+def committed(platform: Platform, place: Place, checkpoint: Checkpoint) -> tuple[Item | None, Item]:
+    return commit_packed(platform.runtime(), place, checkpoint, plan(platform.workflow, checkpoint))
+
+
+def aside(checkpoint: Checkpoint) -> Key:
+    return aside_key(checkpoint_key("w", checkpoint.name))
+
+
+def test_an_entry_has_the_result_and_few_other_facts() -> None:
+    platform, place, checkpoint = placed()
+    assert committed(platform, place, checkpoint) == (None, {"state": "B", "e0": "0 0 0 0", "v0": "5"})
+
+
+@pytest.mark.parametrize("tolerates", [False, True])
+def test_a_failed_branch_fills_its_pack_only_if_its_map_tolerates_failures(*, tolerates: bool) -> None:
+    platform, place, checkpoint = placed(tolerates=tolerates)
+    winner, pack = committed(platform, place, replace(checkpoint, outcome=Failure("E", None)))
+    assert (winner, is_full(pack, 1)) == (None, tolerates)
+
+
+def test_a_result_after_which_the_branch_fails_does_not_count() -> None:
+    platform, place, checkpoint = placed()
+    failed = BranchFailed(checkpoint.name.execution, checkpoint.name.frames, Failure("E", None))
+    _, pack = commit_packed(platform.runtime(), place, checkpoint, failed)
+    assert not is_full(pack, 1)
+
+
+@pytest.mark.parametrize("outcome", [Success(LARGE), Failure("E", None)])
+def test_an_outcome_that_was_set_aside_first_counts_as_it_is(outcome: Success | Failure) -> None:
+    """Its delivery died before the entry; another one with another outcome writes the entry."""
+    platform, place, checkpoint = placed()
+    first = replace(checkpoint, outcome=outcome)
+    platform.memory.create(aside(first), first.to_item(), expires_at_s=10**12)
+    for other in (Success(LARGE + "y"), Failure("F", None)):
+        winner, pack = committed(platform, place, replace(checkpoint, outcome=other))
+        assert winner == first.to_item()
+        assert is_full(pack, 1) is isinstance(outcome, Success)
+
+
+@pytest.mark.parametrize("collection", Collection)
+@pytest.mark.parametrize("first", [Success(5), Success(LARGE)], ids=["inside", "set aside"])
+def test_only_what_no_entry_will_refer_to_is_collected(first: Success, collection: Collection) -> None:
+    platform, place, checkpoint = placed(collection=collection)
+    earlier, later = replace(checkpoint, outcome=first), replace(checkpoint, outcome=Success(LARGE + "y"))
+    committed(platform, place, earlier)
+    winner, _ = committed(platform, place, later)
+    assert winner is not None
+    assert Checkpoint.from_item(checkpoint.name, winner).outcome == first
+    is_useless = first == Success(5)
+    kept = platform.memory.read([aside(later)])[aside(later)]
+    assert (TOMBSTONE in kept) is (is_useless and collection is Collection.EAGER)
+
+
+def test_a_branch_that_has_ended_with_another_invocation_has_no_outcome_here() -> None:
+    platform, place, checkpoint = placed()
+    _, pack = committed(platform, place, checkpoint)
+    for ended in (pack, marked(place.slot, counts=True)):
+        with pytest.raises(InconsistentHistory, match="its branch has ended with another invocation"):
+            find_packed(platform.runtime(), place, checkpoint.name.following, ended)
+    assert find_packed(platform.runtime(), place, checkpoint.name, {}) is None
+
+
+def test_a_stored_outcome_is_in_its_pack_or_beside_it_or_has_a_key_of_its_own() -> None:
+    platform, place, checkpoint = placed()
+    rt, large = platform.runtime(), replace(checkpoint, outcome=Success(LARGE))
+    assert own_keys(rt, checkpoint) == [place.key]
+    assert own_keys(rt, replace(checkpoint, outcome=Success("x" * 111))) == [place.key]
+    assert own_keys(rt, large) == [place.key, aside(large)]
+    origin = platform.steps()[0]
+    assert own_keys(rt, origin) == [checkpoint_key("w", origin.name)]
+
+
+def test_packs_and_what_is_beside_them_are_found_among_others_unless_they_are_collected() -> None:
+    _, place, checkpoint = placed()
+    own = checkpoint_key("w", checkpoint.name)
+    items: dict[Key, Item] = {own: {}, place.key: {}, aside(checkpoint): {}}
+    assert uncollected(items) == [place.key, aside(checkpoint)]
+    assert uncollected({key: {TOMBSTONE: 1} for key in items}) == []
+
+
 def test_a_quorum_has_no_packs() -> None:
     flow = g.parallel(g.task("a"), g.task("b")).quorum(1)
-    workflow = Definition.from_graph(flow).compile("w", None)
-    assert packed_tasks(replace(workflow, small_results=True)) == {}
+    assert packed_tasks(drawn(flow)) == {}
 
 
 def test_without_the_option_nothing_is_packed() -> None:

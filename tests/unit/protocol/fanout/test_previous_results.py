@@ -10,13 +10,13 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.progress import Reach, progress
 from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.naming import Name, checkpoint_key
+from unum_runtime.model.naming import Name, Scope, checkpoint_key, meeting_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.control.take_over import take_over
 from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.ingress import read_committed
-from unum_runtime.protocol.fanout.previous_results import arrive, feed
+from unum_runtime.protocol.fanout.previous_results import arrival_key, arrive, feed
 from unum_runtime.protocol.planning.plan import FeedNext, JoinNeighbour, plan
 
 FLOW = g.map(g.task("a") >> g.task("b").after_previous("b") >> g.task("c"), items=g.out)
@@ -35,6 +35,14 @@ def ended(*steps: str, flow: g.Piece = FLOW, value: object = (1, 2, 3)) -> Platf
         platform.clock.pass_seconds(1)
         platform.deliver(event_of(platform, step))
     return platform
+
+
+def test_the_set_of_a_task_is_numbered_among_those_of_its_own_scope() -> None:
+    """Deliveries of two deployments share the key."""
+    platform = ended()
+    name = platform.sent[0].name
+    scope = Scope.around(name.execution, name.frames)
+    assert arrival_key(platform.workflow, scope, 1, "b") == meeting_key("w", scope, 1, 0)
 
 
 def event_of(platform: Platform, step: str) -> Envelope:
