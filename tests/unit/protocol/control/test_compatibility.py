@@ -249,7 +249,7 @@ def test_only_scopes_whose_branches_join_their_neighbours_are_refused(*, waits: 
     meet = g.task("meet").meets_previous() if waits else g.task("meet").after_previous("meet")
 
     def drawn(*after: str) -> Platform:
-        flow = g.map(g.task("encode") >> meet, items=g.out)
+        flow: g.Piece = g.map(g.task("encode") >> meet, items=g.out)
         for name in after:
             flow = flow >> g.task(name)
         functions: dict[str, Any] = dict.fromkeys(("encode", "meet", *after), lambda event: event)

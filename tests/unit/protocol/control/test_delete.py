@@ -96,7 +96,7 @@ def test_what_is_beside_packs_is_found_before_and_after_results_that_were_set_as
     platform.start("e", [1, 2, 3])
     platform.deliver_all()
     for number, token in enumerate([*tokens][:2]):
-        task_token.send_result(platform.runtime(), token, Success([SECRET * 20, "small"][number]))
+        task_token.send_result(platform.runtime(), token, Success([SECRET * 20, "small"][number]), "")
         platform.deliver_all()
     assert any(is_aside(key) for key in rest(platform))
     end(platform)

@@ -204,7 +204,7 @@ def test_a_deletion_and_a_nudge_tell_of_a_part_that_is_left() -> None:
     nudged = answered(platform, Control.NUDGE)
     assert (nudged["count"], nudged["is_done"]) == (SHARD_SIZE, False)
     answered(platform, Control.STOP)
-    expected = {"deleted_ms": platform.clock.ms, "again_ms": None, "remains": [], "is_done": False}
+    expected: dict[str, Any] = {"deleted_ms": platform.clock.ms, "again_ms": None, "remains": [], "is_done": False}
     assert answered(platform, Control.DELETE) == expected
 
 

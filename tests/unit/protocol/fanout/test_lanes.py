@@ -38,7 +38,7 @@ def serial(*names: str, small_results: bool = False) -> Platform:
     """Return a platform on which a Map with one branch at a time has begun in each of two branches of an outer Map."""
     inner = mapped(*names, MaxConcurrency=1)
     definition = {"StartAt": "Outer", "States": {"Outer": {"Type": "Map", "ItemProcessor": inner, "End": True}}}
-    platform = Platform.of(definition, **dict.fromkeys(names, lambda event: event))
+    platform = Platform.of(definition, None, **dict.fromkeys(names, lambda event: event))
     platform.workflow = replace(platform.workflow, small_results=small_results or None)
     platform.start("e", [[1, 2], [3, 4]])
     return platform

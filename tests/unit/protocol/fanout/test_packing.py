@@ -195,8 +195,8 @@ LARGE = "x" * MAX_ENTRY_BYTES
 def placed(*, tolerates: bool = False, collection: Collection = Collection.TTL) -> tuple[Platform, Place, Checkpoint]:
     """Return a platform with a Map of one branch, the branch's place, and an outcome of it."""
     distributed = {"ProcessorConfig": {"Mode": "DISTRIBUTED"}}
-    branch, fields = (chain("B") | distributed, {"ToleratedFailureCount": 1}) if tolerates else (chain("B"), {})
-    platform = deployed(around(branch, **fields))
+    definition = around(chain("B") | distributed, ToleratedFailureCount=1) if tolerates else around(chain("B"))
+    platform = deployed(definition)
     platform.workflow, platform.collection = replace(platform.workflow, small_results=True), collection
     platform.start("e", [1])
     name = platform.sent[0].name
