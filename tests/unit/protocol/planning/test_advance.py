@@ -8,9 +8,13 @@ import pytest
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import compile_workflow
+from unum_runtime.asl.program import StateOutput
+from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.naming import Execution
-from unum_runtime.model.states import Json
+from unum_runtime.model.envelope import Value
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import Execution, Scope
+from unum_runtime.model.states import FanOut, Json, Map
 from unum_runtime.protocol.planning.advance import (
     MAX_PURE_STEPS,
     Arrival,
@@ -23,9 +27,12 @@ from unum_runtime.protocol.planning.advance import (
     Visit,
     Visits,
     advance,
+    branch_evaluation,
     exceeded,
+    join,
 )
-from unum_runtime.protocol.planning.evaluation import EvaluationContext
+from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
+from unum_runtime.protocol.planning.plan import Invoke, begin_branch
 
 STARTED = 100_000
 """Start of the execution and time of entering the first state, in milliseconds since 1970."""
@@ -172,6 +179,42 @@ ROWS: dict[str, Row] = {
         ("ended", "H", {"Error": "Boom", "Cause": "why"}),
         [("M > H", [["F !"]]), "H > end"],
     ),
+    "a pure Map with a tolerance in its input": Row(
+        {
+            "M": each(
+                {"C": choice("F", a="S"), "S": {"Type": "Succeed"}, "F": RAISE},
+                mode="DISTRIBUTED",
+                ItemsPath="$.all",
+                ToleratedFailureCountPath="$.n",
+            ),
+        },
+        {"all": ["a", "b"], "n": 1},
+        ("ended", "M", ["a"]),
+        [("M > end", [["C > S", "S > end"], ["C > F", "F !"]])],
+    ),
+    "an invalid tolerance of a Map with Tasks": Row(
+        {"M": each({"T": T}, mode="DISTRIBUTED", ItemsPath="$.all", ToleratedFailureCountPath="$.n")},
+        {"all": [1], "n": "x"},
+        ("failed", "M", "States.Runtime"),
+        ["M !"],
+    ),
+    "a pure Map with a failing result and a catcher": Row(
+        {
+            "M": each(
+                {"P": do_pass()}, Catch=CATCH, ItemsPath="$.all", ResultSelector={"x.$": "States.StringToJson('{')"}
+            ),
+            "H": T,
+        },
+        {"all": [1]},
+        ("task", "H", {"all": [1], "error": "States.IntrinsicFailure"}, None),
+        [("M > H", [["P > end"]]), "H ."],
+    ),
+    "a catcher with a failing result": Row(
+        {"L": parallel({"X": T}, Catch=CATCH, Parameters={"x.$": "States.StringToJson($)"}), "H": T},
+        "{",
+        ("failed", "L", "States.ResultPathMatchFailure"),
+        ["L !"],
+    ),
     "a Map of no array": Row({"M": each({"T": T})}, 5, ("failed", "M", "States.Runtime"), ["M !"]),
     "a data-flow failure with a catcher": Row(
         {"L": parallel({"X": T}, Catch=CATCH, Parameters={"x.$": "States.StringToJson($.a)"}), "H": T},
@@ -282,6 +325,55 @@ def shown_visit(visit: Visit) -> Any:
     return (text, branches) if branches else text
 
 
+def fan_out(top: Json = None, **fields: Json) -> tuple[Workflow, FanOut]:
+    """Return a workflow with one Map, and the Map."""
+    definition = {"StartAt": "M", "States": {"M": each({"T": T}, **fields)}}
+    workflow = compile_workflow({**definition, **(top or {})}, name="w", functions=None, options={})
+    return workflow, workflow.fan_out("M")
+
+
+def evaluation(workflow: Workflow, **variables: Json) -> EvaluationContext:
+    return EvaluationContext(workflow, Execution("e", STARTED), STARTED, "seed", variables)
+
+
+READER = {
+    "Resource": "arn:aws:states:::s3:getObject",
+    "ReaderConfig": {"InputType": "JSON"},
+    "Parameters": {"Bucket": "b", "Key": "k"},
+}
+
+
+def test_a_map_with_a_reader_begins_with_what_was_read() -> None:
+    workflow, _ = fan_out(mode="DISTRIBUTED", ItemReader=READER)
+    arrival = advance("M", Success({"raw": 1}), evaluation(workflow, **{"$items": [5, 6]}))
+    assert shown(arrival) == ("fan-out", "M", [5, 6], 2)
+
+
+def test_a_child_execution_sees_no_variables_but_its_own_input_where_it_is_kept() -> None:
+    workflow, state = fan_out(mode="DISTRIBUTED")
+    assert branch_evaluation(state, 0, 7, evaluation(workflow, v=1)).variables == {}
+    assert branch_evaluation(state, 0, 7, evaluation(workflow, v=1, **{INPUT: 5})).variables == {INPUT: 7}
+    begun = begin_branch(state, Scope(Execution("e", 0), (), "M", 1, 0, 1), 0, 7, evaluation(workflow, **{INPUT: 5}))
+    assert isinstance(begun, Invoke)
+    assert begun.input.own() == Value(Success(7), STARTED, {INPUT: 7})
+    workflow, state = fan_out()
+    assert branch_evaluation(state, 0, 7, evaluation(workflow, v=1, **{INPUT: 5})).variables == {"v": 1, INPUT: 5}
+
+
+@pytest.mark.parametrize(("fields", "output"), [({}, [3]), ({"ResultPath": "$.r"}, {"a": 1, "r": [3]})])
+def test_a_join_keeps_variables_without_what_was_read(fields: Json, output: Json) -> None:
+    workflow, state = fan_out(**fields)
+    found = join(state, {"a": 1}, [3], evaluation(workflow, v=1, **{"$items": [5]}))
+    assert found == StateOutput(output, {"v": 1})
+
+
+def test_a_join_of_a_map_with_a_writer_is_its_input_beside_the_results() -> None:
+    workflow, state = fan_out()
+    assert isinstance(state, Map)
+    found = join(replace(state, writes=True), {"a": 1}, [3], evaluation(workflow, v=1))
+    assert found == StateOutput({"a": 1}, {"v": 1, "$results": [3]})
+
+
 def test_too_many_failures_are_said_as_step_functions_says_them() -> None:
     text = "The specified tolerated failure threshold was exceeded"
     assert exceeded() == Failure("States.ExceedToleratedFailureThreshold", text)
@@ -304,6 +396,10 @@ def test_a_loop_without_a_task_ends_with_its_state_named(monkeypatch: pytest.Mon
         Failure("States.Runtime", f"state {name!r}: 10 states since the last Task; a loop without a Task must end")
         for name in ("P", "C")
     ]
+    del definition["States"]["A"]
+    without_a_task = Platform.of({**definition, "StartAt": "P"})
+    without_a_task.run(value=1)
+    assert without_a_task.steps()[-1].state in ("P", "C")
 
 
 def ended_with(states: Json, value: Json = None, **functions: Any) -> Any:

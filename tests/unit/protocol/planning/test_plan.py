@@ -1,7 +1,7 @@
 """The effects that follow from each kind of checkpoint, as a table."""
 
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, get_args, TYPE_CHECKING
 
 import pytest
 
@@ -54,6 +54,7 @@ from unum_runtime.model.naming import Execution, Frame, Name, Scope
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.evaluation import INPUT
 from unum_runtime.protocol.planning.plan import (
+    MAX_OUTCOME_BYTES,
     BranchFailed,
     Commit,
     CompleteBranch,
@@ -72,6 +73,9 @@ from unum_runtime.protocol.planning.plan import (
     started_at_once,
 )
 
+if TYPE_CHECKING:
+    from unum_runtime.protocol.planning.advance import Visit
+
 STARTED, NOW = 100_000, 103_000
 """Milliseconds since 1970: the start of the execution, and the commit of each checkpoint but the start record."""
 
@@ -80,6 +84,10 @@ BOOM = Failure("Boom", "why")
 LATE = Failure("States.Timeout", "the execution took longer than its TimeoutSeconds, 2 s")
 LARGE = "x" * 200_000
 """A value of which two do not fit into one item."""
+LARGEST = "x" * (MAX_OUTCOME_BYTES - 2)
+USED_UP = Failure(
+    "Unum.HopBudgetExceeded", "more than 1 steps; does a loop never end? Raise hop_budget where this many are meant"
+)
 
 
 def at(step: int, *frames: Frame) -> Name:
@@ -251,7 +259,11 @@ ROWS: dict[str, tuple[Workflow, Checkpoint, Effect | Opened]] = {
         finished(Status.SUCCEEDED, Success(1)),
     ),
     # Waits.
-    "Wait at the end": (WAIT, left("A", Success(1)), Invoke(at(2), "W", value(1), NOW + 60_000)),
+    "Wait at the end": (
+        WAIT,
+        left("A", Success(1), variables={"v": 3}),
+        Invoke(at(2), "W", value(1, v=3), NOW + 60_000),
+    ),
     "Wait before a Task": (
         WAIT_THEN_TASK,
         left("A", Success(1)),
@@ -310,6 +322,12 @@ ROWS: dict[str, tuple[Workflow, Checkpoint, Effect | Opened]] = {
     "fan-out without Tasks": (PURE_MAP, left("A", Success([5, 6])), finished(Status.SUCCEEDED, Success([7, 7]))),
     "lanes": (LANES, left("A", Success([5, 6, 7])), Opened(m_of(3), (5, 6, 7), 2)),
     "quorum": (QUORUM, left("a", Success([5, 6, 7])), Opened(Scope(E, (), "map", 2, 0, 3), (5, 6, 7), 3)),
+    "quorum of all": (QUORUM, left("a", Success([5, 6])), Opened(Scope(E, (), "map", 2, 0, 2), (5, 6), 2)),
+    "quorum of the most branches": (
+        QUORUM,
+        left("a", Success([0] * 256)),
+        Opened(Scope(E, (), "map", 2, 0, 256), (0,) * 256, 256),
+    ),
     "quorum of more branches than there are": (
         QUORUM,
         left("a", Success([5])),
@@ -357,6 +375,7 @@ ROWS: dict[str, tuple[Workflow, Checkpoint, Effect | Opened]] = {
     ),
     # Limits.
     "time is over": (TIMED, left("A", Success(1)), finished(Status.TIMED_OUT, LATE)),
+    "time is over beside a large outcome": (TIMED, left("A", Success(LARGEST)), Commit(at(2), "A", Phase.LEFT, LATE)),
     "time is over at the end": (TIMED, left("B", Success(1)), finished(Status.TIMED_OUT, LATE)),
     "time is over at a failure": (TIMED_FAIL, left("A", Success(1)), finished(Status.TIMED_OUT, LATE)),
     "time is not over": (
@@ -377,13 +396,12 @@ ROWS: dict[str, tuple[Workflow, Checkpoint, Effect | Opened]] = {
     "steps are used up": (
         BUDGETED,
         left("A", Success(1)),
-        finished(
-            Status.FAILED,
-            Failure(
-                "Unum.HopBudgetExceeded",
-                "more than 1 steps; does a loop never end? Raise hop_budget where this many are meant",
-            ),
-        ),
+        finished(Status.FAILED, USED_UP),
+    ),
+    "steps are used up beside a large outcome": (
+        BUDGETED,
+        left("A", Success(LARGEST)),
+        Commit(at(2), "A", Phase.LEFT, USED_UP),
     ),
     "steps are used up at the end": (BUDGETED, left("B", Success(1)), finished(Status.SUCCEEDED, Success(1))),
     "steps are used up at a failure": (BUDGETED, left("A", BOOM), finished(Status.FAILED, BOOM)),
@@ -393,7 +411,10 @@ ROWS: dict[str, tuple[Workflow, Checkpoint, Effect | Opened]] = {
 @pytest.mark.parametrize("case", ROWS)
 def test_plan(case: str) -> None:
     workflow, checkpoint, expected = ROWS[case]
-    assert shown(plan(workflow, checkpoint)) == expected
+    effect = plan(workflow, checkpoint)
+    assert shown(effect) == expected
+    if isinstance(effect, CompleteBranch):
+        assert (effect.step, effect.ended_ms) == (checkpoint.name.step, NOW)
 
 
 def test_the_table_has_every_kind_of_effect() -> None:
@@ -479,3 +500,9 @@ def opened(workflow: Workflow, *items: Json) -> OpenScope:
 def test_no_phase_or_state_of_a_start_record_leads_into_the_middle(phase: Phase) -> None:
     forged = start_record(E, 0).saying(phase=phase, state="B", continuation=Continuation(goes_to="B", retries=(1,)))
     assert plan(CHAIN, forged) == plan(CHAIN, start_record(E, 0))
+
+
+def test_states_behind_a_commit_are_collected_for_readers() -> None:
+    visits: list[Visit] = []
+    plan(PASS, left("A", Success(1)), visits)
+    assert [visit.state.name for visit in visits] == ["P"]

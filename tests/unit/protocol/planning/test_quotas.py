@@ -9,11 +9,12 @@ import pytest
 
 from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT, Compatibility
 from unum_compiler.definition import Definition
-from unum_runtime.model.checkpoint import Ending, Failure, Success
+from unum_runtime.model.checkpoint import Ending, Failure, Success, start_record
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json, Map, Parallel
 from unum_runtime.protocol.planning.advance import AtFanOut, advance
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
+from unum_runtime.protocol.planning.plan import Commit, plan
 from unum_runtime.protocol.planning.quotas import DISTRIBUTED_BRANCHES, INLINE_BRANCHES, branches_at_once
 from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.local import LocalWorkflow
@@ -70,6 +71,20 @@ def test_a_value_over_the_quota_fails_where_step_functions_fails(what: str) -> N
     states, value = TOO_LARGE[what]
     assert error(run(states, value)) == "States.DataLimitExceeded"
     assert error(run(states, value, Compatibility.GENEROUS)) is None
+
+
+def test_a_failure_before_the_first_commit_names_its_state() -> None:
+    states = {"A": {**TASK, **ENDS}}
+    workflow = replace(
+        Definition.from_asl({"StartAt": "A", "States": states}), compatibility=Compatibility.STRICT
+    ).compile("w", None)
+    effect = plan(workflow, start_record(Execution("e", 0), f"{LARGE}x"))
+    assert isinstance(effect, Commit)
+    assert (effect.state, isinstance(effect.outcome, Failure)) == ("A", True)
+
+
+def test_a_fail_state_keeps_its_error() -> None:
+    assert error(run({"A": {"Type": "Fail", "Error": "Boom"}}, 1)) == "Boom"
 
 
 def test_values_of_the_quota_pass() -> None:

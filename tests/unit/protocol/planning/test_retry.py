@@ -25,7 +25,7 @@ def recovered(later_s: int, retries: tuple[int, ...] = (), **fields: Any) -> Ret
     workflow = compile_workflow(definition, name="w", functions={"A", "B"})
     state = workflow.states["A"]
     assert isinstance(state, Task)
-    evaluation = EvaluationContext(workflow, Execution("e", BEGUN_MS), BEGUN_MS, "seed", {"v": 1})
+    evaluation = EvaluationContext(workflow, Execution("e", BEGUN_MS), BEGUN_MS, "seed", {"v": 1, "$items": [1]})
     return recover(state, FAILURE, {"a": 1}, evaluation, retries=retries, now_ms=BEGUN_MS + later_s * 1000)
 
 

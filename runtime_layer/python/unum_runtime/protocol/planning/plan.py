@@ -290,8 +290,8 @@ def parts(opened: OpenScope, most: int) -> list[Invoke]:
 
 
 def started_after(opened: OpenScope, index: int) -> range:
-    """Return the branches after branch `index`: the next branch of its lane under MaxConcurrency."""
-    return range(0) if opened.arrival.state.needs else range(index + opened.arrival.width, opened.scope.size)[:1]
+    """Return the branches after branch `index` of a fan-out other than a region: the next one of its lane, if any."""
+    return range(index + opened.arrival.width, opened.scope.size)[:1]
 
 
 def out_of_time(workflow: Workflow) -> Failure:

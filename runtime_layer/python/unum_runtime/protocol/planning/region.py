@@ -42,11 +42,11 @@ def begin_node(
 def begin(
     opened: OpenScope, index: int, last: Callable[[int], Checkpoint | None], visits: Visits | None = None
 ) -> Invoke | Commit | None:
-    """Return the first effect of branch `index` of any fan-out; None while a source of the node has no result.
+    """Return the first effect of node `index` of a region; None while a source of the node has no result.
 
     Args:
-        opened: the fan-out.
-        index: the branch.
+        opened: the region.
+        index: the node.
         last: returns the last commit of a branch, None without one.
         visits: collects visited states.
 
@@ -54,7 +54,7 @@ def begin(
         OutcomeCollected: the result of a source is collected.
     """
     workflow, scope = opened.arrival.evaluation.workflow, opened.scope
-    sources = region_of(workflow, scope.state).sources[index] if opened.arrival.state.needs else ()
+    sources = region_of(workflow, scope.state).sources[index]
     if not sources:
         return branch(opened, index, visits)
     lasts = [(source, last(source)) for source in sources]

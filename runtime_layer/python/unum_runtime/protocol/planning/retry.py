@@ -47,7 +47,7 @@ def recover(
         retries: previous uses of its retriers.
         now_ms: time of the failure in milliseconds since 1970.
     """
-    again = recovery.next_retry(state.retry, retries, failure.error, evaluation.context_of(state.name, retries=retries))
+    again = recovery.next_retry(state.retry, retries, failure.error, evaluation.context_of(state.name))
     deadline_ms = deadline(evaluation.workflow, evaluation.execution)
     is_late = evaluation.is_late_at(now_ms)
     if again is not None and not is_late:

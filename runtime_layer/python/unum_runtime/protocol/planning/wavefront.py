@@ -6,8 +6,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.envelope import Value
-from unum_runtime.model.ir import Workflow
-from unum_runtime.protocol.planning.plan import Effect, Invoke, JoinNeighbour
+from unum_runtime.protocol.planning.plan import Invoke, JoinNeighbour
 
 
 def begin_joined(own: JoinNeighbour, previous: Checkpoint) -> Invoke:
@@ -24,11 +23,6 @@ def begin_joined(own: JoinNeighbour, previous: Checkpoint) -> Invoke:
     entered_ms = max(entered.entered_ms, previous.committed_ms)
     joined = Success({**entered.value, "previous": outcome.value})
     return replace(own.invoke, input=Value(joined, entered_ms, entered.variables))
-
-
-def joined_state(workflow: Workflow, effect: Effect | None) -> str | None:
-    """Return the Task of the previous branch whose result `effect` waits for; None if it waits for none."""
-    return workflow.task(effect.invoke.state).after_previous if isinstance(effect, JoinNeighbour) else None
 
 
 def result_of(steps: Iterable[Checkpoint], state: str | None) -> Checkpoint | None:
