@@ -5,12 +5,17 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.map_platform import around
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.model.checkpoint import Success
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition
+from unum_runtime.model.checkpoint import Checkpoint, Phase, Success
 from unum_runtime.model.envelope import Envelope, Results, Value
-from unum_runtime.model.naming import Scope
-from unum_runtime.model.states import Task
-from unum_runtime.protocol.delivery.fusion import Fusion, fits
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import Execution, Frame, Name, Scope
+from unum_runtime.model.states import Guard, Pattern, Task
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.delivery.fusion import Fusion, fits, is_first, may_fuse
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
@@ -60,3 +65,99 @@ def test_an_event_of_any_size_fits_a_bucket_and_one_without_a_value_fits_always(
     large = replace(rt, store=LargeItems(MemoryStore(), MemoryObjects(), "w"))
     assert fits(large, sized(sent, MAX_OUTCOME_BYTES + 1))
     assert fits(rt, sent.with_input(Results(Scope(sent.name.execution, (), "M", 1, 0, 2))))
+
+
+E = Execution("e", 0)
+FLOW = chain("A", "M", "B")
+FLOW["States"]["M"] = {**around(chain("C", "D"), MaxConcurrency=1)["States"]["M"], "Next": "B"}
+del FLOW["States"]["M"]["End"]
+REGION = g.dag(
+    {"a": g.task("a"), "b": g.task("b"), "one": g.task("one").after("a"), "two": g.task("two").after("a", "b")}
+)
+
+
+def runtime(definition: Any = None) -> Runtime:
+    if definition is None:
+        return Platform.of(FLOW, **dict.fromkeys("ABCD", lambda event: event)).runtime()
+    return Platform(Definition.from_graph(definition).compile("w", None), {}).runtime()
+
+
+def at(step: int, *frames: Frame) -> Name:
+    return Name(E, frames, step)
+
+
+def frame(index: int, state: str = "M", iteration: int = 2) -> Frame:
+    return Frame(state, iteration, 0, index, 4)
+
+
+def delivered(before: Name) -> DeliveryState:
+    """Return a delivery that has committed `before`."""
+    delivery = DeliveryState({}, may_continue=True)
+    delivery.created.append(
+        Checkpoint(name=before, state="A", phase=Phase.LEFT, outcome=Success(1), digest="", committed_ms=0)
+    )
+    return delivery
+
+
+def fuses(before: Name, after: Name, state: str, definition: Any = None, **task: Any) -> bool:
+    rt = runtime(definition)
+    return may_fuse(rt, delivered(before), after, replace(rt.workflow.task(state), **task))
+
+
+def test_what_follows_in_a_branch_or_in_the_next_branch_of_a_lane_is_fused() -> None:
+    assert fuses(at(1), at(2), "B")
+    assert fuses(at(0, frame(0)), at(1, frame(0)), "D")
+    assert fuses(at(1), at(0, frame(0)), "C")
+    assert fuses(at(1, frame(0)), at(0, frame(1)), "C")
+    assert not fuses(at(1, frame(0)), at(0, frame(1, iteration=5)), "C")
+
+
+def test_a_task_that_waits_has_a_delivery_of_its_own() -> None:
+    assert not fuses(at(1), at(2), "B", pattern=Pattern.CALLBACK)
+
+
+def test_nothing_is_fused_where_outcomes_are_collected() -> None:
+    rt = replace(runtime(), collection=Collection.EAGER)
+    assert not may_fuse(rt, delivered(at(1)), at(2), rt.workflow.task("B"))
+
+
+@pytest.mark.parametrize("waits", [{"meets_previous": True}, {"after_previous": "C"}])
+def test_a_task_that_waits_for_another_branch_is_not_fused_after_that_branch(waits: dict[str, Any]) -> None:
+    assert fuses(at(1, frame(0)), at(1, frame(1)), "D")
+    assert not fuses(at(1, frame(0)), at(1, frame(1)), "D", **waits)
+    assert fuses(at(0, frame(1)), at(1, frame(1)), "D", **waits)
+
+
+@pytest.mark.parametrize(("index", "state", "is_fused"), [(2, "one", True), (3, "two", False)])
+def test_a_node_with_several_sources_is_not_fused_after_one_of_them(index: int, state: str, *, is_fused: bool) -> None:
+    region = runtime(REGION).workflow.start_at
+    assert fuses(at(0, frame(0, region)), at(0, frame(index, region)), state, REGION) is is_fused
+
+
+FIRST = {
+    "next at the top": (at(1), at(2), True),
+    "not next": (at(1), at(4), False),
+    "into a branch": (at(1), at(2, frame(0)), False),
+    "out of a branch": (at(1, frame(0)), at(2), False),
+    "in a branch": (at(1, frame(0)), at(2, frame(0)), False),
+}
+
+
+def event_for(name: Name, state: str) -> Envelope:
+    return Envelope(
+        workflow="w", digest="", name=name, state=state, input=Value(Success(1), 0, {}), sent_s=0, routes={}
+    )
+
+
+@pytest.mark.parametrize("case", FIRST)
+@pytest.mark.parametrize("leased", ["", "A", "B", "AB"])
+def test_an_outcome_is_known_to_be_absent_after_the_only_one_before_it_without_a_lease(case: str, leased: str) -> None:
+    before, after, is_absent = FIRST[case]
+    rt = runtime()
+    tasks = {name: replace(rt.workflow.task(name), guard=Guard.LEASE) for name in leased}
+    rt = replace(rt, workflow=replace(rt.workflow, states={**rt.workflow.states, **tasks}))
+    found = is_first(rt, delivered(before), event_for(before, "A"), event_for(after, "B"))
+    assert found is (is_absent and not leased)
+    delivery = delivered(before)
+    delivery.is_new = True
+    assert is_first(rt, delivery, event_for(before, "A"), event_for(after, "B")) is not bool(leased)

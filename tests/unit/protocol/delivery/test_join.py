@@ -5,14 +5,29 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.map_platform import mapped
-from tests.unit.protocol.platform import Platform, exactly
+from tests.unit.protocol.counting_store import CountingStore
+from tests.unit.protocol.map_platform import around, deliver_all, deployed, mapped
+from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler import graph as g
+from unum_compiler.options import FunctionOptions
 from unum_constructs import Definition
 from unum_runtime.errors import InconsistentHistory
+from unum_runtime.model.checkpoint import TOMBSTONE, Status, Success
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Scope, checkpoint_key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.join import join_results
+from unum_runtime.protocol.planning.advance import exceeded
+from unum_runtime.protocol.planning.evaluation import timestamp
+
+
+def echo(event: Any) -> Any:
+    return event
+
+
+def fails(event: Any) -> Any:
+    raise ValueError(event)
 
 
 def completed(platform: Platform, value: Any) -> tuple[Platform, Scope, Envelope]:
@@ -63,3 +78,108 @@ def test_a_quorum_joins_its_results_in_the_order_of_branches() -> None:
         platform.clock.pass_seconds(1)
     outcome = join_results(platform.runtime(), scope).outcome
     assert outcome.value == [1, 3]
+
+
+def test_a_branch_that_has_not_ended_is_named() -> None:
+    plain = Platform.of(mapped("A", "D", after="B"), **dict.fromkeys("ABD", echo))
+    platform, scope, event = completed(plain, [1, 2])
+    del platform.memory._items[checkpoint_key("w", replace(scope.join, frames=scope.branch(1), step=1))]
+    said = f"{scope.join}: expected 2 results of 'M', but branch 1 has none"
+    with pytest.raises(InconsistentHistory, match=exactly(said)):
+        platform.deliver(event)
+
+
+def test_a_quorum_fails_when_too_many_branches_have_failed() -> None:
+    flow = g.map(g.task("half"), items=g.out).quorum(2)
+    platform = Platform(Definition.from_graph(flow).compile("w", None), {"half": fails})
+    platform.start("e", [2, 4, 6])
+    platform.deliver(platform.sent.pop(0))
+    assert platform.ending() is None
+    platform.deliver(platform.sent.pop(0))
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.status is Status.FAILED
+
+
+def test_a_failed_branch_without_retrier_and_catcher_fails_its_fan_out_without_a_read() -> None:
+    platform = Platform.of(mapped("A", "D"), {"D": FunctionOptions(guard=Guard.COMMIT)}, A=echo, D=fails)
+    platform.start(value=[1])
+    platform.deliver(platform.sent.pop())
+    platform.store = store = CountingStore(platform.memory)
+    platform.deliver(platform.sent.pop())
+    assert store.calls == {"create": 2}
+
+
+CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "B", "ResultPath": "$.error"}]
+RETRY = [{"ErrorEquals": ["ValueError"], "IntervalSeconds": 1, "MaxAttempts": 1}]
+
+
+@pytest.mark.parametrize("fields", [{"Catch": CATCH}, {"Retry": RETRY}, {"Retry": RETRY, "Catch": CATCH}, {}])
+def test_a_fan_out_that_failed_is_collected(fields: dict[str, Any]) -> None:
+    platform = deployed(mapped("A", "D", after="B", ItemsPath="$.all", **fields), D=fails)
+    platform.collection = Collection.EAGER
+    platform.start("e", {"all": [1, 2]})
+    deliver_all(platform)
+    inside = {key: item for key, (item, _) in platform.memory._items.items() if "/M" in key.partition}
+    assert inside
+    assert [key for key, item in inside.items() if TOMBSTONE not in item] == []
+
+
+def distributed(**fields: Any) -> dict[str, Any]:
+    definition = mapped("A", after="B", ItemsPath="$.all", **fields)
+    definition["States"]["M"]["ItemProcessor"]["ProcessorConfig"] = {
+        "Mode": "DISTRIBUTED",
+        "ExecutionType": "STANDARD",
+    }
+    return definition
+
+
+def odd(event: Any) -> Any:
+    return fails(event) if event % 2 else event
+
+
+@pytest.mark.parametrize(("n", "outcome"), [(1, Success([2])), (0, exceeded())])
+def test_a_tolerance_is_read_from_the_input_of_the_map(n: int, outcome: Any) -> None:
+    platform = deployed(distributed(ToleratedFailureCountPath="$.n"), A=odd)
+    ending = platform.run("e", {"all": [1, 2], "n": n})
+    assert ending is not None
+    assert ending.outcome == outcome
+
+
+@pytest.mark.parametrize("after", ["B", None])
+def test_a_result_whose_data_flow_fails_is_caught_with_the_input_of_the_map(after: str | None) -> None:
+    catch = {**CATCH[0], "Next": "H"}
+    selector = {"x.$": "States.StringToJson('{')"}
+    definition = mapped("A", after=after, ItemsPath="$.all", ResultSelector=selector, Catch=[catch])
+    definition["States"]["H"] = {"Type": "Pass", "OutputPath": "$.all", "End": True}
+    platform = deployed(definition)
+    ending = platform.run("e", {"all": [1, 2]})
+    assert ending is not None
+    assert ending.outcome == Success([1, 2])
+
+
+def test_the_time_of_the_last_result_counts_whenever_it_is_joined() -> None:
+    definition = mapped("A", after="B")
+    definition["States"]["B"]["Parameters"] = {"at.$": "$$.State.EnteredTime"}
+    platform, _, event = completed(Platform.of(definition, A=echo, B=echo), [1, 2])
+    joined_ms = platform.clock.ms
+    platform.clock.pass_seconds(10)
+    platform.deliver(event)
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.outcome == Success({"at": timestamp(joined_ms)})
+
+
+def test_each_branch_and_each_join_draws_random_numbers_of_its_own() -> None:
+    draws = {"Type": "Pass", "Parameters": {"id.$": "States.UUID()"}, "End": True}
+    inner = chain("A")
+    inner["States"]["A"] = {"Type": "Task", "Resource": "A", "Next": "P"}
+    inner["States"]["P"] = draws
+    within = around(inner, ResultSelector={"ids.$": "$[*].id", "own.$": "States.UUID()"})
+    within["StartAt"], within["States"] = "N", {"N": within["States"]["M"]}
+    platform = Platform.of(around(within), A=echo)
+    ending = platform.run("e", [[1, 2], [3, 4]])
+    assert ending is not None
+    assert isinstance(ending.outcome, Success)
+    drawn = [each for joined in ending.outcome.value for each in (*joined["ids"], joined["own"])]
+    assert len({*drawn}) == len(drawn) == 6

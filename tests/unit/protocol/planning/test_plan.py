@@ -1,7 +1,7 @@
 """The effects that follow from each kind of checkpoint, as a table."""
 
 from dataclasses import dataclass, field
-from typing import Any, get_args, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 

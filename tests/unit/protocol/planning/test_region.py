@@ -1,12 +1,13 @@
 """Nodes of a region: what begins each, with which input, time and random numbers."""
 
+from typing import TYPE_CHECKING
+
 from tests.unit.protocol.planning.plan_workflows import graph
 from unum_compiler import graph as g
 from unum_runtime.model.checkpoint import Checkpoint, Phase, Success
 from unum_runtime.model.naming import Execution, Name, Scope
 from unum_runtime.protocol.planning.plan import CompleteBranch, Invoke, OpenScope, branch, plan
 from unum_runtime.protocol.planning.region import begin, begin_node
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from unum_runtime.protocol.planning.advance import Visit

@@ -64,7 +64,7 @@ def perform(rt: Runtime, delivery: DeliveryState, *effects: Effect) -> None:
         # Only now: every event is sent, so the deliveries that replace this one need none of these outcomes.
         for commit_ in delivery.committed:
             collect_commit(rt, commit_)
-        delivery.collected += [commit_.joins for commit_ in delivery.committed if commit_.joins is not None]
+        delivery.collected = [commit_.joins for commit_ in delivery.committed if commit_.joins is not None]
         tidy_up(rt, delivery)
 
 

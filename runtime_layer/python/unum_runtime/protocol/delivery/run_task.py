@@ -76,8 +76,7 @@ def _in_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Env
 
 def is_over(envelope: Envelope, task: Task) -> bool:
     """Return True if user code of `task` has run for `envelope`, and only a responder's result is missing."""
-    job = envelope.job
-    return job is not None and (task.pattern is Pattern.CALLBACK or "is_over" in job)
+    return envelope.job is not None and task.pattern is Pattern.CALLBACK
 
 
 def _evaluation(rt: Runtime, envelope: Envelope, entered: Value) -> EvaluationContext:
