@@ -9,8 +9,10 @@ from tests.unit.protocol.map_platform import deployed, mapped
 from tests.unit.protocol.platform import Platform
 from unum_compiler import graph as g
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.checkpoint import TOMBSTONE, Status
+from unum_runtime.model.checkpoint import TOMBSTONE, Status, Success
 from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import Scope, checkpoint_key, meeting_key
+from unum_runtime.protocol.delivery import collect
 
 NEIGHBOURS = g.map(g.task("A") >> g.task("B").meets_previous(), items=g.out)
 WAVE = g.map(g.task("A") >> g.task("B").after_previous("A"), items=g.out)
@@ -68,3 +70,58 @@ def test_no_set_keeps_members_and_no_item_a_value(fan_out: str) -> None:
     }
     assert inside
     assert [key for key, item in inside.items() if TOMBSTONE not in item] == []
+
+
+def test_a_step_of_a_branch_collects_the_step_before_it_and_nothing_else() -> None:
+    platform = deployed(mapped("A", "B", after="C"))
+    platform.collection = Collection.EAGER
+    platform.start("e", [1, 2])
+    for _ in range(2):
+        platform.deliver(platform.sent.pop())
+    assert [key for key, (item, _) in platform.memory._items.items() if TOMBSTONE in item] == [
+        checkpoint_key("w", replace(platform.sent[0].name, frames=last_branch(platform), step=0))
+    ]
+
+
+def last_branch(platform: Platform) -> Any:
+    """Return the frames of the last branch."""
+    (event,) = platform.sent
+    return tuple(replace(frame, index=1) for frame in event.name.frames)
+
+
+def test_a_result_that_opens_a_fan_out_stays_for_the_next_branch() -> None:
+    inner = g.map(g.task("C"), items=g.out, name="inner")
+    flow = g.map(g.task("A") >> inner >> g.task("D") >> g.task("B").after_previous("A"), items=g.out)
+    platform = drawn(flow, A=lambda n: [n, n], C=same, D=same, B=lambda both: both["previous"])
+    platform.collection = Collection.EAGER
+    platform.start("e", [1, 2])
+    first, second = platform.sent
+    platform.sent = [first]
+    platform.deliver_all()
+    platform.sent = [second]
+    platform.deliver_all()
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.outcome == Success([None, [1, 1]])
+
+
+@pytest.mark.parametrize(("index", "expected"), [(0, [0, 1]), (2, [2, 3]), (4, [4])])
+def test_a_branch_collects_the_meetings_with_its_two_neighbours_alone(index: int, expected: list[int]) -> None:
+    platform = drawn(NEIGHBOURS >> g.task("C"), A=same, B=same, C=same)
+    platform.start("e", [*range(5)])
+    event = platform.sent[index]
+    platform.deliver(event)
+    (arrived,) = [step for step in platform.steps() if step.state == "A"]
+    scope = Scope.around(event.name.execution, event.name.frames)
+    found = collect._meeting_keys(platform.runtime(), arrived)
+    assert found == [meeting_key("w", scope, at, 1) for at in expected]
+
+
+@pytest.mark.parametrize(("fan_out", "sets"), [("one pack", 0), ("packs", 1), ("packs in two parts", 1)])
+def test_a_fan_out_in_packs_has_a_set_of_packs_if_there_are_several(fan_out: str, sets: int) -> None:
+    platform, value = packed({"one pack": 3, "packs": 20, "packs in two parts": 300}[fan_out])
+    platform.start("e", value)
+    (name,) = {replace(event.name, frames=()) for event in platform.sent}
+    frames = platform.sent[0].name.frames
+    scope = Scope.around(name.execution, frames)
+    assert len(collect._set_keys(platform.runtime(), scope, range(scope.size))) == sets

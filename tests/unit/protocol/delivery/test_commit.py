@@ -7,7 +7,8 @@ import pytest
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import Began, Continuation, Failure, Success
+from unum_runtime.model.checkpoint import TOMBSTONE, Began, Continuation, Failure, Success
+from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH, MAX_ERROR_LENGTH, limit_outcome, shorten
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 
@@ -109,3 +110,93 @@ def test_failures_are_cut_to_their_limits() -> None:
     exact = Failure("e" * MAX_ERROR_LENGTH, None)
     assert shorten(exact) == exact
     assert shorten(replace(exact, error="")) == Failure("", None)
+
+
+def test_a_step_without_an_event_of_its_own_is_marked_as_fused() -> None:
+    platform = platform_of("A", "B", fuses=lambda *_: True)
+    platform.run()
+    assert [step.fused for step in platform.steps()] == [False, True]
+
+
+def test_a_branch_without_a_task_is_marked_as_fused() -> None:
+    passing = {"StartAt": "C", "States": {"C": CHOICE, "P": {"Type": "Pass", "End": True}, "T": TASK}}
+    definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": passing, "End": True}}}
+    platform = Platform.of(definition, A=lambda event: event)
+    platform.run(value=[1, 2])
+    assert {step.state: step.fused for step in platform.steps() if step.name.frames} == {"P": True, "T": False}
+
+
+TASK = {"Type": "Task", "Resource": "A", "End": True}
+CHOICE = {"Type": "Choice", "Choices": [{"Variable": "$", "NumericEquals": 1, "Next": "P"}], "Default": "T"}
+
+
+def mapped_with(result: str, **fields: Any) -> Platform:
+    branch = {"StartAt": "T", "States": {"T": TASK}}
+    last = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": branch, "End": True, **fields}
+    return Platform.of({"StartAt": "M", "States": {"M": last}}, A=lambda _: result)
+
+
+def failure_of(platform: Platform, value: Any) -> Failure:
+    ending = platform.run(value=value)
+    assert ending is not None
+    assert isinstance(ending.outcome, Failure), "what was joined is too large"
+    return ending.outcome
+
+
+def test_joined_results_over_the_limit_of_the_workflow_fail() -> None:
+    platform = mapped_with("x" * 20)
+    platform.workflow = replace(platform.workflow, payload_limit=30)
+    assert failure_of(platform, {"items": [1, 2]}).cause == (
+        "the output has 47 bytes; at most 30 are allowed: pass large data by reference"
+    )
+
+
+def test_joined_results_that_do_not_fit_beside_the_variables_fail() -> None:
+    platform = mapped_with("x" * 150_000, Assign={"v.$": "$[0]"})
+    assert str(failure_of(platform, {"items": [1, 2]}).cause).startswith("the output with the variables has 450")
+
+
+def test_a_result_that_does_not_fit_beside_the_variables_is_caught() -> None:
+    catch = [{"ErrorEquals": ["States.DataLimitExceeded"], "Next": "B", "ResultPath": None}]
+    platform = Platform.of(
+        chain("A", "B", A={"Assign": {"v.$": "$"}, "Catch": catch}), A=lambda _: "x" * 200_000, B=lambda event: event
+    )
+    ending = platform.run(value=1)
+    assert ending is not None
+    assert ending.outcome == Success(1)
+
+
+def test_an_outcome_set_aside_by_a_dead_delivery_is_taken_back_with_its_fan_out() -> None:
+    branch = {"StartAt": "T", "States": {"T": TASK}}
+    definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": branch, "End": True}}}
+    platform = Platform.of(definition, A=lambda _: "x" * 1_000)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    platform.collection = Collection.EAGER
+    platform.start(value=[1, 2])
+    first, second = platform.sent
+    extend = platform.memory.extend
+
+    def die(*_: Any, **__: Any) -> Any:
+        platform.memory.extend = extend  # type: ignore[method-assign]
+        raise ConnectionError
+
+    def run_beside_another(_: Any) -> Any:
+        platform.functions["A"] = run_while_the_fan_out_fails
+        with pytest.raises(ConnectionError):
+            platform.deliver(first)
+        return "x" * 1_000
+
+    def run_while_the_fan_out_fails(_: Any) -> Any:
+        platform.functions["A"] = fail
+        platform.deliver(second)
+        platform.memory.extend = die  # type: ignore[assignment]
+        return "x" * 1_000
+
+    def fail(event: Any) -> Any:
+        raise ValueError(event)
+
+    platform.functions["A"] = run_beside_another
+    platform.deliver(first)
+    inside = {key: item for key, (item, _) in platform.memory._items.items() if "/M" in key.partition}
+    assert len(inside) > 2
+    assert [key for key, item in inside.items() if TOMBSTONE not in item] == []

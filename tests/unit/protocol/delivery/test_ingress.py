@@ -5,14 +5,18 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.callback_platform import asking
+from tests.unit.protocol.counting_store import CountingStore
+from tests.unit.protocol.job_platform import LOOK_S, watching
 from tests.unit.protocol.map_platform import around, mapped
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading import stored_steps
-from unum_runtime.errors import NotOurEvent, RefusedDelivery, StoreError
+from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Stored
 from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.stop import stop
 
@@ -98,3 +102,57 @@ def test_an_unguarded_event_whose_input_was_collected_continues_from_its_own_out
     platform.deliver(event)
     assert [each.name for each in platform.sent] == [following.name]
     assert platform.calls == {"A": 2, "B": 1}
+
+
+def test_a_join_that_fails_in_the_delivery_of_its_task_fails_the_execution() -> None:
+    definition = mapped("A", after="B", ResultSelector={"x.$": "States.StringToJson('{')"})
+    platform = Platform.of(definition, A=echo, B=echo)
+    ending = platform.run(value=[1, 2])
+    assert ending is not None
+    assert isinstance(ending.outcome, Failure)
+    assert ending.outcome.error == "States.IntrinsicFailure"
+    assert platform.calls == {"A": 2}
+
+
+def test_a_collected_input_without_an_outcome_behind_it_is_told_as_collected() -> None:
+    platform = Platform.of(mapped("A", after="B"), {"B": FunctionOptions(guard=Guard.COMMIT)}, A=echo, B=echo)
+    platform.collection = Collection.EAGER
+    platform.start(value=[1])
+    platform.deliver(platform.sent.pop())
+    (event,) = platform.sent
+    platform.deliver(event)
+    del platform.memory._items[checkpoint_key("w", event.name)]
+    with pytest.raises(OutcomeCollected, match="was collected"):
+        platform.deliver(event)
+
+
+def test_a_second_delivery_finds_an_outcome_in_its_pack() -> None:
+    platform = Platform.of(mapped("A", after="B"), A=echo, B=echo)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    platform.start(value=[1, 2])
+    for _ in range(2):
+        platform.deliver(platform.sent[0])
+    assert platform.calls == {"A": 1}
+
+
+def test_without_a_guard_only_a_task_that_has_waited_reads_its_outcome() -> None:
+    waits = asking(guard=Guard.COMMIT, TimeoutSeconds=60)
+    event = waits.event()
+    waits.platform.store = store = CountingStore(waits.platform.memory)
+    waits.platform.deliver(event)
+    assert store.calls == {"create": 1}
+    ((_, check),) = waits.later
+    waits.answered(waits.tokens[-1])
+    said = f"{check.name}: has a result already, so a check of its time has no effect"
+    assert waits.deliver(check) == said
+
+
+def test_without_a_guard_a_poll_of_a_job_does_not_read_its_outcome() -> None:
+    platform = watching()
+    states = {task.name: replace(task, guard=Guard.COMMIT) for task in platform.workflow.tasks}
+    platform.workflow = replace(platform.workflow, states={**platform.workflow.states, **states})
+    look = platform.begun()
+    platform.store = store = CountingStore(platform.memory)
+    platform.clock.pass_seconds(LOOK_S)
+    platform.deliver(look)
+    assert store.calls == {}

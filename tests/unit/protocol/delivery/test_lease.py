@@ -17,8 +17,9 @@ from unum_runtime.model.checkpoint import Ending, Failure, Status, Success, star
 from unum_runtime.model.envelope import START, Envelope, Writer, start_request, start_writer
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, lease_key, start_key
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.delivery.lease import LEASE_MS, Lease, maintain_by_default
+from unum_runtime.protocol.delivery.lease import LEASE_MS, Lease, claim_start, maintain_by_default
 from unum_runtime.protocol.delivery.start import resume
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 from unum_runtime.store.memory import MemoryStore
 
 LEASE = FunctionOptions(guard=Guard.LEASE)
@@ -424,3 +425,49 @@ def test_clocks_tell_when_a_lease_is_over() -> None:
     clock.pass_seconds(1)
     assert other.acquire()
     assert not own.acquire()
+
+
+@pytest.mark.parametrize("maintain", [True, False])
+def test_user_code_runs_beside_a_thread_that_renews_its_lease(*, maintain: bool) -> None:
+    names: list[str] = []
+
+    def run(event: Any) -> Any:
+        names.extend(thread.name for thread in threading.enumerate())
+        return event
+
+    platform = leased(B=run)
+    platform.options["maintain_leases"] = maintain
+    event = at_b(platform)
+    platform.deliver(event)
+    assert (f"lease of {lease_of(event)}" in names) is maintain
+
+
+def test_a_waiter_does_not_work_while_the_store_refuses_to_say_who_does() -> None:
+    platform = leased()
+    event = at_b(platform)
+    platform.store = platform.memory
+    platform.memory.acquire = Broken(platform.clock).acquire
+    waits = replace(event, waiting_since_ms=platform.clock.ms - 1_000)
+    platform.deliver(waits)
+    assert (platform.calls["B"], len(platform.waiting)) == (0, 1)
+    platform.deliver(event)
+    assert platform.calls["B"] == 1
+
+
+def test_a_start_is_made_while_the_store_refuses_leases() -> None:
+    platform = leased()
+    platform.memory.acquire = Broken(platform.clock).acquire
+    writer = Writer("one", platform.clock.ms)
+    with claim_start(platform.runtime(), start_key("w", "e"), writer) as claim:
+        claim.insist()
+
+
+def test_a_waiter_works_itself_in_the_last_moments_of_its_execution() -> None:
+    platform = leased()
+    event = at_b(platform)
+    last_ms = platform.runtime().last_s(event.name.execution) * 1000 - MAX_DELIVERY_MS
+    for before_ms, calls in ((1, 0), (0, 1)):
+        platform.clock.ms = last_ms - before_ms
+        hold(platform, event, 60)
+        platform.deliver(event)
+        assert platform.calls["B"] == calls

@@ -405,3 +405,28 @@ def test_it_goes_with_every_guard() -> None:
             assert platform.run(name, 1) == Ending(Status.SUCCEEDED, Success(2))
         assert platform.calls["B"] == 1
         assert platform.memory._leases == {}
+
+
+NAMED = {
+    "version": ({"version": "2"}, '["function","Square",{"version":"2"},{"event":{"n":3}}]'),
+    "key": ({"key": ["$.n"]}, '["function","Square","code",{"key":[3]}]'),
+    "both": ({"version": "2", "key": ["$.n"]}, '["function","Square",{"version":"2"},{"key":[3]}]'),
+}
+
+
+@pytest.mark.parametrize("choice", NAMED)
+def test_results_named_by_choice_have_a_name_that_no_release_may_change(choice: str) -> None:
+    fields, names = NAMED[choice]
+    platform = named(memoized(code="code"), **fields)
+    platform.run("one", {"n": 3})
+    ((key, (item, _)),) = [(key, stored) for key, stored in platform.memory._items.items() if is_memo(key)]
+    assert key.sort == hashlib.sha256(names.encode()).hexdigest()
+    assert type(item["until"]) is int
+
+
+def test_a_lifetime_of_its_own_ends_at_a_whole_second() -> None:
+    platform = named(memoized(), lifetime=timedelta(days=1))
+    platform.clock.ms += 1
+    platform.run("one", {"n": 3})
+    ((item, expires_at_s),) = [stored for key, stored in platform.memory._items.items() if is_memo(key)]
+    assert repr(item["until"]) == repr(expires_at_s) == str(platform.clock.ms // 1000 + 86_400)

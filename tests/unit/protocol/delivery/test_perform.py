@@ -1,10 +1,24 @@
 """Events of states that are no Tasks: who gets them, and what they carry."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pytest
+
+from tests.unit.protocol.callback_platform import broken
+from tests.unit.protocol.counting_store import CountingStore
+from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
+from unum_compiler.options import FunctionOptions
+from unum_runtime.errors import RouteGone
 from unum_runtime.model.checkpoint import Ending, Failure, Phase, Status, Success
+from unum_runtime.model.delivery_record import FailedTry
+from unum_runtime.model.envelope import Siblings, Value
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import Key
+from unum_runtime.model.states import Guard
+from unum_runtime.protocol.delivery.perform import envelope
+from unum_runtime.protocol.planning.plan import Invoke
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S
 
 BRANCH = {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "B", "End": True}}}
@@ -96,3 +110,96 @@ def test_variables_travel_beside_an_input() -> None:
     variables = {"Assign": {"v": "{% $states.result %}"}, "QueryLanguage": "JSONata"}
     grown = Platform.of(chain("A", "B", A=variables), A=lambda _: "x" * 180_000, B=lambda event: event)
     assert grown.run() == Ending(Status.SUCCEEDED, Success("x" * 180_000))
+
+
+def test_a_state_without_a_function_may_be_continued_elsewhere() -> None:
+    platform = Addressed.of(with_map({"Type": "Wait", "Seconds": 5}), A=lambda event: event, B=lambda event: event)
+    assert isinstance(platform, Addressed)
+    platform.options |= {"own_address": "the sender", "continued_at": {"W0": "another"}}
+    platform.start(value=[1, 2])
+    assert platform.addresses == ["another"]
+
+
+@pytest.mark.parametrize(("width", "inputs"), [(2, [Value, Value]), (3, [Siblings, Siblings])])
+def test_a_delivery_starts_as_many_branches_as_it_can(width: int, inputs: list[Any]) -> None:
+    platform = Platform.of(mapped("B"), B=lambda event: event)
+    platform.options["most_begun"] = 2
+    platform.start(value=[*range(width)])
+    assert [type(event.input) for event in platform.sent] == inputs
+
+
+def test_an_event_whose_time_has_come_is_sent_at_once() -> None:
+    definition = chain("A", "B")
+    definition["States"]["A"]["Next"] = "W"
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 5, "Next": "B"}
+    platform = Platform.of(definition, A=lambda event: event, B=lambda event: event)
+    with broken(platform, "schedule", ConnectionError("died")):
+        platform.start()
+    platform.clock.pass_seconds(5)
+    platform.start()
+    assert ([event.state for event in platform.sent], platform.waiting) == (["B"], [])
+
+
+def test_an_event_that_is_too_large_is_not_fused_either() -> None:
+    grow = {"Type": "Pass", "Parameters": {"one.$": "$", "two.$": "$"}, "Next": "B"}
+    definition = chain("A", "B")
+    definition["States"]["A"]["Next"] = "P"
+    definition["States"]["P"] = grow
+    asked: list[Any] = []
+    for size, is_fused in ((10, True), (200_000, False)):
+        platform = Platform.of(definition, A=lambda _, size=size: "x" * size, B=lambda event: event)
+        platform.options["fuses"] = lambda address, event, task: asked.append((address, event.state, task.name)) or True
+        platform.start()
+        assert (platform.calls["B"], len(platform.sent)) == ((1, 0) if is_fused else (0, 1))
+    assert asked == [("B", "B", "B")]
+
+
+def test_what_may_not_be_fused_is_sent() -> None:
+    platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    platform.options["fuses"] = lambda *_: True
+    platform.collection = Collection.EAGER
+    platform.start()
+    assert [event.state for event in platform.sent] == ["B"]
+
+
+def test_an_event_has_its_time_and_its_earlier_tries() -> None:
+    platform = waiting(60)
+    ((due_ms, sent),) = platform.waiting
+    assert sent.due_ms == due_ms
+    tries = (FailedTry("E", 1, 2),)
+    effect = Invoke(sent.name, "B", sent.input, due_ms, tries=tries)
+    assert envelope(platform.runtime(), effect, {}).tries == tries
+
+
+def test_each_of_two_events_whose_function_is_gone_is_replaced_by_its_failure() -> None:
+    class Gone(Platform):
+        def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+            if any(address == "B" for address, _ in events):
+                raise RouteGone("B", PermissionError("deleted"), is_deleted=True)
+            super().invoke(events)
+
+    definition = mapped("B", after="C", Catch=[{"ErrorEquals": ["Gone"], "Next": "C"}])
+    platform = Gone.of(definition, B=lambda event: event, C=lambda event: event)
+    platform.options["gone"] = lambda _: Failure("Gone", None)
+    platform.run(value=[1, 2])
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.outcome == Success({"Error": "Gone"})
+    assert [step.outcome for step in platform.steps() if step.state == "B"] == [Failure("Gone", None)] * 2
+
+
+def test_a_delivery_that_has_collected_a_fan_out_does_not_ask_for_it_again() -> None:
+    platform = Platform.of(mapped("B"), {"B": FunctionOptions(guard=Guard.COMMIT)}, B=lambda event: event)
+    platform.collection = Collection.EAGER
+    platform.start(value=[1])
+    platform.store = Collecting(platform.memory)
+    platform.deliver(platform.sent.pop())
+    assert platform.ending() is not None
+    assert platform.store.calls["read"] == 0
+
+
+class Collecting(CountingStore):
+    """A store that also collects."""
+
+    def collect(self, keys: Iterable[Key]) -> None:
+        self.inner.collect(keys)

@@ -10,8 +10,10 @@ import pytest
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import InvokeError, NotOurEvent, RefusedDelivery
-from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
+from unum_runtime.model.checkpoint import TOMBSTONE, Ending, Failure, Status, Success
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 
@@ -252,3 +254,26 @@ def test_a_failure_of_the_platform_stores_no_answer_beside_the_outcome() -> None
     before = len(platform.memory._items)
     fail(platform, event)
     assert len(platform.memory._items) == before + 1
+
+
+@pytest.mark.parametrize("guard", [Guard.READ, Guard.COMMIT])
+def test_an_outcome_that_is_committed_goes_on_and_is_not_retried(guard: Guard) -> None:
+    retry = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "MaxAttempts": 1}]}
+    platform = platform_of(chain("A", "B", "C", B=retry), {"B": FunctionOptions(guard=guard)})
+    event = given_up(platform)
+    platform.deliver(event)
+    platform.sent.clear()
+    fail(platform, event)
+    assert [each.state for each in platform.sent] == ["C"]
+    assert platform.options["timer"].kept == []
+
+
+@pytest.mark.parametrize("collection", Collection)
+def test_the_input_of_an_event_that_was_given_up_is_collected_if_any_is(collection: Collection) -> None:
+    platform = platform_of(chain("A", "B", "C", B=CATCH))
+    platform.collection = collection
+    event = given_up(platform)
+    fail(platform, event)
+    collected = [key for key, (item, _) in platform.memory._items.items() if TOMBSTONE in item]
+    before = checkpoint_key("w", replace(event.name, step=event.name.step - 1))
+    assert collected == ([before] if collection is Collection.EAGER else [])

@@ -3,13 +3,16 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.job_platform import LOOK_S, SERVICES, Watching, watching
+from tests.unit.protocol.map_platform import around
 from tests.unit.protocol.platform import MovableClock, Platform, chain
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.envelope import START
+from unum_runtime.model.envelope import START, Value
 from unum_runtime.model.states import Pattern
+from unum_runtime.protocol.delivery.run_task import _Try
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.runtime import Call, Runtime
 
@@ -140,3 +143,46 @@ def test_a_task_of_the_optimized_form_has_the_result_that_lambda_s_answer_has() 
     assert ending is not None
     assert ending.outcome == Success({"ExecutedVersion": "$LATEST", "Payload": 5, "StatusCode": 200})
     assert given == [{}]  # no payload
+
+
+def test_a_task_is_told_its_handler_and_no_start_aliases() -> None:
+    platform = told(chain("A"), A=lambda event: event)
+    states = {"A": replace(platform.workflow.task("A"), handler="orders.split")}
+    platform.workflow = replace(platform.workflow, states=states)
+    services = Aliased(platform.workflow, platform.functions)
+    services.run()
+    assert services.told == [call(1, "A", handler="orders.split")]
+
+
+@dataclass
+class Aliased(Told):
+    """A function in a deployment with start aliases."""
+
+    def runtime(self) -> Runtime:
+        given = super().runtime()
+        return replace(given, routes={**given.routes, START: "own alias"})
+
+
+def test_a_task_that_waits_is_told_its_token() -> None:
+    waits = asking()
+    platform = Told(waits.platform.workflow, waits.platform.functions)
+    platform.run()
+    assert [bool(each.token) for each in platform.told] == [False, True]
+    assert [each.token for each in platform.told if each.token] == waits.tokens
+
+
+def test_expressions_see_neither_items_that_were_read_nor_results_to_be_written() -> None:
+    platform = told(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    platform.start()
+    (event,) = platform.sent
+    entered = Value(Success(1), 0, {"v": 1, "$items": [1], "$results": [2]})
+    attempt = _Try(platform.runtime(), event, platform.workflow.task("B"), entered)
+    assert attempt._context_of(0).variables == {"v": 1}
+
+
+def test_each_branch_draws_random_numbers_of_its_own_in_its_arguments() -> None:
+    platform = Platform.of(around(chain("A", A={"Parameters": {"id.$": "States.UUID()"}})), A=lambda event: event["id"])
+    ending = platform.run(value=[1, 2, 3])
+    assert ending is not None
+    assert isinstance(ending.outcome, Success)
+    assert len({*ending.outcome.value}) == 3

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import LeaseHeldError
-from unum_runtime.protocol.delivery.waiter import _log, next_look_ms
+from unum_runtime.protocol.delivery.waiter import _log, next_look_ms, wait_for_result
 
 
 @pytest.mark.parametrize(("waited_s", "longest_s"), [(0, 5), (20, 5), (40, 10), (100, 25), (240, 60), (3_600, 60)])
@@ -27,3 +27,14 @@ def test_the_log_tells_how_long_it_has_waited(waited_ms: int, told_ms: int) -> N
     platform = Platform.of(chain("A"), A=lambda event: event)
     _log(platform.runtime(), LeaseHeldError("held"), platform.clock.ms - waited_ms)
     assert platform.logged == [("waits for a lease", {"reason": "held", "waited_ms": told_ms})]
+
+
+def test_an_event_that_waits_counts_as_sent_when_it_is_due_and_looks_at_the_deadline() -> None:
+    platform = Platform.of({**chain("A", "B"), "TimeoutSeconds": 3}, A=lambda event: event, B=lambda event: event)
+    platform.start()
+    (event,) = platform.sent
+    began_ms = platform.clock.ms
+    wait_for_result(platform.runtime(), event, LeaseHeldError("held"))
+    ((due_ms, waiting),) = platform.waiting
+    assert (due_ms, waiting.due_ms, waiting.waiting_since_ms) == (began_ms + 3_000, began_ms + 3_000, began_ms)
+    assert waiting.sent_s == due_ms // 1000

@@ -1,5 +1,6 @@
 """Tasks that wait for somebody: one result for each try, whoever is late, dies or comes twice."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,13 +14,14 @@ from tests.unit.protocol.platform import Platform, exactly
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import InconsistentHistory, InvalidToken, InvokeError, StoreError, TaskTimedOut
 from unum_runtime.model.checkpoint import Failure, Status, Success
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import Call, CallbackPending
 from unum_runtime.protocol.waiting import callback
-from unum_runtime.protocol.waiting.callback import hash_of, taken_key
+from unum_runtime.protocol.waiting.callback import hash_of, last_try, taken_key
 
 
 @pytest.fixture
@@ -435,3 +437,37 @@ def test_a_token_with_other_signs_than_its_alphabet_s_is_looked_for_nowhere(dige
     with pytest.raises(InvalidToken):
         asked.answer(digest + "proof")
     assert counting.calls == {}
+
+
+def test_a_token_of_release_0_1_0_is_never_the_first(plain: Asking) -> None:
+    event = plain.event()
+    plain.platform.deliver(event)
+    ((item, _),) = [found for key, found in stored_items(plain) if key.sort == "pending"]
+    del item["proof_hash"]
+    item["proof"] = "0" * 32
+    plain.answer(plain.tokens[0][:64] + "0" * 32)
+    plain.platform.sent.clear()
+    plain.platform.deliver(event)
+    assert plain.platform.calls["Ask"] == 1
+
+
+def test_the_event_of_a_try_is_stored_as_if_it_had_not_waited_and_with_its_address(plain: Asking) -> None:
+    event = replace(plain.event(), waiting_since_ms=5)
+    plain.platform.deliver(event)
+    found = last_try(plain.platform.runtime(), event.name, "Ask")
+    assert found is not None
+    assert (found.envelope.waiting_since_ms, found.envelope.job, found.address) == (None, None, "F:1")
+
+
+def test_a_nudge_goes_to_the_version_that_waits_and_is_not_delayed(plain: Asking) -> None:
+    event = replace(plain.event(), due_ms=plain.platform.clock.ms + 5_000)
+    plain.platform.deliver(event)
+    plain.answer(plain.tokens[-1])
+    plain.platform.sent.clear()
+    sent: list[tuple[str, bytes]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain.platform, "invoke", sent.extend)
+        plain.platform.deliver(event)
+    ((address, nudge),) = sent
+    assert address == "F:1"
+    assert Envelope.from_json(json.loads(nudge)).due_ms is None

@@ -365,3 +365,48 @@ def test_that_a_job_has_begun_after_a_join_is_looked_for(monkeypatch: pytest.Mon
     what_joins_is_not_looked_for(monkeypatch)
     with pytest.raises(AssertionError):
         test_a_job_that_joins_the_branches_before_it("look")
+
+
+def terms(platform: Watching) -> list[tuple[str, str]]:
+    """Return key and beginner of each stored term."""
+    return [(key.sort, str(item["by"])) for key, (item, _) in platform.memory._items.items() if key.sort[:4] == "job."]
+
+
+def test_terms_are_numbered_and_name_the_delivery_whose_event_began_them() -> None:
+    platform = watching(over_s=86_400)
+    platform.begun()
+    platform.pass_time(1_300)
+    first, second = terms(platform)
+    assert first == (service_job.job_key("w", "", 0, 0).sort, "")
+    assert second[0] == service_job.job_key("w", "", 0, 1).sort
+    assert len(second[1]) == 32
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_start_event_that_comes_late_in_the_first_term_begins_the_second(times: int) -> None:
+    platform = watching(over_s=86_400)
+    platform.start()
+    (start,) = platform.sent
+    platform.deliver_all()
+    platform.later.clear()
+    platform.clock.pass_seconds(700)
+    for _ in range(times):
+        deliver(platform, start)
+    assert [key for key, _ in terms(platform)] == [service_job.job_key("w", "", 0, term).sort for term in (0, 1)]
+    platform.pass_time(3_600)
+    assert (len(platform.started), len(platform.later)) == (1, 1)
+
+
+@pytest.mark.parametrize("looks", [1, 10])
+def test_a_look_that_comes_twice_leads_to_one_chain_of_looks(looks: int) -> None:
+    platform = watching(over_s=86_400)
+    look = platform.begun()
+    for _ in range(looks - 1):
+        platform.pass_time(LOOK_S)
+        ((_, look),) = platform.later
+    platform.later.clear()
+    platform.clock.pass_seconds(LOOK_S)
+    deliver(platform, look)
+    deliver(platform, look)
+    platform.pass_time(2_400)
+    assert len(platform.later) == 1

@@ -153,3 +153,15 @@ def test_an_execution_whose_time_is_over_waits_for_nobody() -> None:
     with pytest.raises(TaskTimedOut):
         found.answered(token)
     assert found.platform.ending() == ending
+
+
+def test_a_check_that_has_committed_the_end_of_its_execution_may_come_again() -> None:
+    found = asking(TimeoutSeconds=90)
+    found.platform.workflow = replace(found.platform.workflow, timeout_s=60)
+    found.begun()
+    ((due_ms, check),) = found.later
+    found.platform.clock.ms = due_ms
+    assert [found.deliver(check), found.deliver(check)] == [None, None]
+    ending = found.platform.ending()
+    assert ending is not None
+    assert ending.status is Status.TIMED_OUT

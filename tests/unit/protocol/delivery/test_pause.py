@@ -1,0 +1,19 @@
+"""How often a sandbox reads whether its workflow is paused."""
+
+from tests.unit.protocol.counting_store import CountingStore
+from tests.unit.protocol.platform import MovableClock
+from unum_runtime.protocol.delivery.pause import MAX_AGE_MS, PauseReader, newest_record
+from unum_runtime.store.memory import MemoryStore
+
+
+def test_a_sandbox_reads_once_in_ten_seconds_and_again_if_its_clock_was_set_back() -> None:
+    clock, store = MovableClock(), CountingStore(MemoryStore())
+    reader = PauseReader(store, "w", clock)
+    for passed_ms, queries in ((0, 1), (0, 1), (MAX_AGE_MS - 1, 1), (1, 2), (-1, 3), (1, 3)):
+        clock.ms += passed_ms
+        assert reader.read() is None
+        assert store.calls == {"query": queries}
+
+
+def test_the_record_before_the_first_has_the_number_zero() -> None:
+    assert newest_record(MemoryStore(), "w") == (0, {})
