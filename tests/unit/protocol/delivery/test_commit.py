@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import TOMBSTONE, Began, Continuation, Failure, Success
@@ -167,13 +168,13 @@ def test_a_result_that_does_not_fit_beside_the_variables_is_caught() -> None:
 
 
 def test_an_outcome_set_aside_by_a_dead_delivery_is_taken_back_with_its_fan_out() -> None:
-    branch = {"StartAt": "T", "States": {"T": TASK}}
-    definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": branch, "End": True}}}
-    platform = Platform.of(definition, A=lambda _: "x" * 1_000)
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "B"}]
+    platform = Platform.of(mapped("A", after="B", Catch=catch), A=lambda _: None, B=lambda event: event)
     platform.workflow = replace(platform.workflow, small_results=True)
     platform.collection = Collection.EAGER
     platform.start(value=[1, 2])
     first, second = platform.sent
+    platform.sent.clear()
     extend = platform.memory.extend
 
     def die(*_: Any, **__: Any) -> Any:
@@ -189,6 +190,7 @@ def test_an_outcome_set_aside_by_a_dead_delivery_is_taken_back_with_its_fan_out(
     def run_while_the_fan_out_fails(_: Any) -> Any:
         platform.functions["A"] = fail
         platform.deliver(second)
+        platform.deliver_all()
         platform.memory.extend = die  # type: ignore[assignment]
         return "x" * 1_000
 

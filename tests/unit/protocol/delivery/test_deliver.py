@@ -9,6 +9,7 @@ from tests.unit.protocol.map_platform import around
 from tests.unit.protocol.platform import Platform, chain
 from tests.unit.protocol.stranded_platform import Stranded
 from unum_compiler import compile_workflow
+from unum_runtime.client.reading.parsed_records import parse
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import TOMBSTONE
 from unum_runtime.model.delivery_record import Arrival
@@ -26,6 +27,16 @@ def test_every_commit_of_user_code_has_a_record_of_its_delivery() -> None:
     platform.options["arrival"] = Arrival(platform.clock.ms, "request")
     platform.run()
     assert all(step.delivery for step in platform.steps())
+
+
+def test_a_fused_step_has_a_record_that_begins_with_the_commit_before_it() -> None:
+    platform = Platform.of(chain("A", "B"), A=lambda _: platform.clock.pass_seconds(2), B=lambda event: event)
+    platform.options |= {"arrival": Arrival(platform.clock.ms, "request"), "fuses": lambda *_: True}
+    platform.run()
+    first, second = platform.steps()
+    found = parse(second.delivery, second.committed_ms)
+    assert found is not None
+    assert found.began_ms == first.committed_ms
 
 
 def test_a_delivery_that_hands_over_collects_nothing() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol import job_platform
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.job_platform import JOB, LOOK_S, Watching, watching
 from tests.unit.protocol.map_platform import around, deliver, result
@@ -397,7 +398,7 @@ def test_a_start_event_that_comes_late_in_the_first_term_begins_the_second(times
     assert (len(platform.started), len(platform.later)) == (1, 1)
 
 
-@pytest.mark.parametrize("looks", [1, 10])
+@pytest.mark.parametrize("looks", [1, 11])
 def test_a_look_that_comes_twice_leads_to_one_chain_of_looks(looks: int) -> None:
     platform = watching(over_s=86_400)
     look = platform.begun()
@@ -408,5 +409,18 @@ def test_a_look_that_comes_twice_leads_to_one_chain_of_looks(looks: int) -> None
     platform.clock.pass_seconds(LOOK_S)
     deliver(platform, look)
     deliver(platform, look)
-    platform.pass_time(2_400)
+    platform.pass_time(800)
+    assert len(platform.later) == 1
+
+
+def test_chains_of_rare_looks_become_one_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_platform, "LOOK_S", 700)
+    platform = watching(over_s=86_400)
+    look = platform.begun()
+    platform.later.clear()
+    platform.clock.pass_seconds(700)
+    deliver(platform, look)
+    deliver(platform, look)
+    assert len(platform.later) == 2
+    platform.pass_time(800)
     assert len(platform.later) == 1
