@@ -179,8 +179,9 @@ def test_each_of_two_events_whose_function_is_gone_is_replaced_by_its_failure() 
             super().invoke(events)
 
     definition = mapped("B", after="C", Catch=[{"ErrorEquals": ["Gone"], "Next": "C"}])
-    platform = Gone.of(definition, B=lambda event: event, C=lambda event: event)
-    platform.options["gone"] = lambda _: Failure("Gone", None)
+    definition["StartAt"], definition["States"]["A"] = "A", {"Type": "Task", "Resource": "A", "Next": "M"}
+    platform = Gone.of(definition, **dict.fromkeys("ABC", lambda event: event))
+    platform.options |= {"gone": lambda _: Failure("Gone", None), "fuses": lambda *_: True}
     platform.run(value=[1, 2])
     ending = platform.ending()
     assert ending is not None
