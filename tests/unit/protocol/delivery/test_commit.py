@@ -178,7 +178,7 @@ def test_an_outcome_set_aside_by_a_dead_delivery_is_taken_back_with_its_fan_out(
     extend = platform.memory.extend
 
     def die(*_: Any, **__: Any) -> Any:
-        platform.memory.extend = extend  # type: ignore[method-assign]
+        platform.memory.extend = extend
         raise ConnectionError
 
     def run_beside_another(_: Any) -> Any:
@@ -191,7 +191,7 @@ def test_an_outcome_set_aside_by_a_dead_delivery_is_taken_back_with_its_fan_out(
         platform.functions["A"] = fail
         platform.deliver(second)
         platform.deliver_all()
-        platform.memory.extend = die  # type: ignore[assignment]
+        platform.memory.extend = die
         return "x" * 1_000
 
     def fail(event: Any) -> Any:

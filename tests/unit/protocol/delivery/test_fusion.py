@@ -78,7 +78,7 @@ REGION = g.dag(
 
 def runtime(definition: Any = None) -> Runtime:
     if definition is None:
-        return Platform.of(FLOW, **dict.fromkeys("ABCD", lambda event: event)).runtime()
+        return Platform.of(FLOW, None, **dict.fromkeys("ABCD", lambda event: event)).runtime()
     return Platform(Definition.from_graph(definition).compile("w", None), {}).runtime()
 
 

@@ -81,7 +81,7 @@ def test_a_quorum_joins_its_results_in_the_order_of_branches() -> None:
 
 
 def test_a_branch_that_has_not_ended_is_named() -> None:
-    plain = Platform.of(mapped("A", "D", after="B"), **dict.fromkeys("ABD", echo))
+    plain = Platform.of(mapped("A", "D", after="B"), None, **dict.fromkeys("ABD", echo))
     platform, scope, event = completed(plain, [1, 2])
     del platform.memory._items[checkpoint_key("w", replace(scope.join, frames=scope.branch(1), step=1))]
     said = f"{scope.join}: expected 2 results of 'M', but branch 1 has none"

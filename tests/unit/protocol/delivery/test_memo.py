@@ -407,7 +407,7 @@ def test_it_goes_with_every_guard() -> None:
         assert platform.memory._leases == {}
 
 
-NAMED = {
+NAMED: dict[str, tuple[dict[str, Any], str]] = {
     "version": ({"version": "2"}, '["function","Square",{"version":"2"},{"event":{"n":3}}]'),
     "key": ({"key": ["$.n"]}, '["function","Square","code",{"key":[3]}]'),
     "both": ({"version": "2", "key": ["$.n"]}, '["function","Square",{"version":"2"},{"key":[3]}]'),

@@ -1,5 +1,7 @@
 """How often a sandbox reads whether its workflow is paused."""
 
+from typing import Any
+
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import MovableClock
 from unum_runtime.protocol.delivery.pause import MAX_AGE_MS, PauseReader, newest_record
@@ -7,7 +9,8 @@ from unum_runtime.store.memory import MemoryStore
 
 
 def test_a_sandbox_reads_once_in_ten_seconds_and_again_if_its_clock_was_set_back() -> None:
-    clock, store = MovableClock(), CountingStore(MemoryStore())
+    clock = MovableClock()
+    store: Any = CountingStore(MemoryStore())
     reader = PauseReader(store, "w", clock)
     for passed_ms, queries in ((0, 1), (0, 1), (MAX_AGE_MS - 1, 1), (1, 2), (-1, 3), (1, 3)):
         clock.ms += passed_ms

@@ -146,10 +146,15 @@ def test_an_event_that_is_too_large_is_not_fused_either() -> None:
     definition["States"]["A"]["Next"] = "P"
     definition["States"]["P"] = grow
     asked: list[Any] = []
+
+    def fuse(address: str, event: Any, task: Any) -> bool:
+        asked.append((address, event.state, task.name))
+        return True
+
     for size, is_fused in ((10, True), (200_000, False)):
-        platform = Platform.of(definition, A=lambda _, size=size: "x" * size, B=lambda event: event)
-        platform.options["fuses"] = lambda address, event, task: asked.append((address, event.state, task.name)) or True
-        platform.start()
+        platform = Platform.of(definition, A=lambda size: "x" * size, B=lambda event: event)
+        platform.options["fuses"] = fuse
+        platform.start(value=size)
         assert (platform.calls["B"], len(platform.sent)) == ((1, 0) if is_fused else (0, 1))
     assert asked == [("B", "B", "B")]
 
@@ -180,7 +185,7 @@ def test_each_of_two_events_whose_function_is_gone_is_replaced_by_its_failure() 
 
     definition = mapped("B", after="C", Catch=[{"ErrorEquals": ["Gone"], "Next": "C"}])
     definition["StartAt"], definition["States"]["A"] = "A", {"Type": "Task", "Resource": "A", "Next": "M"}
-    platform = Gone.of(definition, **dict.fromkeys("ABC", lambda event: event))
+    platform = Gone.of(definition, None, **dict.fromkeys("ABC", lambda event: event))
     platform.options |= {"gone": lambda _: Failure("Gone", None), "fuses": lambda *_: True}
     platform.run(value=[1, 2])
     ending = platform.ending()
