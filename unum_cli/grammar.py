@@ -327,12 +327,17 @@ def _add_control(commands: _Commands) -> None:
 
 
 def _add_signal(commands: _Commands) -> None:
-    parser = _add(commands, "signal", "control", "send a signal to an execution, for the Task that waits for it")
-    parser.add_argument("execution", metavar="EXECUTION", help="name of the execution")
+    parser = _add(commands, "signal", "control", "send a signal to Tasks that wait for it, in one execution or in all")
+    parser.add_argument(
+        "execution", metavar="EXECUTION", nargs="?", help="name of the execution (default: all that wait with --key)"
+    )
     parser.add_argument("signal", metavar="SIGNAL", help="name of the signal")
     parser.add_argument("--value", metavar="JSON", help="the Task's result, or @FILE (default: null)")
     parser.add_argument("--key", metavar="TEXT", help="key of the signal, for Tasks that wait with one")
     parser.add_argument("--id", metavar="TEXT", help="identity: two signals with one count once (default: a new one)")
+    parser.add_argument(
+        "--keep", metavar="AGE", help="for all executions: time for those that wait later, as in 90m (default: 1d)"
+    )
     _add_deployed(parser)
 
 

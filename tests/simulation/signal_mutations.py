@@ -9,17 +9,17 @@ from tests.simulation.signal_scenarios import CRASH, LOST, ONE, RESENT, RETRIED,
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.protocol.control import signal
 from unum_runtime.protocol.history import pending
-from unum_runtime.protocol.waiting import callback, signal_wait
+from unum_runtime.protocol.waiting import callback, signal_slots, signal_wait
 from unum_runtime.simulator import Faults, Invariant
 
 
 def stores_without_continuing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(signal, "_continue", lambda *_: None)
+    patch.setattr(signal, "continue_wait", lambda *_: None)
 
 
 def looks_for_the_wait_before_it_stores(patch: pytest.MonkeyPatch) -> None:
     """A wait that comes between is not continued."""
-    patch.setattr(signal, "_wait_to_continue", lambda _rt, slot, **_: slot.wait)
+    patch.setattr(signal, "wait_to_continue", lambda _rt, slot, **_: slot.wait)
 
 
 def wait_does_not_look(patch: pytest.MonkeyPatch) -> None:
@@ -38,16 +38,14 @@ def knows_no_repetition(patch: pytest.MonkeyPatch) -> None:
         for slot in slots(*given, **named):
             yield slot._replace(result=slot.result and {**slot.result, "request": ""})
 
-    slots = signal_wait.slots
-    patch.setattr(signal, "slots", nameless)
+    slots = signal_slots.slots
+    patch.setattr(signal_slots, "slots", nameless)
 
 
 def repetition_does_not_continue(patch: pytest.MonkeyPatch) -> None:
     """The request that stored the signal has died before it continued the wait."""
-    found = signal._wait_to_continue
-    patch.setattr(
-        signal, "_wait_to_continue", lambda rt, slot, is_new: found(rt, slot, is_new=True) if is_new else None
-    )
+    found = signal.wait_to_continue
+    patch.setattr(signal, "wait_to_continue", lambda rt, slot, is_new: found(rt, slot, is_new=True) if is_new else None)
 
 
 def clock_counts_more(patch: pytest.MonkeyPatch) -> None:
@@ -63,18 +61,18 @@ def clock_counts_more(patch: pytest.MonkeyPatch) -> None:
 
 def first_slot_alone(patch: pytest.MonkeyPatch) -> None:
     """A signal that finds another result in its slot counts as stored."""
-    store = signal._store
+    store = signal.store_signal
 
     def first(rt: Any, mailbox: Any, given: Any) -> Any:
-        slot = next(signal_wait.slots(rt, mailbox))
+        slot = next(signal_slots.slots(rt, mailbox))
         return store(rt, mailbox, given) if slot.result is None else (slot, False)
 
-    patch.setattr(signal, "_store", first)
+    patch.setattr(signal, "store_signal", first)
 
 
 def never_closes(patch: pytest.MonkeyPatch) -> None:
     """A signal goes to a wait whose scope has failed, and not to the one that came after."""
-    patch.setattr(signal, "_is_over", lambda *_: False)
+    patch.setattr(signal_slots, "is_over", lambda *_: False)
 
 
 def retry_keeps_its_slot(patch: pytest.MonkeyPatch) -> None:
@@ -83,7 +81,7 @@ def retry_keeps_its_slot(patch: pytest.MonkeyPatch) -> None:
 
     def any_attempt(rt: Any, digest: str, item: Item) -> Any:
         waiter, _ = create(rt, digest, item)
-        return waiter, item[signal_wait.ATTEMPT]
+        return waiter, item[signal_slots.ATTEMPT]
 
     patch.setattr(signal_wait, "_create", any_attempt)
 
@@ -94,7 +92,7 @@ def waits_share_a_slot(patch: pytest.MonkeyPatch) -> None:
 
     def shared(rt: Any, digest: str, item: Item) -> Any:
         create(rt, digest, item)
-        return item[signal_wait.WAITER], item[signal_wait.ATTEMPT]
+        return item[signal_slots.WAITER], item[signal_slots.ATTEMPT]
 
     patch.setattr(signal_wait, "_create", shared)
 
@@ -112,13 +110,13 @@ def met_pair_is_not_found(patch: pytest.MonkeyPatch) -> None:
 
 def two_signals_take_one_slot(patch: pytest.MonkeyPatch) -> None:
     """A signal counts as stored, though another one was faster."""
-    close_or_take = signal._close_or_take
+    close_or_take = signal_slots._close_or_take
 
     def blind(rt: Any, slot: Any, item: Item) -> Any:
         close_or_take(rt, slot, item)
         return None
 
-    patch.setattr(signal, "_close_or_take", blind)
+    patch.setattr(signal_slots, "_close_or_take", blind)
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,9 @@ FOR_WAVES = {"unum_runtime.protocol.planning.wavefront", "unum_runtime.protocol.
 FOR_SIGNALS = {
     "unum_runtime.model.mailbox",
     "unum_runtime.protocol.waiting.signal_wait",
+    "unum_runtime.protocol.waiting.listeners",
     "unum_runtime.protocol.control.signal",
+    "unum_runtime.protocol.control.signal_by_key",
     "unum_runtime.protocol.control.mailboxes",
 }
 """What workflows without waits for signals do not need."""

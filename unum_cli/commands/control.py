@@ -44,6 +44,8 @@ def run(options: argparse.Namespace) -> None:
         )
     if options.command == "redrive":
         _check_redrive(options)
+    if options.command == "signal":
+        _check_signal(options)
     try:
         value = _input(options)
         _carry_out(connected(options), value, options)
@@ -87,12 +89,35 @@ def _input(options: argparse.Namespace) -> Mapping[str, object]:
 
 
 def _signal(client: Client, value: Mapping[str, object], options: argparse.Namespace) -> None:
+    if options.execution is None:
+        _signal_by_key(client, value["value"], options)
+        return
     found = client.signal(options.execution, options.signal, value["value"], key=options.key, id=options.id)
     if options.json:
         print_json({"name": options.execution, "is_new": found.is_new, "is_awaited": found.is_awaited})
         return
     then = "its Task continues" if found.is_awaited else "it is kept for the Task that will wait for it"
     print(f"{options.signal} sent to {options.execution}: {then if found.is_new else 'it had come before'}")
+
+
+def _signal_by_key(client: Client, value: object, options: argparse.Namespace) -> None:
+    keep_s = None if options.keep is None else round(_age(options.keep, "--keep").total_seconds())
+    found = client.signal_by_key(options.signal, options.key, value, id=options.id, keep_s=keep_s)
+    if options.json:
+        print_json({"is_new": found.is_new, "reached": found.reached, "is_done": found.is_done})
+        return
+    known = "" if found.is_new else ", and had come before"
+    print(f"{options.signal} reaches {found.reached} executions that wait with key {options.key}{known}")
+    if not found.is_done:
+        print("the time did not suffice for all executions; it continues by itself")
+
+
+def _check_signal(options: argparse.Namespace) -> None:
+    """Raise UsageError for options of signals that do not fit together."""
+    if options.execution is None and options.key is None:
+        raise UsageError("EXECUTION: expected the name of an execution, or --key for all that wait, got neither")
+    if options.execution is not None and options.keep is not None:
+        raise UsageError("--keep: a signal to one execution is kept as long as that runs; leave it out")
 
 
 def _fork(client: Client, value: Mapping[str, object], options: argparse.Namespace) -> None:
@@ -264,7 +289,7 @@ def _result_json(result: RedriveResult) -> dict[str, Json]:
     return {"name": result.name, **_redriven_json(result.redriven)}
 
 
-def _age(text: str) -> timedelta:
+def _age(text: str, option: str = "--since") -> timedelta:
     """Return the age written as a number with the unit s, m, h or d.
 
     Raises:
@@ -272,5 +297,5 @@ def _age(text: str) -> timedelta:
     """
     match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text)
     if match is None:
-        raise UsageError(f"--since: expected a number and s, m, h or d, such as 90m, 2h or 3d, got {text!r}")
+        raise UsageError(f"{option}: expected a number and s, m, h or d, such as 90m, 2h or 3d, got {text!r}")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})

@@ -13,7 +13,7 @@ from unum_compiler.traversal import reachable_from
 from unum_runtime.model.delays import delays_events
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.region import region_of
-from unum_runtime.model.states import FanOut, Guard, Map, MemoScope, Pattern, Task
+from unum_runtime.model.states import SIGNAL, FanOut, Guard, Map, MemoScope, Pattern, Task
 
 ENTRY = "$entry"
 """Key of the small function that only starts executions, for workflows that do not begin with a Task."""
@@ -153,6 +153,8 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
             operations.add(Operation.LIST)  # collecting lists the items of a job
     if function == start_host(workflow) or any(_reads_before_user_code(task) for task in hosted):
         operations.add(Operation.READ)  # the host reads start records that clients have written
+    if any(map(_waits_by_key, hosted)):
+        operations.add(Operation.LIST)  # the signals that are kept for it
     for reach in _reaches(workflow, function):
         if _is_split(workflow, reach):
             operations.add(Operation.READ)  # the input of the fan-out
@@ -170,6 +172,11 @@ def _reads_before_user_code(task: Task) -> bool:
     """Return True if a delivery of `task` reads the store before user code runs."""
     waits = task.pattern is not Pattern.RESPONSE  # for a job or a callback whose state is stored
     return task.guard is not Guard.COMMIT or task.memoize or task.meets_previous or waits
+
+
+def _waits_by_key(task: Task) -> bool:
+    """Return True if `task` waits for a signal with a key."""
+    return (task.resource or "").startswith(SIGNAL) and not task.data.keys().isdisjoint(("Parameters", "Arguments"))
 
 
 def shares_with_all(workflow: Workflow, function: str) -> bool:

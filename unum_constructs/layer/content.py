@@ -82,8 +82,11 @@ _WAVEFRONT_MODULES = ("protocol/planning/wavefront.py", "protocol/fanout/previou
 _MEMO_MODULES = ("protocol/control/sharing/remembered.py", "protocol/control/sharing/calling.py")
 _SIGNAL_MODULES = (
     "model/mailbox.py",
+    "protocol/waiting/signal_slots.py",
     "protocol/waiting/signal_wait.py",
+    "protocol/waiting/listeners.py",
     "protocol/control/signal.py",
+    "protocol/control/signal_by_key.py",
     "protocol/control/mailboxes.py",
 )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
-from unum_runtime.client.control import Control, Deletion, Redriven, Signalled, StartsPause, Waits
+from unum_runtime.client.control import Control, Deletion, Redriven, StartsPause, Waits
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.describing import AskedDescriptions, Descriptions, StoredDescriptions, descriptions_by
 from unum_runtime.client.descriptions import Description, Started, Step
@@ -25,6 +25,7 @@ from unum_runtime.client.remembered_results import (
     list_results,
     show_result,
 )
+from unum_runtime.client.sending_signals import Signalled, SignalledByKey
 from unum_runtime.client.starting import Starts
 from unum_runtime.client.task_calls import Call
 from unum_runtime.client.task_responses import ActivityTask, Tasks
@@ -403,6 +404,10 @@ class Client(PastReader):
     def signal(self, execution: str, name: str, value: object = None, **more: Any) -> Signalled:
         """Send a signal to an execution; see `Control.signal`, also for `key` and `id`."""
         return self._control.signal(execution, name, value, **more)
+
+    def signal_by_key(self, name: str, key: str, value: object = None, **more: Any) -> SignalledByKey:
+        """Send a signal to all executions that wait for it; see `Control.signal_by_key`, also for `id` and `keep_s`."""
+        return self._control.signal_by_key(name, key, value, **more)
 
     def pause_starts(self, reason: str) -> StartsPause:
         """Start no executions from now on; see `Control.pause_starts`."""

@@ -7,13 +7,13 @@ caller must be allowed to invoke; see `unum_runtime.protocol.control.doors`.
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
-from uuid import uuid4
 
 from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.client.address import check_alias, is_function
 from unum_runtime.client.alias_requests import Caller, send_request
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.descriptions import Started
+from unum_runtime.client.sending_signals import SignalSender
 from unum_runtime.errors import (
     ClientError,
     DefinitionNotStored,
@@ -35,7 +35,7 @@ from unum_runtime.protocol.control.operator_requests import On, ValidationExcept
 from unum_runtime.protocol.control.sharing.remembered import ResultNotRemembered
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.history.pending import WaitsFor
-from unum_runtime.protocol.history.start_records import as_json, checked_input, checked_name
+from unum_runtime.protocol.history.start_records import checked_input, checked_name
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -152,19 +152,6 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signalled:
-    """What became of a signal.
-
-    Attributes:
-        is_new: False if a signal with this id had come before.
-        is_awaited: a Task waited for it, and continues; otherwise the signal is kept for a later Task.
-    """
-
-    is_new: bool
-    is_awaited: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartsPause:
     """Pause of a workflow: no execution starts, and those that exist go on.
 
@@ -184,7 +171,7 @@ class StartsPause:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Control:
+class Control(SignalSender):
     """Control of one workflow's executions; safe to use from several threads.
 
     Attributes:
@@ -346,37 +333,6 @@ class Control:
             remains=tuple(Remains(what=each["what"], until=_time(each["until_ms"])) for each in answer["remains"]),
             is_done=answer.get("is_done", True),
         )
-
-    def signal(
-        self,
-        execution: str,
-        name: str,
-        value: object = None,
-        *,
-        key: str | None = None,
-        id: str | None = None,  # noqa: A002
-    ) -> Signalled:
-        """Send a signal to an execution: the Task that waits for it gets it, or else the next one that will.
-
-        Args:
-            execution: execution name.
-            name: name of the signal.
-            value: the result of the Task that waits, any JSON.
-            key: key of the signal, for Tasks that wait with one.
-            id: identity of the signal; a signal with the same one counts once. Default: a new one for each call, which
-                repeated requests of this call keep.
-
-        Raises:
-            ExecutionDoesNotExist: no execution of that name.
-            SignalRefused: the execution has ended, no Task waits for such a signal, or too many are kept.
-            ValidationException: a name, key, id or value is invalid; the text says which.
-            InvokeError: unknown whether the signal was kept; call again with the same `id`.
-        """
-        from unum_runtime.protocol.control import signal  # noqa: PLC0415 - the caller alone needs it
-
-        asked = signal.request(execution, name, as_json(value), id=id or str(uuid4()), key=key)
-        answer = self.send(asked)
-        return Signalled(is_new=answer["is_new"], is_awaited=answer["is_awaited"])
 
     def pause_starts(self, reason: str) -> StartsPause:
         """Pause the workflow: it starts no executions, by events, by name or by forks; those that exist go on.

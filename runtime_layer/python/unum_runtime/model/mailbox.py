@@ -76,3 +76,23 @@ def mailbox_key(workflow: str, mailbox: Mailbox) -> Key:
     """Return the key of the entry of `mailbox` in that list."""
     partition = mailboxes_partition(workflow, mailbox.execution)
     return Key(partition, f"{escape(mailbox.signal)}.{sha256(mailbox.key.encode())}")
+
+
+def listeners_partition(workflow: str, signal: str, key: str) -> str:
+    """Return the partition of the waits for signals with `key`, in all executions."""
+    return pending_key(workflow, sha256(f"listeners {signal} {key}".encode())).partition
+
+
+def listener_key(workflow: str, mailbox: Mailbox, slot: str) -> Key:
+    """Return the key of the entry there of the wait in `slot`, a digest, of `mailbox`."""
+    return Key(listeners_partition(workflow, mailbox.signal, mailbox.key), slot)
+
+
+def kept_partition(workflow: str, signal: str, key: str) -> str:
+    """Return the partition of the signals with `key` to all executions."""
+    return pending_key(workflow, sha256(f"kept {signal} {key}".encode())).partition
+
+
+def kept_key(workflow: str, signal: str, key: str, identity: str) -> Key:
+    """Return the key there of the signal with the id `identity`."""
+    return Key(kept_partition(workflow, signal, key), sha256(identity.encode()))

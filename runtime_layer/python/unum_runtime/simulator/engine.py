@@ -25,7 +25,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, aside_key, start_key
 from unum_runtime.model.pack import ENDS, entry
 from unum_runtime.model.states import Json, Task
-from unum_runtime.protocol.control import signal
+from unum_runtime.protocol.control import signal, signal_by_key
 from unum_runtime.protocol.control.fork import fork
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.operator_requests import Control, Request, parse
@@ -412,7 +412,8 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
     elif delivery.event.control == Control.STOP:
         return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
     elif delivery.event.signal:
-        return signal.answer(runtime, json.loads(delivery.event.payload))
+        asked = json.loads(delivery.event.payload)
+        return signal_by_key.send(runtime, asked).to_json() if scenario.by_key else signal.answer(runtime, asked)
     elif delivery.event.call:
         own = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
         return calling_programs.answer(own, json.loads(delivery.event.payload))

@@ -1,7 +1,7 @@
 """Invariants that hold under every platform fault, numbered as in the design."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
 from unum_runtime.client.reading import stored_steps
@@ -12,6 +12,7 @@ from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.delivery_record import MOST_ERROR
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection
+from unum_runtime.model.mailbox import kept_partition, listeners_partition
 from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
     START_STEP,
@@ -87,7 +88,9 @@ def record_creation(world: World, key: Key, record: Record) -> None:
     """Record an item's first content at `key`; raise Broken if `key` had other content before."""
     before = world.records.get(key)
     is_expired = key.sort == "start" and world.identity.started_ms > int(before.item["at"]) if before else False
-    if before is None or is_expired:
+    # A sender takes listeners out that wait no more; a late delivery of their wait enters them again.
+    is_entry = key.partition in _partitions(world, listeners_partition)
+    if before is None or is_expired or is_entry:
         world.records = world.records.plus(key, record)
     elif before.item != record.item:
         raise Broken(Invariant.CONSISTENT, f"{key}: a second outcome {record.item} was committed after {before.item}")
@@ -391,7 +394,8 @@ def _is_shared(world: World, key: Key) -> bool:
 
 
 def check_expiry(world: World) -> None:
-    """Raise Broken unless every item but cursors outlives the last delivery of every event."""
+    """Raise Broken unless every item but cursors and kept signals outlives the last delivery of every event."""
+    brief = _partitions(world, kept_partition)
     deliveries = (delivery.event for delivery in world.running)
     events = [*world.waiting, *world.done, *deliveries]
     is_only = len(world.observed) <= 1
@@ -399,9 +403,8 @@ def check_expiry(world: World) -> None:
         events = [event for event in events if world.focus is not None and _execution_of(world, event) == world.focus]
     last_s = max((event.until_s(world.scenario.retention_s) for event in events), default=0)
     for key, expires_at_s in world.store.expiries():
-        if is_cursor(key) or (
-            world.scenario.calls and _is_shared(world, key)
-        ):  # a result may live as short as a user likes
+        is_brief = key.partition in brief or (world.scenario.calls and _is_shared(world, key))
+        if is_cursor(key) or is_brief:  # a result may live as short as a user likes
             continue
         # A delivery that starts at the event's deadline still reads items for up to RUN_S.
         if expires_at_s < last_s + RUN_S and (is_only or _is_surely_own(world, key)):
@@ -410,6 +413,11 @@ def check_expiry(world: World) -> None:
                 Invariant.NOTHING_LEAKS,
                 f"{key} expires {early_s} s before the end of an event's last delivery",
             )
+
+
+def _partitions(world: World, of: Callable[[str, str, str], str]) -> set[str]:
+    """Return the partition that `of` gives for each kind of signal of the scenario."""
+    return {of(world.scenario.workflow.name, name, key) for name, key in world.scenario.signals}
 
 
 def _ending(world: World) -> Ending | None:

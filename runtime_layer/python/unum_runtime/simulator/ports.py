@@ -56,6 +56,7 @@ class Ports:
     replace = _shared_call(Primitive.REPLACE)
 
     query = _shared_call(Primitive.QUERY)
+    page = _shared_call(Primitive.PAGE)
     read = _shared_call(Primitive.READ, is_batch=True)
     get = _shared_call(Primitive.GET, is_batch=True)
     invoke = _shared_call(Primitive.INVOKE, is_batch=True)

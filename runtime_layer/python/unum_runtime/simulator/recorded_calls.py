@@ -22,6 +22,7 @@ class Primitive(StrEnum):
     CREATE = "create"
     READ = "read"
     QUERY = "query"
+    PAGE = "page"
     EXTEND = "extend"
     ADD = "add"
     COLLECT = "collect"
@@ -38,7 +39,7 @@ class Primitive(StrEnum):
     USER_CODE = "user code"
 
 
-READS = frozenset({Primitive.READ, Primitive.QUERY, Primitive.GET})
+READS = frozenset({Primitive.READ, Primitive.QUERY, Primitive.PAGE, Primitive.GET})
 """Calls without an effect."""
 
 SENDS = frozenset({Primitive.INVOKE, Primitive.SCHEDULE})

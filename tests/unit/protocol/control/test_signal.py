@@ -18,7 +18,7 @@ from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import CallbackPending
-from unum_runtime.protocol.waiting import signal_wait
+from unum_runtime.protocol.waiting import signal_slots, signal_wait
 
 WAIT = {"Type": "Task", "Resource": "unum:signal:go"}
 KEYED = {**WAIT, "Parameters": {"Key.$": "$.order"}}
@@ -148,7 +148,7 @@ def test_only_names_ids_and_values_enter(change: dict[str, Any], what: str) -> N
 
 
 def test_a_mailbox_has_so_many_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (mailbox_module, signal, signal_wait):
+    for module in (mailbox_module, signal_slots, signal_wait):
         monkeypatch.setattr(module, "MOST_SLOTS", 3)
     platform = waiting(LOOP)
     for number in range(3):
@@ -159,7 +159,7 @@ def test_a_mailbox_has_so_many_slots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_too_many_signals_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (signal, signal_wait):
+    for module in (signal_slots, signal_wait):
         monkeypatch.setattr(module, "MOST_SLOTS", 2)
     platform = before_its_wait(TWICE)
     for number in range(2):

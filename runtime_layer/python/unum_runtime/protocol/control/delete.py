@@ -44,6 +44,7 @@ from unum_runtime.model.naming import (
     meeting_key,
     object_folder,
     pack_at,
+    pending_key,
     place_in_shard,
     redrive_key,
     root_key,
@@ -201,14 +202,19 @@ class _Work:
         """Delete waits and signals: of listed mailboxes, and of those without a key, which follow from the states."""
         if not self.of_tasks(lambda task: (task.resource or "").startswith(SIGNAL)):
             return
-        from unum_runtime.protocol.control.mailboxes import mailboxes_of, used_slots  # noqa: PLC0415 - few workflows
+        from unum_runtime.protocol.control.mailboxes import (  # noqa: PLC0415 - few workflows wait for signals
+            mailboxes_of,
+            take_out,
+            used_slots,
+        )
 
         listed, mailboxes = mailboxes_of(self.items, self.workflow, self.execution, self.tasks())
         for mailbox in mailboxes:
             # The last one first: without it, those before it are still found.
-            for partition in reversed(used_slots(self.items, self.workflow, mailbox)):
+            for slot in reversed(used_slots(self.items, self.workflow, mailbox)):
                 leave_rest_if_short(self.rt)
-                self._delete_partition(partition)
+                take_out(self.items, self.workflow, mailbox, slot, now_ms=self.rt.clock.now_ms())
+                self._delete_partition(pending_key(self.workflow, slot).partition)
         self._delete_partition(listed)
 
     def _delete_inside(self, name: Name, item: Item) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, mailboxes_partition, signal_of, wait_key
+from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, listener_key, mailboxes_partition, signal_of, wait_key
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Task
 from unum_runtime.store.erasable import ErasableStore
@@ -25,12 +25,19 @@ def mailboxes_of(
     return listed, [*keyed, *(Mailbox(execution, name, "") for name in sorted(names))]
 
 
+def take_out(items: ErasableStore, workflow: str, mailbox: Mailbox, slot: str, *, now_ms: int) -> None:
+    """Take the wait in `slot`, a digest, of `mailbox` out of the listeners: its entry expires now."""
+    key = listener_key(workflow, mailbox, slot)
+    if mailbox.key and items.read([key]):
+        items.replace(key, {}, expires_at_s=now_ms // 1000)
+
+
 def used_slots(items: ErasableStore, workflow: str, mailbox: Mailbox) -> list[str]:
-    """Return the partitions of the slots of `mailbox` that have a wait or a result."""
+    """Return the digests of the slots of `mailbox` that have a wait or a result."""
     found: list[str] = []
     for number in range(MOST_SLOTS):
-        partition = wait_key(workflow, mailbox.slot(number)).partition
-        if not items.query(partition, newest=1):
+        slot = mailbox.slot(number)
+        if not items.query(wait_key(workflow, slot).partition, newest=1):
             break
-        found.append(partition)
+        found.append(slot)
     return found

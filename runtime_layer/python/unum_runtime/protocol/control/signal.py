@@ -5,6 +5,7 @@ state. See `unum_runtime.protocol.waiting.signal_wait` for the meeting of waits 
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.cold_start.records import NamedTuple, replace
@@ -14,15 +15,12 @@ from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.mailbox import (
     KEY_RULE,
-    MOST_SLOTS,
     Mailbox,
     is_key,
     is_signal_name,
-    result_key,
     signal_of,
-    wait_key,
 )
-from unum_runtime.model.naming import NAME_RULE, Execution, checkpoint_key, join_keys
+from unum_runtime.model.naming import NAME_RULE, Execution
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.doors import SIGNAL
 from unum_runtime.protocol.control.operator_requests import ValidationException, check_version
@@ -32,29 +30,13 @@ from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import end_of, start_record
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.waiting.callback import SLOT, By, nudge
-from unum_runtime.protocol.waiting.signal_wait import Slot, enter_mailbox, event_of, slots
+from unum_runtime.protocol.waiting.callback import SLOT, nudge
+from unum_runtime.protocol.waiting.signal_slots import Signal, enter_mailbox, event_of, store_signal, wait_to_continue
 
 MAX_ID = 128
 """Longest id, in characters."""
 
 _FIELDS = frozenset((MARK, "control", "execution", "signal", "key", "value", "id"))
-
-
-class Signal(NamedTuple):
-    """A signal.
-
-    Attributes:
-        name: name of the signal.
-        value: JSON text of its value.
-        id: its identity: a repetition has the same one.
-        key: key; empty without one.
-    """
-
-    name: str
-    value: str
-    id: str
-    key: str = ""
 
 
 class Delivered(NamedTuple):
@@ -93,6 +75,7 @@ def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
         UnumError: the signal may be stored or not; repeat the request.
     """
     check_version(event)
+    check_fields(event, _FIELDS - {"key"}, {"key"})
     signal = parse(rt, event)
     execution = event["execution"]
     if not isinstance(execution, str):
@@ -100,16 +83,23 @@ def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
     return send(rt, execution, signal)._asdict()
 
 
+def check_fields(
+    event: Mapping[str, Json], required: AbstractSet[str], optional: AbstractSet[str] = frozenset()
+) -> None:
+    """Raise ValidationException if a field of `event` is missing or unknown."""
+    fields = sorted(required | optional)
+    if unknown := event.keys() - fields:
+        raise ValidationException(f"expected the fields {fields}, got {sorted(unknown)}, too")
+    if missing := required - event.keys():
+        raise ValidationException(f"expected the fields {fields}, got none of {sorted(missing)}")
+
+
 def parse(rt: Runtime, event: Mapping[str, Json]) -> Signal:
     """Return the signal in `event`, whoever sent it.
 
     Raises:
-        ValidationException: a field is missing, unknown, or of another kind.
+        ValidationException: a field is of another kind.
     """
-    if unknown := event.keys() - _FIELDS:
-        raise ValidationException(f"expected the fields {sorted(_FIELDS)}, got {sorted(unknown)}, too")
-    if missing := _FIELDS - event.keys() - {"key"}:
-        raise ValidationException(f"expected the fields {sorted(_FIELDS)}, got none of {sorted(missing)}")
     name, key, identity = event["signal"], event.get("key"), event["id"]
     if not is_signal_name(name):
         raise ValidationException(f"signal: expected {NAME_RULE}, got {name!r:.100}")
@@ -131,28 +121,20 @@ def send(rt: Runtime, execution_name: str, signal: Signal) -> Delivered:
     execution = start_record(rt.store, rt.workflow.name, execution_name).name.execution
     _check_is_awaited(rt, execution, signal.name)
     mailbox = Mailbox(execution, signal.name, signal.key)
-    found, is_new = _store(rt, mailbox, signal)
-    wait = _wait_to_continue(rt, found, is_new=is_new)
+    enter_mailbox(rt, mailbox)
+    found, is_new = store_signal(rt, mailbox, signal)
+    wait = wait_to_continue(rt, found, is_new=is_new)
     if wait is None:
         return Delivered(is_new, is_awaited=False)
-    _continue(rt, wait, found.digest)
+    continue_wait(rt, wait, found.digest)
     return Delivered(is_new, is_awaited=True)
-
-
-def _wait_to_continue(rt: Runtime, slot: Slot, *, is_new: bool) -> Item | None:
-    """Return the wait in `slot`, whose result is the signal now; None without one."""
-    # Read again only if there was no wait: it may have come between that read and the result.
-    key = wait_key(rt.workflow.name, slot.digest)
-    wait = slot.wait or rt.store.read([key]).get(key)
-    # A repetition continues the Task again, unless it has an outcome: the request before it may have died before.
-    return None if wait is None or (not is_new and _is_over(rt, wait)) else wait
 
 
 def _check_is_awaited(rt: Runtime, execution: Execution, name: str) -> None:
     """Raise SignalRefused unless a wait for signal `name` may follow in `execution`."""
     if (end := end_of(rt.store, rt.workflow.name, execution)) is not None:
         raise SignalRefused(f"execution {execution.name!r} has ended ({end[0]}), so nothing waits for {name!r}")
-    if name in _names(rt.workflow):
+    if name in signal_names(rt.workflow):
         return
     digest = runs_on(rt.store, rt.workflow.name, execution.name).digest
     if digest not in (None, rt.workflow.digest):
@@ -160,45 +142,13 @@ def _check_is_awaited(rt: Runtime, execution: Execution, name: str) -> None:
             known = read_definition(rt.store, rt.workflow.name, digest)
         except DefinitionNotStored:
             return
-        if name in _names(known):
+        if name in signal_names(known):
             return
-    waits = ", ".join(sorted(_names(rt.workflow))) or "none"
+    waits = ", ".join(sorted(signal_names(rt.workflow))) or "none"
     raise SignalRefused(f"signal: no Task of workflow {rt.workflow.name!r} waits for {name!r}; signals of it: {waits}")
 
 
-def _store(rt: Runtime, mailbox: Mailbox, signal: Signal) -> tuple[Slot, bool]:
-    """Store `signal` as the result of the first slot that has none; return the slot, and False for a repetition."""
-    item: Item = {"value": signal.value, "by": By.RESPONDER.value, "request": signal.id}
-    enter_mailbox(rt, mailbox)
-    for slot in slots(rt, mailbox):
-        # Every slot that a repetition passes was taken before it, hence the slot of the signal itself, too.
-        winner = slot.result or _close_or_take(rt, slot, item)
-        if winner is None:
-            return slot, True
-        if winner.get("request") == signal.id:
-            return slot, False
-    raise SignalRefused(f"signal {mailbox.signal!r}: {MOST_SLOTS} signals or waits are kept; use keys to part them")
-
-
-def _close_or_take(rt: Runtime, slot: Slot, item: Item) -> Item | None:
-    """Store `item` as the result of `slot`, or close a slot in which nobody waits any more; return what counts.
-
-    Returns:
-        None if the slot has `item` as its result now.
-    """
-    is_closed = slot.wait is not None and _is_over(rt, slot.wait)
-    own: Item = {"by": By.NOBODY.value} if is_closed else item
-    winner = rt.store.create(result_key(rt.workflow.name, slot.digest), own, expires_at_s=rt.expires_at_s())
-    return own if is_closed and winner is None else winner
-
-
-def _is_over(rt: Runtime, wait: Item) -> bool:
-    """Return True if the waiting invocation has an outcome, a scope around it is settled, or it was stopped."""
-    name = event_of(wait)[0].name
-    return bool(rt.store.read([checkpoint_key(rt.workflow.name, name), *join_keys(rt.workflow.name, name)]))
-
-
-def _continue(rt: Runtime, wait: Item, slot: str) -> None:
+def continue_wait(rt: Runtime, wait: Item, slot: str) -> None:
     """Send the waiting Task's event, or let the intake send it if this role may not."""
     event, address = event_of(wait)
     event = replace(event, job={SLOT: slot})
@@ -210,7 +160,7 @@ def _continue(rt: Runtime, wait: Item, slot: str) -> None:
         hand_over_event(rt, event, address, denied)
 
 
-def _names(workflow: Workflow) -> set[str]:
+def signal_names(workflow: Workflow) -> set[str]:
     """Return the names of the signals that Tasks of `workflow` wait for."""
     return {name for task in workflow.tasks if (name := signal_of(task.resource)) is not None}
 

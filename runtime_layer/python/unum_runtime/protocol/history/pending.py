@@ -389,7 +389,8 @@ def _with_answer(rt: Runtime, missing: Missing) -> Missing:
 
 def _with_signal(rt: Runtime, missing: Missing, invoke: Invoke, task: Task) -> Missing:
     """Return `missing` of a wait for a signal: waiting for it, or resuming from a stored result."""
-    from unum_runtime.protocol.waiting.signal_wait import last_wait, mailbox_of  # noqa: PLC0415 - few workflows
+    from unum_runtime.protocol.waiting.listeners import is_unheard  # noqa: PLC0415 - few workflows wait for signals
+    from unum_runtime.protocol.waiting.signal_wait import last_wait, mailbox_of  # noqa: PLC0415
 
     try:  # the input of a wait is a value: no wait joins results by reference
         mailbox = mailbox_of(rt, task, invoke.name, cast("Value", invoke.input))
@@ -399,6 +400,8 @@ def _with_signal(rt: Runtime, missing: Missing, invoke: Invoke, task: Task) -> M
     if found is None:
         return missing
     tried, slot = found
+    if tried.answered_by is None and mailbox.key and is_unheard(rt, mailbox, slot):
+        return replace(missing, effect=Resend(replace(tried.envelope, sent_s=rt.sent_s()), tried.address))
     if tried.answered_by in (None, By.NOBODY):
         return replace(missing, waits_for=WaitsFor.ANSWER, signal=mailbox)
     return replace(missing, effect=Resend(_resuming_event(rt, tried, tried.answered_by, slot), tried.address))

@@ -10,11 +10,10 @@ Everything after the meeting is that of a task token: the slot's digest stands w
 events that continue a wait name it. See `unum_runtime.protocol.waiting.callback`.
 """
 
-import json
 from collections.abc import Iterator
 
 from unum_runtime.cold_start.digest import sha256
-from unum_runtime.cold_start.records import NamedTuple, replace
+from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope, Value
@@ -23,7 +22,6 @@ from unum_runtime.model.mailbox import (
     MOST_SLOTS,
     Mailbox,
     is_key,
-    mailbox_key,
     result_key,
     signal_of,
     wait_key,
@@ -35,39 +33,14 @@ from unum_runtime.protocol.planning.evaluation import EvaluationContext, compile
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 from unum_runtime.protocol.waiting.callback import SLOT, By, Limits, Try, next_check, parse_result
+from unum_runtime.protocol.waiting.listeners import listen
+from unum_runtime.protocol.waiting.signal_slots import ATTEMPT, WAITER, Slot, enter_mailbox, event_of, slots
 
 TOO_MANY = "Unum.TooManySignals"
 """Error of a wait that finds no free slot in its mailbox."""
 
 INVALID_KEY = "Unum.InvalidSignalKey"
 """Error of a wait whose key is no text, or too long."""
-
-WAITER, ATTEMPT = "waiter", "attempt"
-"""Attributes of a wait: digest of its invocation, and number of earlier retries."""
-
-_FIRST_BLOCK, _LAST_BLOCK = 1, 32
-"""Slots that one read takes: one at first, because most mailboxes have one, then twice as many each time."""
-
-
-class Slot(NamedTuple):
-    """One slot of a mailbox, as it was read.
-
-    Attributes:
-        number: its place in the mailbox, from 0.
-        digest: its digest.
-        wait: item of its wait; None without one.
-        result: item of its result; None without one.
-    """
-
-    number: int
-    digest: str
-    wait: Item | None
-    result: Item | None
-
-    def is_of(self, waiter: str, attempt: int | None = None) -> bool:
-        """Return True if the invocation `waiter` waits in this slot; with `attempt`, only if in this attempt."""
-        wait = self.wait or {}
-        return wait.get(WAITER) == waiter and attempt in (None, wait.get(ATTEMPT))
 
 
 def mailbox_of(rt: Runtime, task: Task, name: Name, entered: Value) -> Mailbox:
@@ -96,19 +69,6 @@ def mailbox_of(rt: Runtime, task: Task, name: Name, entered: Value) -> Mailbox:
     return Mailbox(name.execution, signal, str(key))
 
 
-def slots(rt: Runtime, mailbox: Mailbox, first: int = 0) -> Iterator[Slot]:
-    """Yield the slots of `mailbox` by number, starting with `first`; each has the items of one read."""
-    workflow, size = rt.workflow.name, _FIRST_BLOCK
-    while first < MOST_SLOTS:
-        numbers = range(first, min(first + size, MOST_SLOTS))
-        digests = [mailbox.slot(number) for number in numbers]
-        items = rt.store.read([key(workflow, digest) for digest in digests for key in (wait_key, result_key)])
-        for number, digest in zip(numbers, digests, strict=True):
-            found = items.get(wait_key(workflow, digest)), items.get(result_key(workflow, digest))
-            yield Slot(number, digest, *found)
-        first, size = numbers.stop, min(2 * size, _LAST_BLOCK)
-
-
 def begin_wait(
     rt: Runtime, envelope: Envelope, mailbox: Mailbox, limits: Limits
 ) -> Success | Failure | JobPending | CallbackPending:
@@ -122,6 +82,8 @@ def begin_wait(
         StatesError: the mailbox has no free slot, or the event is too large to be stored.
     """
     digest = _take_slot(rt, envelope, mailbox)
+    if mailbox.key:
+        listen(rt, mailbox, digest)
     key = result_key(rt.workflow.name, digest)
     item = rt.store.read([key]).get(key)
     if item is None:
@@ -149,18 +111,6 @@ def last_wait(rt: Runtime, mailbox: Mailbox, name: Name, state: str) -> tuple[Tr
     last = max(found, key=lambda slot: int((slot.wait or {})[ATTEMPT]))
     event, address = event_of(last.wait or {})
     return Try(event, address, None if last.result is None else By(str(last.result["by"]))), last.digest
-
-
-def event_of(wait: Item) -> tuple[Envelope, str]:
-    """Return the event of a stored wait, and the address of its function."""
-    return Envelope.from_json(json.loads(str(wait["value"]))), str(wait["address"])
-
-
-def enter_mailbox(rt: Runtime, mailbox: Mailbox) -> None:
-    """List `mailbox` in its execution, so that a deletion finds it; those without a key follow from the states."""
-    if mailbox.key:
-        item: Item = {"signal": mailbox.signal, "key": mailbox.key}
-        rt.store.create(mailbox_key(rt.workflow.name, mailbox), item, expires_at_s=rt.expires_at_s())
 
 
 def waiter_of(name: Name, state: str) -> str:
