@@ -146,7 +146,8 @@ def test_when_its_sender_has_died_each_nudge_continues_who_was_not_reached() -> 
 
 
 def test_nudges_send_nothing_to_who_has_heard_everything() -> None:
-    platform = waiting(LOOP | {"States": {**LOOP["States"], "A": {**KEYED, "Next": "C"}}}, "a")
+    states: Any = LOOP["States"]
+    platform = waiting({**LOOP, "States": {**states, "A": {**KEYED, "Next": "C"}}}, "a")
     send(platform, {})
     (found,) = nudge.missing(platform.runtime(), "a")
     assert found.waits_for is WaitsFor.ANSWER
