@@ -96,19 +96,6 @@ def _of_workflow(event: Json) -> Callable[[Json, Any], Json] | None:
     return None
 
 
-def _answer_signal(here: Runtime, event: Json) -> Json:
-    """Send a signal to one execution, or all that wait for its key, and leave the rest to another delivery."""
-    from unum_runtime.protocol.control import signal, signal_by_key  # noqa: PLC0415 - few workflows wait for signals
-
-    if "execution" in event:
-        return signal.answer(here, event)
-    found = signal_by_key.send(replace(here, concurrently=_at_once), event)
-    if found.rest is not None:
-        here.log("left to another delivery", control=SIGNAL, signal=event["signal"], key=event["key"])
-        here.invoker.invoke([(here.own_address, to_text(found.rest).encode())])
-    return found.to_json()
-
-
 def _answer_about_results(event: Json, context: Any) -> Json:
     here = deployed_runtime(context, recently=True)
     _check_sharing(here)
@@ -118,9 +105,19 @@ def _answer_about_results(event: Json, context: Any) -> Json:
 
 
 def _answer_signal(event: Json, context: Any) -> Json:
-    from unum_runtime.protocol.control import signal  # noqa: PLC0415 - few workflows wait for signals
+    """Send a signal to one execution, or all that wait for its key, and leave the rest to another delivery."""
+    from unum_runtime.protocol.control import signal, signal_by_key  # noqa: PLC0415 - few workflows wait for signals
 
-    return signal.answer(deployed_runtime(context, recently=True), event)
+    here = deployed_runtime(context, recently=True)
+    if "execution" in event:
+        return signal.answer(here, event)
+    found = signal_by_key.send(replace(here, concurrently=_at_once), event)
+    if found.rest is not None:
+        here.log("left to another delivery", control=SIGNAL, signal=event["signal"], key=event["key"])
+        # At this version, which reports failures, and where only this function's role may send requests.
+        own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
+        here.invoker.invoke([(own, to_text(found.rest).encode())])
+    return found.to_json()
 
 
 def _check_sharing(here: Runtime) -> None:
