@@ -1,5 +1,6 @@
 """One app for the whole catalogue of attacks: two workflows on one table, and a role for everybody who might attack."""
 
+from functools import partial
 from typing import Any
 
 from aws_cdk import CfnOutput, Stack
@@ -7,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import Definition, Store, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Memoization, Store, UnumFunction, UnumWorkflow
 
 DEFINITION: Any = {
     "StartAt": "First",
@@ -27,15 +28,18 @@ def handle(event, context):
 """
 
 
+SHARED = Memoization(version="1")
+
+
 class Attacks(Stack):
     """Two workflows of the same form on one table, and roles."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
         self.functions: dict[str, UnumFunction] = {}
-        self.workflow = self._flow("Flow", {})
+        self.workflow = self._flow("Flow", {}, memoize=SHARED)
         self._flow("Other", {"store": Store.dynamodb(table=self.workflow.table)})
-        grants = {
+        grants: Any = {
             "Starter": self.workflow.grant_start,
             "Reader": self.workflow.grant_read,
             "Stopper": self.workflow.grant_stop,
@@ -44,20 +48,24 @@ class Attacks(Stack):
             "Nudger": self.workflow.grant_nudge,
             "Deleter": self.workflow.grant_delete,
             "Pauser": self.workflow.grant_pause,
+            "Forgetter": self.workflow.grant_memo,
+            "Caller": partial(self.workflow.grant_call, state="Second"),
         }
         for name, grant in grants.items():
             grant(self._role(name))
         self._role("Nobody")
         # What no grant allows, and no role of a function: a hole, which the judges must find.
-        self.functions["OtherSecond"].current_version.grant_invoke(self._role("Hole"))
+        hole = self._role("Hole")
+        self.functions["OtherSecond"].current_version.grant_invoke(hole)
+        self.workflow.grant_call(hole, "First")
 
-    def _flow(self, name: str, options: Any) -> UnumWorkflow:
-        functions = {key: self._function(f"{name}{key}") for key in ("First", "Second")}
+    def _flow(self, name: str, options: Any, **shared: Any) -> UnumWorkflow:
+        functions = {key: self._function(f"{name}{key}", **shared) for key in ("First", "Second")}
         self.functions |= {f"{name}{key}": each for key, each in functions.items()}
         return UnumWorkflow(self, name, definition=Definition.from_asl(DEFINITION), functions=functions, **options)
 
-    def _function(self, name: str) -> UnumFunction:
-        return UnumFunction(self, name, handler="index.handle", code=lambda_.Code.from_inline(CODE))
+    def _function(self, name: str, **shared: Any) -> UnumFunction:
+        return UnumFunction(self, name, handler="index.handle", code=lambda_.Code.from_inline(CODE), **shared)
 
     def _role(self, name: str) -> iam.Role:
         role = iam.Role(self, name, assumed_by=iam.AccountRootPrincipal())

@@ -18,18 +18,21 @@ MAY: dict[str, set[str]] = {
     "Nudger": {"begin"},
     "Deleter": {"delete"},
     "Pauser": {"pause"},
-    "FlowSecond": set(),
-    "FlowFirst": {"start", "begin", "forged step", "other input or entry", "pause"},
+    "Forgetter": {"forget"},
+    "Caller": {"call"},
+    "FlowSecond": {"false result", "forged step"},
+    "FlowFirst": {"start", "begin", "forged step", "other input or entry", "pause", "false result"},
     "FlowTimerForwarder": {"forged step"},
     "FlowSweepRole": {"begin"},
     "OtherSecond": set(),
     "OtherFirst": {"other input or entry"},
-    "Hole": {"step of the other workflow's", "end of the other workflow's"},
+    "Hole": {"step of the other workflow's", "end of the other workflow's", "call of another Task"},
 }
 """What each role is there for. The code of the function in which executions start may start some; no other may. What a
 function may invoke, it may invoke with any event of its own workflow. Where executions start, start records are
-written: the function of the other workflow changes those of its own. The hole is planted, for effects that
-no role may bring about: a judge that finds nothing proves nothing."""
+written: the function of the other workflow changes those of its own. Functions store memoized results of their own
+workflow, also false ones; they send themselves events, by the timer, while another delivery computes the same. The
+hole is planted, for effects that no role may bring about: a judge that finds nothing proves nothing."""
 
 
 def test_each_effect_is_seen_to_be_brought_about_by_a_role() -> None:

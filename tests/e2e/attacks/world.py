@@ -19,6 +19,8 @@ from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused, UnumError
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value, start_request
 from unum_runtime.model.naming import Name
+from unum_runtime.protocol.control.doors import FORGET, LIST
+from unum_runtime.protocol.control.sharing import calling, remembered
 
 STACK = "Attacks"
 HOLD_S = 3_600
@@ -29,12 +31,13 @@ TRUSTED = "FlowTimerForwarder"
 @dataclass(frozen=True)
 class Victims:
     """Executions for one attacker: one that waits, one that has failed, one whose first event was lost, and one of the
-    other workflow that waits."""
+    other workflow that waits; and what identifies a result that is remembered."""
 
     running: str
     failed: str
     lost: str
     other: str
+    remembered: str
     kept: dict[str, Any] = field(default_factory=dict)
 
 
@@ -125,7 +128,8 @@ class World:
 
     def victims(self) -> Victims:
         """Executions to attack, in the state that they are to keep."""
-        found = Victims(uuid.uuid4().hex, uuid.uuid4().hex, uuid.uuid4().hex, uuid.uuid4().hex)
+        names = [uuid.uuid4().hex for _ in range(5)]
+        found = Victims(names[0], names[1], names[2], names[3], names[4])
         flow, other = self.client(), self.client("Other")
         # An attacker before this one may have paused a workflow, and sandboxes know that for some seconds.
         until(lambda: is_started(flow, found.running, {"hold_s": HOLD_S}))
@@ -133,6 +137,7 @@ class World:
         until(lambda: is_started(flow, found.failed, {"fails": True, "hold_s": 0}))
         start_lost(flow, {"hold_s": HOLD_S}, found.lost)
         assert flow.wait(found.failed, timeout_s=120).status is Status.FAILED
+        until(lambda: is_called(flow, {"remembered": found.remembered}))
         until(lambda: bool([*flow.steps(found.running)]) and bool([*other.steps(found.other)]))
         found.kept.update(self.kept(found))
         return found
@@ -141,6 +146,20 @@ class World:
         """The start records of a workflow."""
         found = self.deployment.table(STACK, "FlowTable").scan()["Items"]
         return [each for each in found if each["pk"].startswith(f"start:{workflow}/") and each["sk"] == "start"]
+
+    def results(self, event: str) -> list[Any]:
+        """The items of results that are remembered for events with the text `event`."""
+        found = self.deployment.table(STACK, "FlowTable").scan()["Items"]
+        return [each for each in found if each["pk"].startswith("memo:") and event in each.get("of", "")]
+
+    def remembered(self, victims: Victims) -> Any:
+        """The item of the result that is remembered for `victims`; None if it is gone."""
+        return next(iter(self.results(f'"remembered":"{victims.remembered}"')), None)
+
+    def is_called(self, state: str, victims: Victims) -> bool:
+        """Return True if a call of an attacker has run the Task `state`."""
+        front = f"{self.name}/{calling._run_prefix(state)}"
+        return any(each["by"].startswith(front) for each in self.results(f'"called":"{victims.remembered}"'))
 
     def names(self) -> set[str]:
         """The names of all executions of the workflow."""
@@ -185,6 +204,13 @@ def is_started(client: Client, name: str, value: Any) -> bool:
     return False
 
 
+def is_called(client: Client, value: Any) -> bool:
+    """Call the second Task; return False if the workflow is paused."""
+    with suppress(StartsPaused):
+        return bool(client.call("Second", value, timeout_s=60) == value)
+    return False
+
+
 def control(kind: str, execution: str, **content: Any) -> dict[str, Any]:
     """The event of a control request, as an attacker writes it."""
     return {"$unum": 1, "control": kind, "execution": execution, **content}
@@ -209,6 +235,10 @@ def payloads(world: World, victims: Victims) -> Iterator[Any]:
         yield record(event, start)
         yield record(event, f"{world.functions['FlowOnFailureHandler']['FunctionArn']}:1")
     yield {"$unum": 1, "control": "resume"}
+    for state in ("First", "Second"):
+        yield calling.request(state, {"hold_s": 0, "called": victims.remembered})
+        yield remembered.request(FORGET, state=state)
+    yield remembered.request(LIST, limit=1_000)
     for workflow, victim in (("Flow", victims.running), ("Other", victims.other)):
         for event in envelopes(world, workflow, victim):
             yield event
@@ -260,6 +290,16 @@ def items(world: World, victims: Victims) -> Iterator[Any]:
             yield {**key, "pk": f"{name}/{execution}", **record, **listed, "status": "FAILED"}
 
 
+def false_results(world: World, victims: Victims) -> Iterator[Any]:
+    """Yield items that are worth writing in place of remembered results."""
+    found = world.remembered(victims)
+    if found is not None:
+        yield {**found, "value": FALSE}
+
+
+FALSE = '"forged"'
+
+
 def pauses(world: World) -> Iterator[Any]:
     """Yield records of a pause that are worth writing, newer than any other."""
     for workflow in ("Flow", "Other"):
@@ -289,7 +329,8 @@ def write(session: boto3.Session, table: str, found: Iterator[Any]) -> int:
 def attack(world: World, role: str, victims: Victims) -> int:
     """Send everything everywhere, as `role`, and write it; return how much was accepted."""
     session, events = world.session_of(role), [*payloads(world, victims)]
-    accepted = write(session, world.deployment.outputs[STACK]["FlowTable"], items(world, victims))
+    table = world.deployment.outputs[STACK]["FlowTable"]
+    accepted = write(session, table, items(world, victims)) + write(session, table, false_results(world, victims))
     lambdas, queues = session.client("lambda"), session.client("sqs")
 
     def is_open(address: str) -> bool:
@@ -314,7 +355,7 @@ def attack(world: World, role: str, victims: Victims) -> int:
     # Last: in a pause, other attacks would have no effect.
     for address in open_addresses:
         lambdas.invoke(FunctionName=address, Payload=json.dumps({"$unum": 1, "control": "pause", "reason": "forged"}))
-    return accepted + write(session, world.deployment.outputs[STACK]["FlowTable"], pauses(world))
+    return accepted + write(session, table, pauses(world))
 
 
 def status(world: World, name: str) -> Status | None:
@@ -339,6 +380,10 @@ Effect = Callable[[World, Victims], bool]
 EFFECTS: Mapping[str, Effect] = {
     "stop": lambda world, found: status(world, found.running) in (Status.ABORTED, Status.FAILED, None),
     "delete": lambda world, found: status(world, found.failed) is None,
+    "call": lambda world, found: world.is_called("Second", found),
+    "call of another Task": lambda world, found: world.is_called("First", found),
+    "forget": lambda world, found: "value" not in (world.remembered(found) or {}),
+    "false result": lambda world, found: (world.remembered(found) or {}).get("value") == FALSE,
     "pause": lambda world, _: world.client().describe_pause() is not None,
     "redrive": lambda world, found: is_redriven(world, found.failed),
     "fork": lambda world, found: f"forked-{found.failed}" in world.names(),
@@ -362,5 +407,5 @@ def brought_about(world: World, role: str) -> set[str]:
     for workflow in ("Flow", "Other"):
         world.client(workflow).resume_starts()
     # One attacker's victims are another's bystanders: a start without a name of its own is one more name.
-    started = world.names() - names - {f"forked-{victims.failed}"}
+    started = {each for each in world.names() - names if not each.startswith(("forked-", "call-"))}
     return found | ({STARTED} if started else set())
