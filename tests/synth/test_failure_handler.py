@@ -11,6 +11,7 @@ from tests.synth.deployment import RUNTIME_LAYER, Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import a_map, chain, choice, machine, task
 from unum_constructs import ConstructError
+from unum_runtime.functions.configuration import ENTRY
 
 HANDLER = "Flow/OnFailure/Handler"
 VERSION = f"{HANDLER}/CurrentVersion"
@@ -44,13 +45,13 @@ def destination(deployment: Deployment, path: str) -> str:
     return flat(deployment.properties(f"{path}/EventInvokeConfig")["DestinationConfig"]["OnFailure"]["Destination"])
 
 
-def test_it_has_the_definition_and_no_address(loop: Deployment) -> None:
+def test_it_has_neither_definition_nor_address(loop: Deployment) -> None:
     properties = loop.properties(HANDLER)
     assert properties["Handler"] == "unum_runtime.failure_handler.handle"
     assert properties["Layers"] == [{"Ref": loop.logical_id(RUNTIME_LAYER)}]
     assert properties["RecursiveLoop"] == "Allow"
     service = loop.services(HANDLER)["Flow"]
-    assert service.pop("definition") == loop.services("A")["Flow"]["definition"]
+    assert service.pop("definition") == ENTRY
     assert {"Flow": service} == {
         "Flow": {
             "table": loop.logical_id("Flow/Table"),
@@ -98,7 +99,7 @@ def test_it_is_retained_as_long_as_the_versions_that_lead_to_it(loop: Deployment
     assert loop.logical_id(f"{VERSION}/EventInvokeConfig") == f"{loop.version(HANDLER)}OnFailure"
 
 
-def test_its_version_is_that_of_the_definition() -> None:
+def test_its_version_stays_when_the_definition_or_another_function_changes() -> None:
     def deployed(result: int, memory_size: int = 256) -> Deployment:
         deployment = Deployment.new()
         end = {"Type": "Pass", "Result": result, "End": True}
@@ -109,7 +110,7 @@ def test_its_version_is_that_of_the_definition() -> None:
     first = deployed(1).version(HANDLER)
     assert first == deployed(1).version(HANDLER)
     assert first == deployed(1, memory_size=512).version(HANDLER), "it refers to no version"
-    assert first != deployed(2).version(HANDLER)
+    assert first == deployed(2).version(HANDLER), "it reads the definition elsewhere"
 
 
 def test_it_may_do_this_and_nothing_else(loop: Deployment) -> None:
