@@ -34,7 +34,7 @@ from unum_runtime.client.task_responses import Tasks
 Tasks.connect(start_alias=sys.argv[1]).send_task_success(sys.argv[2], json.dumps({"by": "another process"}))
 """
 
-EXAMPLES = Path(__file__).parents[2] / "docs/snippets/task_tokens"
+EXAMPLES = Path(__file__).parents[2] / "docs/snippets/functions/task_tokens"
 
 Session = Callable[[str], boto3.Session]
 

@@ -49,7 +49,9 @@ class Callbacks(Stack):
             "Responder",
             runtime=lambda_.Runtime.PYTHON_3_13,
             handler="answering.answer",
-            code=lambda_.Code.from_asset(str(HERE.parents[2] / "docs" / "snippets" / "task_tokens")),
+            code=lambda_.Code.from_asset(
+                str(HERE.parents[2] / "docs" / "snippets" / "functions" / "task_tokens"), exclude=["__pycache__"]
+            ),
         )
         self.workflow.grant_task_response(answering)
         CfnOutput(self, "ResponderName", value=answering.function_name)

@@ -15,7 +15,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-EXAMPLES = Path(__file__).parents[3] / "docs/snippets/task_tokens"
+EXAMPLES = Path(__file__).parents[3] / "docs/snippets/functions/task_tokens"
 WHO = Credentials("AKIDEXAMPLE", "a secret", "a/session+token=")
 TOKEN = "0" * 64 + "proof"
 
