@@ -82,6 +82,7 @@ def _add_init(commands: _Commands) -> None:
     summary = "make a new project: a CDK app with one workflow, its functions and its tests"
     parser = _add(commands, "init", "new", summary, room="project")
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="new or empty folder; its name names the stack")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_dev(commands: _Commands) -> None:

@@ -8,6 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from unum_cli.commands.command_errors import UsageError
+from unum_cli.commands.printing import print_json
 
 _HIDDEN = {"gitignore": ".gitignore"}
 """Files whose own names would hide them in this package."""
@@ -34,7 +35,10 @@ def run(options: argparse.Namespace) -> None:
         written = _copy(files("unum_cli.project") / "template", folder, words)
     except OSError as error:
         raise UsageError(f"{folder}: {error}") from error
-    print(_NEXT.format(folder=folder, number=written))
+    if options.json:
+        print_json({"folder": str(folder), "stack": stack, "files": written})
+    else:
+        print(_NEXT.format(folder=folder, number=written))
 
 
 def stack_name(folder: str) -> str:

@@ -1,5 +1,6 @@
 """What `unum init` writes, and what it refuses."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,12 @@ def test_names_follow_from_the_folder(tmp_path: Path, capsys: pytest.CaptureFixt
     ]
     assert "class My2ndShop(Stack)" in files["app.py"]
     assert "unum-emulator==0.1.0" in files["requirements-emulator.txt"]
+
+
+def test_with_json_it_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path / "shop"), "--json"]) == 0
+    files = sum(path.is_file() for path in (tmp_path / "shop").rglob("*"))
+    assert json.loads(capsys.readouterr().out) == {"folder": str(tmp_path / "shop"), "stack": "Shop", "files": files}
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
