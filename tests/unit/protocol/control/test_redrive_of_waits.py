@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.unit.protocol.map_platform import deliver, deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.model.checkpoint import Failure, Status
@@ -67,9 +69,72 @@ def test_a_wait_that_comes_again_after_it_has_ended_waits_its_whole_time() -> No
     assert ending is not None
     assert ending.status is Status.FAILED
     definition["States"]["Which"] |= {"Default": "W"}
+    old.clock.pass_seconds(30)
     new = on_new(old, definition)
     ((_, due_ms),) = new.options["timer"].kept
     assert due_ms == new.clock.ms + 60_000
+
+
+def stopped_at_b(definition: dict[str, Any], later_s: int) -> Platform:
+    """An execution of `definition` that was stopped while B waited; some seconds later."""
+    old = deployed(definition)
+    old.start("e", 1)
+    while old.sent:
+        deliver(old, old.sent.pop(0))
+    stop(old.runtime(), old.steps()[0].name.execution, Failure("Stopped", None))
+    old.clock.pass_seconds(later_s)
+    return old
+
+
+def test_a_wait_that_a_repair_has_removed_is_over() -> None:
+    old = stopped_at_b(waiting(), 20)
+    new = on_new(old, chain("A", "B"))
+    assert new.options["timer"].kept == []
+    deliver_all(new)
+    assert result(new) == 1
+
+
+@pytest.mark.parametrize(("seconds", "left_s"), [(30, 10), (90, 70), (10, 0)])
+def test_a_wait_that_a_repair_has_changed_counts_from_its_beginning(seconds: int, left_s: int) -> None:
+    old, definition = stopped_at_b(waiting(), 20), waiting()
+    definition["States"]["W"]["Seconds"] = seconds
+    new = on_new(old, definition)
+    assert [due_ms - new.clock.ms for _, due_ms in new.options["timer"].kept] == ([left_s * 1000] if left_s else [])
+    deliver_all(new)
+    assert result(new) == 1
+
+
+@pytest.mark.parametrize("later_s", [20, 100])
+def test_a_wait_that_a_repair_has_added_counts_from_the_result_before_it(later_s: int) -> None:
+    def fail(event: Any) -> Any:
+        raise ValueError(event)
+
+    old = deployed(chain("A", "B"), B=fail)
+    old.start("e", 1)
+    deliver_all(old)
+    old.clock.pass_seconds(later_s)
+    new = on_new(old, waiting())
+    kept = [due_ms - new.clock.ms for _, due_ms in new.options["timer"].kept]
+    assert kept == ([40_000] if later_s == 20 else [])
+    deliver_all(new)
+    assert result(new) == 1
+
+
+def test_a_wait_after_a_failure_that_was_mended_begins_with_the_redrive() -> None:
+    definition = chain("A", "P", "B")
+    definition["States"]["P"] = {"Type": "Pass", "InputPath": "$.missing", "Next": "B"}
+    old = deployed(definition)
+    old.start("e", 1)
+    deliver_all(old)
+    old.clock.pass_seconds(100)
+    mended = waiting()
+    mended["States"]["A"]["Next"] = "P"
+    mended["States"]["P"] = {"Type": "Pass", "Next": "W"}
+    new = on_new(old, mended)
+    ((_, due_ms),) = new.options["timer"].kept
+    assert due_ms == new.clock.ms + 60_000
+    deliver_all(new)
+    assert result(new) == 1
 
 
 def test_a_retry_of_a_fan_out_in_a_branch_keeps_its_count_while_it_waits() -> None:

@@ -65,7 +65,10 @@ def _begin_again(rt: Runtime, old: Workflow, steps: list[Checkpoint], began: Beg
     was = planned(old, before)
     is_pure = bool(last.state) and pure_failure(old, was, last)
     base = last if is_pure and isinstance(last.outcome, Success) and old is not rt.workflow else before
-    entry = _entry(rt, old, base, was, is_pure=is_pure)
+    now_ms = rt.clock.now_ms()
+    # What ended in a failure goes on from now: a Wait that follows it has not begun.
+    kept = base if base is before else replace(base, committed_ms=now_ms)
+    entry = _entry(rt, old, kept, was, is_pure=is_pure)
     if entry is None:
         raise ExecutionNotRedrivable(
             f"execution {last.name.execution.name!r} ended after {last.state!r} by no user code: it would again, so "
@@ -73,8 +76,6 @@ def _begin_again(rt: Runtime, old: Workflow, steps: list[Checkpoint], began: Beg
         )
     # Two redrives at once compete for this name, and the loser continues from the winner's commit.
     name = replace(last.name, step=last.name.step + 1)
-    entry = _waiting_on(entry, was) if base is before else entry
-    now_ms = rt.clock.now_ms()
     checkpoint, following = entering(rt, name, _counted(rt, entry, steps, now_ms), now_ms)
     if isinstance(was, OpenScope) and base is before:
         again = same_size(was, following)
@@ -97,14 +98,14 @@ def _entry(rt: Runtime, old: Workflow, base: Checkpoint, was: Effect, *, is_pure
     new, and may mend a failure without user code.
     """
     if old is rt.workflow:
-        return None if is_pure else entered(was)
+        return None if is_pure else _waiting(was)
     check_steps(old, rt.workflow, [base])
     effect = planned_anew(rt.workflow, base)
     if isinstance(effect, Finish) and isinstance(effect.ending.outcome, Success):
         raise ExecutionNotRedrivable(
             f"state {base.state!r}: by the definition deployed now, no state runs after it; redrive on the original one"
         )
-    return entered(effect)
+    return _waiting(effect)
 
 
 def _refuse_if_failed(opened: OpenScope, last: Checkpoint) -> None:
@@ -113,12 +114,13 @@ def _refuse_if_failed(opened: OpenScope, last: Checkpoint) -> None:
         raise still_fails(opened)
 
 
-def _waiting_on(entry: Entry, was: Effect) -> Entry:
-    """Return `entry` with the Wait's end time, if `was` is a Wait; retry intervals are over."""
-    # A redriven Wait keeps its original end; waiting its whole duration again would be a second Wait.
-    if not isinstance(was, Invoke) or was.retries or was.state != entry.state:
+def _waiting(effect: Effect) -> Entry | None:
+    """Return the entry that `effect` leads to, with the end of a Wait; retry intervals are over."""
+    entry = entered(effect)
+    # A Wait keeps the end that it has by `effect`; waiting its whole duration again would be a second Wait.
+    if entry is None or not isinstance(effect, Invoke) or effect.retries:
         return entry
-    return replace(entry, continuation=replace(entry.continuation, until_ms=was.due_ms))
+    return replace(entry, continuation=replace(entry.continuation, until_ms=effect.due_ms))
 
 
 def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint], at_ms: int) -> Entry:
