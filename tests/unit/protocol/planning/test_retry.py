@@ -46,3 +46,11 @@ def test_after_the_deadline_nothing_is_retried_or_caught() -> None:
     for fields in ({}, RETRY, CATCH, {**RETRY, **CATCH}):
         assert recovered(60, **fields) == NotRetried(FAILURE, Continuation())
     assert recovered(59) == NotRetried(FAILURE, Continuation())
+
+
+def test_a_jitter_is_drawn_from_the_visit_of_the_state() -> None:
+    jitter = [{"ErrorEquals": ["E"], "IntervalSeconds": 30, "MaxAttempts": 2, "JitterStrategy": "FULL"}]
+    first, second = recovered(10, Retry=jitter), recovered(10, Retry=jitter)
+    assert isinstance(first, Retry)
+    assert BEGUN_MS + 10_000 < first.due_ms < BEGUN_MS + 40_000
+    assert second == first

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import AGAIN, Asking, asking, broken
+from tests.unit.protocol.map_platform import around
+from tests.unit.protocol.platform import Platform
 from unum_runtime.errors import InvokeError, TaskTimedOut
 from unum_runtime.model.checkpoint import Failure, Status, Success
 from unum_runtime.model.states import Guard
@@ -165,3 +167,28 @@ def test_a_check_that_has_committed_the_end_of_its_execution_may_come_again() ->
     ending = found.platform.ending()
     assert ending is not None
     assert ending.status is Status.TIMED_OUT
+
+
+def test_only_checks_of_the_time_are_refused_after_the_result() -> None:
+    waiting = asking(TimeoutSeconds=60)
+    event = waiting.event()
+    waiting.platform.deliver(event)
+    waiting.answered(waiting.tokens[-1])
+    assert waiting.deliver(event) is None
+    assert [each.state for each in waiting.platform.sent] == ["After"]
+
+
+def test_a_wait_that_is_over_in_a_branch_may_come_again() -> None:
+    branch = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 5, "Next": "P"}, "P": PASS}}
+    platform = Platform.of(around(branch))
+    platform.start(value=[1, 2])
+    event = platform.pass_to_next()
+    for _ in range(2):
+        platform.deliver(event)
+    platform.deliver(platform.pass_to_next())
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.status is Status.SUCCEEDED
+
+
+PASS = {"Type": "Pass", "End": True}
