@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unum_constructs.resources.upgrades import Keep, OnRemoved
     from unum_constructs.store import Store
     from unum_constructs.sweep import Sweep
-    from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget, start_by_messages
+    from unum_constructs.targets import UnumScheduleTarget, UnumSignalTarget, UnumWorkflowTarget, start_by_messages
     from unum_constructs.workflow import UnumWorkflow
     from unum_runtime.model.envelope import start_event
     from unum_runtime.model.ir import Collection
@@ -49,6 +49,7 @@ __all__ = [
     "Sweep",
     "UnumFunction",
     "UnumScheduleTarget",
+    "UnumSignalTarget",
     "UnumWorkflow",
     "UnumWorkflowTarget",
     "WorkflowMetric",
@@ -77,6 +78,7 @@ _MODULES = {
     "UnumFunction": "unum_constructs.function",
     "UnumScheduleTarget": "unum_constructs.targets",
     "UnumWorkflow": "unum_constructs.workflow",
+    "UnumSignalTarget": "unum_constructs.targets",
     "UnumWorkflowTarget": "unum_constructs.targets",
     "start_by_messages": "unum_constructs.targets",
     "WorkflowMetric": "unum_runtime.model.metrics",

@@ -7,7 +7,7 @@ For name and input they use `UnumWorkflow.run_alias`, where a request says both.
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import jsii
@@ -25,8 +25,14 @@ from aws_cdk.interfaces.aws_events import IRuleRef
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
 from unum_runtime.functions.configuration import QUEUES
-from unum_runtime.model.envelope import start_event
+from unum_runtime.model.envelope import MARK, WIRE_VERSION, start_event
+from unum_runtime.model.mailbox import is_signal_name
+from unum_runtime.model.naming import NAME_RULE
 from unum_runtime.model.states import Json
+from unum_runtime.protocol.control.doors import Door
+
+if TYPE_CHECKING:
+    from unum_constructs.resources.control_function import ControlFunction
 
 WHOLE_EVENT = "$"
 
@@ -65,6 +71,75 @@ class UnumWorkflowTarget:
         self._target = targets.LambdaFunction(
             workflow.start_alias if event is None else workflow.run_alias,
             event=event,
+            dead_letter_queue=dead_letter_queue,
+            max_event_age=max_event_age,
+            retry_attempts=retry_attempts,
+        )
+
+    def bind(self, rule: IRuleRef, id: str | None = None) -> events.RuleTargetConfig:  # noqa: A002 - the interface's name
+        """Return the CDK's target configuration; see `aws_events.IRuleTarget`."""
+        return self._target.bind(rule, id)
+
+
+@jsii.implements(events.IRuleTarget)
+class UnumSignalTarget:
+    """Target of an EventBridge rule: sends a signal for each matching event, to one execution or to all by key.
+
+    An event that comes twice counts once. A signal that is refused, for example because its execution has ended, is
+    tried again by Lambda and then by sweeps, and stays in the failure queue meanwhile.
+
+    Args:
+        workflow: workflow of the app with Tasks that wait for the signal.
+        signal: name of the signal.
+        key: key of the signal, with `aws_events.EventField` for parts of the event; text or number.
+        execution: name of the execution, also with event fields. Default: all executions that wait with `key`.
+        value: result of the Tasks that wait, as JSON with event fields. Default: the whole event.
+        id: identity of the signal, also with event fields. Default: the event's id.
+        keep: time for which executions that begin to wait later hear a signal by key. Default: a day.
+        dead_letter_queue: queue for events that EventBridge could not deliver to Lambda.
+        max_event_age: longest time that EventBridge retries, 1 minute to 24 hours. Default: 24 hours.
+        retry_attempts: retries by EventBridge, 0 to 185. Default: 185.
+
+    Raises:
+        ConstructError: no Task of the workflow waits for a signal, or the workflow is imported.
+        ValueError: there is neither key nor execution, `keep` is for one execution, or `value` is not JSON.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a signal has, and the arguments of targets.LambdaFunction
+        self,
+        workflow: IUnumWorkflow,
+        signal: str,
+        *,
+        key: str | None = None,
+        execution: str | None = None,
+        value: Any = None,
+        id: str | None = None,  # noqa: A002 - as in `Control.signal`
+        keep: Duration | None = None,
+        dead_letter_queue: sqs.IQueue | None = None,
+        max_event_age: Duration | None = None,
+        retry_attempts: int | None = None,
+    ) -> None:
+        if not is_signal_name(signal):
+            raise ValueError(f"signal: expected {NAME_RULE}, got {signal!r}")
+        if key is None and execution is None:
+            raise ValueError("expected the key of a signal to all executions, or the name of one, got neither")
+        if execution is not None and keep is not None:
+            raise ValueError("keep: a signal to one execution is kept as long as that runs; leave it out")
+        control: ControlFunction | None = getattr(workflow, "control", None)
+        if control is None:
+            raise ConstructError(workflow, "UnumSignalTarget: expected a workflow of this app, got an imported one")
+        given = {
+            "key": key,
+            "execution": execution,
+            "keep_s": None if keep is None else keep.to_seconds(),
+            "value": checked_json(events.EventField.from_path(WHOLE_EVENT) if value is None else value, "value"),
+            "id": events.EventField.event_id if id is None else id,
+        }
+        known = {name: each for name, each in given.items() if each is not None}
+        request = {MARK: WIRE_VERSION, "control": Door.SIGNAL.value, "signal": signal, **known}
+        self._target = targets.LambdaFunction(
+            control.open_for_events(workflow),
+            event=events.RuleTargetInput.from_object(request),
             dead_letter_queue=dead_letter_queue,
             max_event_age=max_event_age,
             retry_attempts=retry_attempts,
@@ -182,12 +257,21 @@ def _named_start(name: str | None, own: str, value: Any) -> Json:
     """
     if name is not None and (not isinstance(name, str) or not name):
         raise ValueError(f"name: expected text or None, got {name!r}")
+    return start_event(own if name is None else name, checked_json(value, "input"))
+
+
+def checked_json(value: Any, argument: str) -> Any:
+    """Return `value`.
+
+    Raises:
+        ValueError: it is not JSON; the text names the `argument`.
+    """
     try:
         # NaN is no JSON: the CDK's process would exit instead of raising an error.
         json.dumps(value, allow_nan=False, default=_check_resolvable)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"input: expected JSON: {error}") from error
-    return start_event(own if name is None else name, value)
+        raise ValueError(f"{argument}: expected JSON: {error}") from error
+    return value
 
 
 def _check_resolvable(value: object) -> None:

@@ -215,6 +215,28 @@ def test_a_signal_finds_its_wait_by_name_and_key(client: Client, outputs: dict[s
         telling.stop(name)
 
 
+def test_a_signal_by_key_reaches_all_who_wait_and_who_waits_later(
+    client: Client, outputs: dict[str, str], session: Session
+) -> None:
+    telling = Control.connect(
+        control_alias=outputs["WorkflowControlFunction"], workflow=client.workflow, session=session("Telling")
+    )
+    names = [client.start({"case": "signal", "order": "all-1"}).name for _ in range(3)]
+    told = [telling.signal_by_key("told", "all-1", {"by": "key"}, id="once") for _ in range(2)]
+    assert [each.is_new for each in told] == [True, False]
+    names.append(client.start({"case": "signal", "order": "all-1"}).name)
+    assert [ended(client, name).output["told"] for name in names] == [{"by": "key"}] * 4
+    assert sum(each.reached for each in told) <= 3
+
+
+def test_an_event_is_a_signal(client: Client, deployment: Deployment) -> None:
+    name = client.start({"case": "signal", "order": "4711"}).name
+    event = {"Source": "shop", "DetailType": "paid", "Detail": json.dumps({"order": 4711, "cents": 130})}
+    sent = deployment.session.client("events").put_events(Entries=[event, event])
+    assert sent["FailedEntryCount"] == 0
+    assert ended(client, name).output["told"] == {"order": 4711, "cents": 130}
+
+
 def test_who_answers_may_do_nothing_else(outputs: dict[str, str], session: Session, answering: Tasks) -> None:
     with pytest.raises(InvalidToken):
         answering.send_task_success("made up", "1")

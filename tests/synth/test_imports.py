@@ -36,6 +36,7 @@ def test_public_names() -> None:
         "Sweep",
         "UnumFunction",
         "UnumScheduleTarget",
+        "UnumSignalTarget",
         "UnumWorkflow",
         "UnumWorkflowTarget",
         "WorkflowMetric",

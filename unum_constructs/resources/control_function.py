@@ -12,16 +12,18 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.cdk.queues import KEPT_DAYS
 from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
+from unum_constructs.hosting.host import async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import SIGNAL
 from unum_runtime.model.variants import callable_tasks
-from unum_runtime.protocol.control.doors import Door, call_door
+from unum_runtime.protocol.control.doors import SIGNAL_EVENTS, Door, call_door
 
 DIRECTORY = Door.NUDGE
 """The door whose alias tells the start alias, in its description."""
@@ -56,21 +58,44 @@ class ControlFunction(PlanningFunction):
     def open(self, start_alias: lambda_.Alias, workflow: Workflow, *, sweeps: bool) -> None:
         """Make the doors that `workflow` needs."""
         waits = any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks)
+        self._start_alias = start_alias
         closed = {*(() if sweeps else (Door.SWEEP,)), *(() if waits else (Door.SIGNAL,))}
         kinds = [each for each in Door if each not in closed]
         doors: list[str] = [*kinds, *map(call_door, callable_tasks(workflow))]
         # The function reads the start alias in the description of `DIRECTORY` (GetAlias): as a variable, it would be a
         # circular reference. By this reference the doors depend on all that the start alias depends on.
-        self.doors = {
-            door: lambda_.Alias(
-                self,
-                door.capitalize(),
-                alias_name=door_alias(door, self.workflow_name),
-                version=self.version,
-                description=start_alias.function_arn,
+        self.doors = {door: self._new_door(door, start_alias) for door in doors}
+
+    def open_for_events(self, workflow: Construct) -> lambda_.Alias:
+        """Return the alias that takes signals of event sources; make it for the first one.
+
+        What it refuses goes to the failure queue after Lambda's retries.
+
+        Raises:
+            ConstructError: no Task of the workflow waits for a signal.
+        """
+        self.door(workflow, Door.SIGNAL)
+        if SIGNAL_EVENTS not in self.doors:
+            alias = self._new_door(SIGNAL_EVENTS, self._start_alias)
+            failures = async_configuration(
+                alias,
+                function_name=self.function.function_name,
+                qualifier=alias.alias_name,
+                destination=self._dead_letters.queue_arn,
             )
-            for door in doors
-        }
+            # The configuration names the alias by text, which CloudFormation takes for no dependency.
+            failures.node.add_dependency(resource_of(alias, lambda_.CfnAlias), self.policy)
+            self.doors = {**self.doors, SIGNAL_EVENTS: alias}
+        return self.doors[SIGNAL_EVENTS]
+
+    def _new_door(self, door: str, start_alias: lambda_.Alias) -> lambda_.Alias:
+        return lambda_.Alias(
+            self,
+            door.capitalize(),
+            alias_name=door_alias(door, self.workflow_name),
+            version=self.version,
+            description=start_alias.function_arn,
+        )
 
     def door(self, workflow: Construct, door: str) -> lambda_.Alias:
         """Return the alias `door` for grants on `workflow`.

@@ -3,12 +3,13 @@ from typing import Any
 
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, UnumFunction, UnumSignalTarget, UnumWorkflow
 
 HERE = Path(__file__).parent
 
@@ -58,6 +59,13 @@ class Callbacks(Stack):
         self.workflow.add_task_response_url().grant_invoke_url(self._user("Posting"))
         self.workflow.grant_activity(self._user("Worker"), "work")
         self.workflow.grant_signal(self._user("Telling"))
+        told = UnumSignalTarget(
+            self.workflow,
+            "told",
+            key=events.EventField.from_path("$.detail.order"),
+            value=events.EventField.from_path("$.detail"),
+        )
+        events.Rule(self, "Told", event_pattern=events.EventPattern(source=["shop"]), targets=[told])
         self.workflow.grant_start(self._user("Starter"))
         self.workflow.grant_describe(self._user("Describer"))
         self.workflow.start_alias.grant_invoke(self._user("Source"))

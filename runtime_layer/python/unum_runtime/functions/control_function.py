@@ -8,12 +8,13 @@ invoke the function without a qualifier, see `unum_runtime.functions.deployment_
 from collections.abc import Mapping
 from typing import Any
 
+from unum_runtime.errors import SignalRefused
 from unum_runtime.functions import control_requests, describe_function
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.doors import CALL, TAKEN, call_door, door_for, door_of
+from unum_runtime.protocol.control.doors import CALL, SIGNAL_EVENTS, TAKEN, Door, call_door, door_for, door_of
 from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
 from unum_runtime.protocol.requests.answers import refusal
 
@@ -39,8 +40,26 @@ def handle(event: Json, context: Any) -> Json:
     if describe_function.is_asked(context):
         return describe_function.answer(event, context)
     *_, qualifier = context.invoked_function_arn.split(":")
+    if not qualifier.isdecimal() and qualifier == door_alias(SIGNAL_EVENTS, *services()):
+        return _hear(event, context)
     refused = None if qualifier.isdecimal() else _refusal(event, qualifier)
     return control_requests.answer(event, context) if refused is None else refused
+
+
+def _hear(event: Json, context: Any) -> Json:
+    """Send the signal of an event source, in which a number may be the key.
+
+    Raises:
+        SignalRefused: it is no signal, or is refused; after its retries Lambda sends the event to the failure queue.
+        UnumError: the result is unknown; Lambda calls again.
+    """
+    if isinstance(event, dict) and type(event.get("key")) is int:
+        event = {**event, "key": str(event["key"])}
+    (workflow,) = services()
+    found = _refusal(event, door_alias(Door.SIGNAL, workflow)) or control_requests.answer(event, context)
+    if "error" in found:
+        raise SignalRefused(f"{found['error']}: {found['message']}")
+    return found
 
 
 def _is_of_cloudformation(event: Json, context: Any) -> bool:

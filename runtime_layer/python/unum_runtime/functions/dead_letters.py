@@ -20,9 +20,10 @@ from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent,
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.naming import Execution, Key, letters_partition, start_intake_alias
+from unum_runtime.model.naming import Execution, Key, door_alias, letters_partition, start_intake_alias
 from unum_runtime.model.states import Json
 from unum_runtime.model.take_over import TakeOver
+from unum_runtime.protocol.control.doors import SIGNAL_EVENTS
 from unum_runtime.protocol.control.pausing import resumed_ms
 from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
 from unum_runtime.protocol.history.start_records import end_of, start_record
@@ -195,7 +196,9 @@ class Postman:
             raise InvokeError(f"{sending.address}: expected a version of the intake; {sending.reason}")
 
     def _takes_records(self, qualifier: str) -> bool:
-        return qualifier.isdecimal() or qualifier == start_intake_alias(self.rt.workflow.name)
+        name = self.rt.workflow.name
+        aliases = start_intake_alias(name), door_alias(SIGNAL_EVENTS, name)
+        return qualifier.isdecimal() or qualifier in aliases
 
 
 def parse(body: str) -> Sending:

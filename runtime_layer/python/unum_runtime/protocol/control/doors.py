@@ -16,6 +16,9 @@ from unum_runtime.protocol.control.sweep import SWEEP
 SIGNAL = "signal"
 """Value of the ``control`` field of signals, see `unum_runtime.protocol.control.signal`."""
 
+SIGNAL_EVENTS = "signal-events"
+"""Front of the name of the alias that takes signals of event sources: they read no answer, so a refusal is an error."""
+
 CALL = "call"
 """Value of the ``control`` field of calls, see `unum_runtime.protocol.control.sharing.calling`."""
 
