@@ -21,7 +21,7 @@ class Addition(NamedTuple):
 def set_of(additions: Iterable[Addition]) -> tuple[frozenset[int], int]:
     """Return the members that `additions` make in order of time, and the set's expiry in milliseconds since 1970."""
     members, expires_at_ms = frozenset[int](), 0
-    for each in sorted(additions, key=lambda each: each.at_ms):
+    for each in sorted(additions):  # of several at one time, the one that lasts longest counts
         # An expired set begins empty: its old members belong to an execution of the same name before.
         members = each.members | (members if each.at_ms < expires_at_ms else frozenset())
         expires_at_ms = each.expires_at_ms
