@@ -11,6 +11,7 @@ from tests.contract.conftest import MovableClock
 from unum_runtime.errors import StoreDenied, StoreError
 from unum_runtime.model.naming import Key
 from unum_runtime.store import cosmos
+from unum_runtime.store.conditional import Document
 from unum_runtime.store.cosmos import CosmosStore, create_container
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Container:
         def call(*given: Any, **options: Any) -> Any:
             self.asked.append((operation, given, options))
             if self.status is not None:
-                raise CosmosHttpResponseError(status_code=self.status, message="why")
+                raise CosmosHttpResponseError(self.status, "why")  # type: ignore[no-untyped-call]
             return self.answer
 
         return call
@@ -61,7 +62,7 @@ def test_an_item_is_stored_in_this_form() -> None:
 
 def test_a_set_is_stored_in_this_form_and_many_members_are_added_without_a_patch() -> None:
     container = Container(status=404)
-    given = cosmos.Document(soon(), {}, frozenset({10, 9}))
+    given = Document(soon(), {}, frozenset({10, 9}))
     assert store(container).put(SET, given, replaces=None) is False
     names = {"id": SET_ID, "partition": SET.partition, "sort": SET.sort}
     body = {"expires_at_ms": soon(), "item": {}, "members": {"m9": 1, "m10": 1}, "is_set": True, "ttl": 3_660, **names}

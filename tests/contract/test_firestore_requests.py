@@ -22,32 +22,32 @@ NOW_MS, SET = 1_800_000_000_000, Key("w/e:1/done", "done")
 
 
 class Api:
-    """Firestore's interface: it notes requests, has no document, and answers queries with `pages`."""
+    """Firestore's interface: it has no document, answers queries with `pages`, and may refuse one operation."""
 
-    def __init__(self, *pages: list[dict[str, Any]], refuses: bool = False) -> None:
+    def __init__(self, *pages: list[dict[str, Any]], refuses: str = "") -> None:
         self.pages, self.refuses = [*pages], refuses
         self.commits: list[list[Any]] = []
         self.queries: list[Any] = []
 
     def commit(self, *, request: Any, **_options: Any) -> Any:
-        self._refuse()
+        self._refuse("commit")
         self.commits.append(request["writes"])
         return SimpleNamespace(write_results=[], commit_time=None)
 
     def batch_get_documents(self, *, request: Any, **_options: Any) -> Iterator[BatchGetDocumentsResponse]:
-        self._refuse()
+        self._refuse("batch_get_documents")
         return iter([BatchGetDocumentsResponse(missing=name) for name in request["documents"]])
 
     def run_query(self, *, request: Any, **_options: Any) -> Iterator[RunQueryResponse]:
-        self._refuse()
+        self._refuse("run_query")
         self.queries.append(request["structured_query"])
         place = f"{request['parent']}/{self.queries[-1].from_[0].collection_id}"
         page = self.pages.pop(0) if self.pages else []
         return iter([_response(place, each) for each in page] or [RunQueryResponse()])
 
-    def _refuse(self) -> None:
-        if self.refuses:
-            raise Forbidden("why")
+    def _refuse(self, operation: str) -> None:
+        if operation == self.refuses:
+            raise Forbidden("why")  # type: ignore[no-untyped-call]
 
 
 def _response(place: str, fields: dict[str, Any]) -> RunQueryResponse:
@@ -57,7 +57,7 @@ def _response(place: str, fields: dict[str, Any]) -> RunQueryResponse:
 
 
 def store(api: Api) -> FirestoreStore:
-    client = firestore.Client(project="p", credentials=AnonymousCredentials())
+    client = firestore.Client(project="p", credentials=AnonymousCredentials())  # type: ignore[no-untyped-call]
     client._firestore_api_internal = api
     return FirestoreStore(lambda: client, MovableClock())
 
@@ -103,22 +103,25 @@ def test_an_erased_partition_is_deleted_in_few_requests_with_its_entries() -> No
 
 
 @pytest.mark.parametrize(
-    ("ask", "text"),
+    ("ask", "refused", "text"),
     [
-        (lambda store: store.read([SET]), "get"),
-        (lambda store: store.query("p"), "query"),
-        (lambda store: store.add(SET, 1, expires_at_s=1), r"add Key\(.*\)"),
-        (lambda store: store.create(SET, {}, expires_at_s=1), r"put Key\(.*\)"),
-        (lambda store: store._erase("p", []), "erase p"),
+        (lambda store: store.read([SET]), "batch_get_documents", "get"),
+        (lambda store: store.query("p"), "run_query", "query"),
+        (lambda store: store.add(SET, 1, expires_at_s=1), "commit", r"add Key\(.*\)"),
+        (lambda store: store.create(SET, {}, expires_at_s=1), "commit", r"put Key\(.*\)"),
+        (lambda store: store.erase("p"), "commit", "erase p"),
     ],
 )
-def test_a_refusal_is_an_error_that_names_operation_and_place(ask: Callable[[FirestoreStore], Any], text: str) -> None:
+def test_a_refusal_is_an_error_that_names_operation_and_place(
+    ask: Callable[[FirestoreStore], Any], refused: str, text: str
+) -> None:
     with pytest.raises(StoreDenied, match=f"^firestore unum {text}: .*why"):
-        ask(store(Api(refuses=True)))
+        ask(store(Api([stored("1")], refuses=refused)))
 
 
 def test_a_replaced_set_says_when_its_members_were_added() -> None:
     api = Api()
     assert store(api).put(SET, Document(NOW_MS + 1, {}, frozenset({7})), replaces=None)
     ((write,),) = api.commits
-    assert _helpers.decode_dict(write.update.fields, None)["members"] == {"m7": [NOW_MS, NOW_MS + 1]}
+    fields: Any = _helpers.decode_dict(write.update.fields, None)
+    assert fields["members"] == {"m7": [NOW_MS, NOW_MS + 1]}

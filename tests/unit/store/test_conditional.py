@@ -95,7 +95,7 @@ def test_a_document_is_deletable_after_its_last_second(expires_at_ms: int, delet
 
 
 def test_pauses_grow_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
+    pauses: list[Any] = []
     monkeypatch.setattr(random, "uniform", lambda least, most: (least, most))
     monkeypatch.setattr(time, "sleep", pauses.append)
     for round_ in (1, 10, 100, 200):
