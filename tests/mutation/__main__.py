@@ -60,7 +60,7 @@ def _try(chosen: Sequence[Mutant], reach: Reach, options: argparse.Namespace) ->
     left: list[Mutant] = []
     for mutant in chosen:
         known = None if options.anew else results.known(mutant, reach.reaching(mutant), of_same_code=options.same_code)
-        if known is None or (options.survivors and known.fate == "survived"):
+        if known is None or (options.survivors and not known.is_dead):
             left.append(mutant)
         else:
             reach.learn(mutant, known)
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this time")
     parser.add_argument("--budget", type=float, default=BUDGET_S, help="seconds that one mutant's tests may take")
     parser.add_argument("--anew", action="store_true", help="use no kept result")
-    parser.add_argument("--survivors", action="store_true", help="try kept survivors again, e.g. with another budget")
+    parser.add_argument("--survivors", action="store_true", help="try kept survivors, reached or not, again")
     parser.add_argument(
         "--same-code", action="store_true", help="use kept results of unchanged functions, tested or not"
     )

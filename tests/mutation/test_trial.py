@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.mutation import __main__ as command
 from tests.mutation import report, score
 from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant, all_mutants, mutants_of, sample
 from tests.mutation.reach import VALUES, Reach
@@ -220,6 +221,18 @@ def test_a_result_of_other_code_is_not_known(results: Results, monkeypatch: pyte
     monkeypatch.setattr("tests.mutation.results._functions", lambda _module: texts)
     assert results.known(tried, []) is None
     assert results.known(tried, [], of_same_code=True) is None
+
+
+@pytest.mark.parametrize("fate", ["survived", "unreached", "killed", "endless"])
+def test_survivors_are_tried_again_whether_a_test_reached_them_or_not(
+    fate: str, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, given = mutant(COMPARISON), ["--survivors", "--same-code"]
+    results.add(tried, Verdict(tried.name, fate), [])
+    monkeypatch.setattr(command, "OUT", results.path.parent)
+    monkeypatch.setattr(command.pytest, "main", lambda *_arguments, **_named: None)
+    known = command._try([tried], Reach({}, {tried.module: []}), command._parser().parse_args(given))
+    assert [each.fate for each in known] == ([fate] if fate in ("killed", "endless") else [])
 
 
 def test_a_copy_that_gets_no_processor_does_not_wait() -> None:
