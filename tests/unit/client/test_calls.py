@@ -16,12 +16,14 @@ from unum_runtime.client.control import Control
 from unum_runtime.client.polling import Waiter
 from unum_runtime.client.remembered_results import forget_results, list_results
 from unum_runtime.client.task_calls import as_completed
-from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, UnumError
+from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, StoreError, UnumError
 from unum_runtime.model.ir import Variant
 from unum_runtime.model.variants import called, forced, why_not_called
 from unum_runtime.protocol.control import pausing
+from unum_runtime.protocol.control.delete import delete
 from unum_runtime.protocol.control.sharing import calling, remembered
 from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.history.start_records import DELETED
 from unum_runtime.protocol.requests.answers import refusal
 
 RETRY = [{"ErrorEquals": ["Again"], "MaxAttempts": 2, "IntervalSeconds": 1}]
@@ -188,6 +190,39 @@ def test_a_program_that_died_before_the_event_was_sent_calls_again(world: World)
     assert world.platform.calls == {"Resize": 1}
 
 
+def test_callers_who_find_a_run_without_an_event_send_one_together(world: World) -> None:
+    world.client().begin_call("Resize", 1)
+    world.platform.sent.clear()
+    world.platform.clock.pass_seconds(61)
+    for _ in range(3):
+        world.client().begin_call("Resize", 1)
+    assert len(world.platform.sent) == 1
+
+
+def test_a_failed_lease_of_a_run_is_logged_and_its_event_sent(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_given: Any, **_named: Any) -> str:
+        raise StoreError("down")
+
+    monkeypatch.setattr(world.platform.memory, "acquire", fail)
+    world.client().begin_call("Resize", 1)
+    assert (world.platform.messages(), len(world.platform.sent)) == (["lease failed"], 1)
+
+
+def test_a_deleted_run_is_told_as_such_and_the_next_call_has_its_result(world: World) -> None:
+    one = world.client().begin_call("Resize", 1)
+    run = one._answer["Run"]
+    world.deliver_all()
+    rt = world.platform.runtime()
+    delete(replace(rt, workflow=called(rt.workflow, "Resize")), run)
+    told = calling.told(rt, calling.parse(calling.question("Resize", run)))
+    assert told == {"Status": "ABORTED", "Error": DELETED, "Cause": None}
+    with pytest.raises(CallFailed) as failed:
+        one.result()
+    assert failed.value.error == DELETED
+    assert world.client().call("Resize", 1) == {"got": 1}
+    assert world.platform.calls == {"Resize": 1}
+
+
 def test_forgotten_results_are_computed_by_another_run(world: World) -> None:
     client = world.client()
     client.call("Resize", 1)
@@ -326,8 +361,12 @@ def test_arguments_without_the_key_of_the_result_are_refused(keyed: World) -> No
     ],
 )
 def test_what_is_no_call(event: Any) -> None:
-    with pytest.raises(ClientError):
-        calling.parse({"$unum": 1, "control": "call", **event})
+    whole = {"$unum": 1, "control": "call", **event}
+    one_of = f'call: expected "state" and one of "input" and "run", got {sorted(whole)}'
+    no_run = f"run: expected the run of a call of 'Resize', got {event.get('run')!r}"
+    with pytest.raises(ClientError) as refused:
+        calling.parse(whole)
+    assert str(refused.value) == (no_run if event.keys() == {"state", "run"} else one_of)
 
 
 def test_nobody_reads_another_execution_through_a_call(world: World) -> None:

@@ -1,24 +1,34 @@
 """Signals to executions: who gets which, what is refused, what explains a wait, and what a deletion finds."""
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.unit.protocol.platform import Platform
-from unum_runtime.errors import ExecutionDoesNotExist, SignalRefused
+from tests.unit.protocol.platform import Platform, chain, exactly
+from tests.unit.protocol.stranded_platform import Denying
+from unum_compiler import compile_workflow
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import ExecutionDoesNotExist, RouteGone, SignalRefused
 from unum_runtime.model import mailbox as mailbox_module
 from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.mailbox import Mailbox, mailbox_key, wait_key
-from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.control import delete, signal
+from unum_runtime.model.naming import NAME_RULE, Execution
+from unum_runtime.protocol.control import delete, signal, take_over
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.control.operator_requests import ValidationException
 from unum_runtime.protocol.control.signal import Delivered, request
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
+from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
+from unum_runtime.protocol.planning.plan import WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting import signal_slots, signal_wait
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 WAIT = {"Type": "Task", "Resource": "unum:signal:go"}
 KEYED = {**WAIT, "Parameters": {"Key.$": "$.order"}}
@@ -26,6 +36,13 @@ TWICE = {"StartAt": "A", "States": {"A": {**WAIT, "ResultPath": "$.a", "Next": "
 ONE = {"StartAt": "A", "States": {"A": {**WAIT, "End": True}}}
 WITH_KEY = {"StartAt": "A", "States": {"A": {**KEYED, "End": True}}}
 BRANCHES = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": WITH_KEY, "End": True}}}
+OTHER = {
+    "StartAt": "A",
+    "States": {
+        "A": {**WAIT, "Resource": "unum:signal:more", "Next": "B"},
+        "B": {**WAIT, "Resource": "unum:signal:halt", "End": True},
+    },
+}
 LOOP = {
     "StartAt": "A",
     "States": {
@@ -112,7 +129,8 @@ def test_a_key_that_is_no_text_fails_the_wait() -> None:
     platform = waiting(WITH_KEY, {"order": 7})
     ending = platform.ending()
     assert ending is not None
-    assert ending.outcome.error == "Unum.InvalidSignalKey"
+    cause = "state 'A': Key: expected a text of 1 to 256 bytes, got 7"
+    assert ending.outcome == Failure("Unum.InvalidSignalKey", cause)
 
 
 def test_an_ended_execution_an_unknown_one_and_an_unknown_signal_are_refused() -> None:
@@ -155,7 +173,8 @@ def test_a_mailbox_has_so_many_slots(monkeypatch: pytest.MonkeyPatch) -> None:
         send(platform, {}, id=str(number))
     ending = platform.ending()
     assert ending is not None
-    assert ending.outcome.error == "Unum.TooManySignals"
+    cause = "state 'A': 'go': a mailbox takes 3 waits; use a key for each round"
+    assert ending.outcome == Failure("Unum.TooManySignals", cause)
 
 
 def test_too_many_signals_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,3 +232,102 @@ def test_a_deletion_finds_waits_and_signals(definition: Any) -> None:
     for number in range(2):
         assert not platform.store.query(wait_key("w", box.slot(number)).partition)
     assert not platform.store.read([mailbox_key("w", box)])
+
+
+def test_a_signal_is_handed_over_by_a_role_that_may_not_send() -> None:
+    platform = waiting(ONE)
+    handed: list[Any] = []
+    denied = replace(platform.runtime(), invoker=Denying())
+    asked = request(execution_of(platform).name, "go", "yes", id="1")
+    with pytest.raises(RouteGone):
+        signal.answer(denied, asked)
+    found = signal.answer(replace(denied, hand_over=handed.append), asked)
+    assert found == {"is_new": False, "is_awaited": True}
+    (request_,) = handed
+    assert (request_.address, str(request_.name), request_.state) == ("services", f"{execution_of(platform)}#1", "A")
+    assert platform.logged[-1][0] == "handed over"
+    addressed = Addressed()
+    take_over.take_over(replace(platform.runtime(), invoker=addressed), request_, {})
+    assert addressed.to == ["services"]
+    platform.sent = addressed.sent
+    platform.deliver_all()
+    assert outcome(platform) == "yes"
+
+
+def test_the_event_goes_to_the_function_that_waits() -> None:
+    platform, addressed = waiting(ONE), Addressed()
+    rt = replace(platform.runtime(), invoker=addressed, own_address="another")
+    signal.answer(rt, request(execution_of(platform).name, "go", "yes", id="1"))
+    assert addressed.to == ["services"]
+
+
+class Addressed:
+    """Keeps events, and where they were sent."""
+
+    def __init__(self) -> None:
+        self.to: list[str] = []
+        self.sent: list[Envelope] = []
+
+    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        self.to += [address for address, _ in events]
+        self.sent += [Envelope.from_json(json.loads(payload)) for _, payload in events]
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_an_execution_of_another_version_gets_the_signals_of_its_own(*, is_stored: bool) -> None:
+    platform = before_its_wait(ONE)
+    platform.deliver_all()
+    if is_stored:
+        write_definition(platform.runtime())
+    platform.workflow = compile_workflow(after_a_task(OTHER), name="w", functions=["Z"])
+    assert send_early(platform, "yes", "1") == Delivered(is_new=True, is_awaited=True)
+    unknown = request(execution_of(platform).name, "gone", 1, id="1")
+    if is_stored:
+        with pytest.raises(SignalRefused, match="no Task of workflow 'w' waits for 'gone'; signals of it: halt, more"):
+            signal.answer(platform.runtime(), unknown)
+    else:  # nobody can tell
+        assert signal.answer(platform.runtime(), unknown) == {"is_new": True, "is_awaited": False}
+
+
+def test_a_workflow_without_signals_says_so() -> None:
+    platform = Platform.of(chain("Y", "X"), Y=lambda event: event, X=lambda event: event)
+    platform.start(value={})
+    with pytest.raises(SignalRefused, match=r"waits for 'go'; signals of it: none$"):
+        send_early(platform, 1, "1")
+
+
+LARGEST = 380_000 - 2
+LIMIT = f"value: expected at most 380000 bytes, got 380001{WITHOUT_BUCKET}"
+
+
+def test_the_largest_value_is_taken_and_a_larger_one_needs_a_bucket() -> None:
+    platform = waiting(ONE)
+    asked = request(execution_of(platform).name, "go", "x" * (LARGEST + 1), id="1")
+    with pytest.raises(ValidationException, match=exactly(LIMIT)):
+        signal.answer(platform.runtime(), asked)
+    assert send_early(platform, "x" * LARGEST, "1") == Delivered(is_new=True, is_awaited=True)
+    platform = waiting(ONE)
+    platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
+    assert send(platform, "x" * 400_000) == Delivered(is_new=True, is_awaited=True)
+
+
+def test_a_value_that_is_no_json_is_refused() -> None:
+    platform = waiting(ONE)
+    with pytest.raises(ValidationException, match=r"^value: .+"):
+        signal.answer(platform.runtime(), request(execution_of(platform).name, "go", float("nan"), id="1"))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"id": "x" * 129}, f"id: expected a text of 1 to 128 characters, got {'x' * 129!r:.100}"),
+        ({"key": 7}, "key: expected a text of 1 to 256 bytes, or nothing, got 7"),
+        ({"execution": 1}, "execution: expected the name of an execution, got 1"),
+        ({"signal": "a b"}, f"signal: expected {NAME_RULE}, got 'a b'"),
+    ],
+)
+def test_a_refusal_names_the_field_and_what_it_has(change: dict[str, Any], says: str) -> None:
+    platform = waiting(ONE)
+    with pytest.raises(ValidationException, match=exactly(says)):
+        signal.answer(platform.runtime(), {**request(execution_of(platform).name, "go", 1, id="1"), **change})
+    assert send(platform, 1, id="x" * 128) == Delivered(is_new=True, is_awaited=True)

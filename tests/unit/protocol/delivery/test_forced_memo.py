@@ -107,7 +107,8 @@ def test_a_store_that_fails_costs_nothing_but_the_replacement(platform: Platform
 
     platform.memory.__class__ = NoReplacement
     assert run_forced(platform, "second", 1) == ended([1, "new"])
-    assert "memo failed" in platform.messages()
+    ((_, fields),) = [each for each in platform.logged if each[0] == "memo failed"]
+    assert fields["error"] == "no"
     assert platform.run("third", 1) == ended([1, "old"])
 
 

@@ -1,0 +1,238 @@
+"""Waits for signals at their functions: keys, slots, time limits, and what is stored of them."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.counting_store import CountingStore
+from tests.unit.protocol.platform import Platform
+from unum_runtime.cold_start.records import replace
+from unum_runtime.model.checkpoint import Failure, Success, to_text
+from unum_runtime.model.envelope import Envelope, Value
+from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, result_key
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.control import signal
+from unum_runtime.protocol.control.mailboxes import used_slots
+from unum_runtime.protocol.control.nudge import missing
+from unum_runtime.protocol.history.start_records import start_record
+from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
+from unum_runtime.protocol.runtime import CallbackPending, JobPending
+from unum_runtime.protocol.waiting import callback, signal_wait
+from unum_runtime.protocol.waiting.callback import By, Limits
+from unum_runtime.protocol.waiting.signal_slots import event_of, slots
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
+
+WAIT: dict[str, Any] = {"Type": "Task", "Resource": "unum:signal:go", "End": True}
+JSONATA = {"QueryLanguage": "JSONata"}
+
+
+def one(**fields: Any) -> dict[str, Any]:
+    return {"StartAt": "A", "States": {"A": {**WAIT, **fields}}}
+
+
+def later() -> dict[str, Any]:
+    """A wait behind a Task, which has run when the execution has begun."""
+    first = {"Type": "Task", "Resource": "Z", "Next": "A"}
+    return {"StartAt": "Z", "States": {"Z": first, "A": WAIT}}
+
+
+def each(**fields: Any) -> dict[str, Any]:
+    """A Map, of which each branch waits."""
+    return {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": one(**fields), "End": True}}}
+
+
+def begun(definition: dict[str, Any], value: Any = None) -> Platform:
+    """An execution whose first events were not delivered yet."""
+    functions: dict[str, Any] = {"Z": lambda event: event, "$services": lambda _: CallbackPending()}
+    platform = Platform.of(definition, {}, **functions)
+    platform.options["own_address"] = "services"
+    platform.start(value=value)
+    return platform
+
+
+def waiting(definition: dict[str, Any], value: Any = None) -> Platform:
+    platform = begun(definition, value)
+    platform.deliver_all()
+    return platform
+
+
+def execution_of(platform: Platform) -> Execution:
+    return start_record(platform.store, "w", "e").name.execution
+
+
+def send(platform: Platform, value: Any, identity: str = "1", key: str | None = None) -> Any:
+    return signal.answer(platform.runtime(), signal.request("e", "go", value, id=identity, key=key))
+
+
+def outcome(platform: Platform) -> Any:
+    ending = platform.ending()
+    return ending and (ending.outcome.error if isinstance(ending.outcome, Failure) else ending.outcome.value)
+
+
+def keys(platform: Platform) -> list[str]:
+    return sorted(each.signal.key for each in missing(platform.runtime(), "e") if each.signal is not None)
+
+
+def used(platform: Platform, key: str = "") -> int:
+    return len(used_slots(platform.memory, "w", Mailbox(execution_of(platform), "go", key)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"Parameters": {"Key.$": "$.order"}}, "o1"),
+        ({"Parameters": {"Key.$": "$$.State.Name"}}, "A"),
+        ({"Parameters": {"Key.$": "$$.Execution.Name"}}, "e"),
+        ({**JSONATA, "Arguments": {"Key": "{% $states.input.order %}"}}, "o1"),
+    ],
+)
+def test_a_key_comes_from_the_input_or_the_context(fields: dict[str, Any], key: str) -> None:
+    platform = waiting(one(**fields), {"order": "o1"})
+    assert keys(platform) == [key]
+    send(platform, "yes", key=key)
+    platform.deliver_all()
+    assert outcome(platform) == "yes"
+
+
+def test_a_key_comes_from_variables() -> None:
+    first = {"Type": "Task", "Resource": "Z", "Assign": {"order.$": "$.order"}, "Next": "A"}
+    second = {**WAIT, "Parameters": {"Key.$": "$order"}}
+    platform = waiting({"StartAt": "Z", "States": {"Z": first, "A": second}}, {"order": "o1"})
+    assert keys(platform) == ["o1"]
+
+
+def test_random_keys_differ_in_branches_and_stay_the_same_in_every_delivery() -> None:
+    platform = begun(each(Parameters={"Key.$": "States.UUID()"}), [1, 2])
+    events = [*platform.sent]
+    platform.deliver_all()
+    found = keys(platform)
+    assert len({*found}) == 2
+    for event in events:
+        platform.deliver(event)
+    assert [used(platform, key) for key in found] == [1, 1]
+
+
+def test_each_slot_is_read_once_in_growing_blocks() -> None:
+    platform = waiting(one())
+    store = CountingStore(platform.memory)
+    platform.store = store
+    box = Mailbox(execution_of(platform), "go", "")
+    store.calls.clear()
+    store.keys_read = 0
+    found = [*slots(platform.runtime(), box)]
+    assert [slot.number for slot in found] == [*range(MOST_SLOTS)]
+    assert [slot.digest for slot in found] == [box.slot(number) for number in range(MOST_SLOTS)]
+    assert (store.keys_read, store.calls["read"]) == (2 * MOST_SLOTS, 5 + 31), "1, 2, 4, 8, 16, and 32 thereafter"
+
+
+def test_a_delivery_that_comes_again_takes_no_second_slot() -> None:
+    platform = begun(each(), [1, 2])
+    events = [*platform.sent]
+    platform.deliver_all()
+    for event in events * 2:
+        platform.deliver(event)
+    assert used(platform) == 2
+    send(platform, "one", "1")
+    send(platform, "two", "2")
+    platform.deliver_all()
+    assert sorted(outcome(platform)) == ["one", "two"]
+
+
+def test_the_second_wait_of_a_mailbox_reads_the_second_slot_first() -> None:
+    platform = begun(each(), [1, 2])
+    first, second = platform.sent
+    platform.deliver(first)
+    read: list[Any] = []
+    inner = platform.memory.read
+    platform.memory.read = lambda wanted: inner(read.append([*wanted]) or read[-1])  # type: ignore[method-assign]
+    platform.deliver(second)
+    box = Mailbox(execution_of(platform), "go", "")
+    slot = [wanted for wanted in read if any(box.slot(0) in key.partition for key in wanted)]
+    assert slot == []
+
+
+RETRY = [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 1, "MaxAttempts": 3}]
+
+
+def test_each_try_has_a_slot_of_its_own() -> None:
+    platform = waiting(one(TimeoutSeconds=10, Retry=RETRY), {})
+    for _ in range(2):
+        platform.deliver(platform.pass_to_next())  # its time is over
+        platform.deliver(platform.pass_to_next())  # the next try
+    assert used(platform) == 3
+    assert missing(platform.runtime(), "e")
+    send(platform, "yes")
+    platform.deliver_all()
+    assert outcome(platform) == "yes"
+
+
+def test_a_time_limit_begins_with_the_wait_and_keeps_its_slot_when_checked_early() -> None:
+    platform = waiting(one(TimeoutSeconds=10), {})
+    ((due_ms, check),) = platform.waiting
+    assert due_ms == platform.clock.ms + 10_000
+    platform.waiting = []
+    platform.deliver(check)
+    ((again_ms, check),) = platform.waiting
+    assert again_ms == due_ms
+    send(platform, "in time")
+    platform.sent = []  # the sender died
+    platform.clock.ms = due_ms
+    platform.deliver(check)
+    platform.deliver_all()
+    assert outcome(platform) == "in time"
+
+
+@pytest.mark.parametrize("by", [By.CLOCK, By.NOBODY])
+def test_the_first_event_continues_from_no_result_of_another_event(by: By) -> None:
+    platform = begun(later())
+    (event,) = platform.sent
+    rt, box = platform.runtime(), Mailbox(execution_of(platform), "go", "")
+    assert signal_wait.begin_wait(rt, event, box, Limits(9)) == JobPending(box.slot(0), 9_000)
+    item = callback.result_item(Failure("States.Timeout", None), by)
+    platform.memory.create(result_key("w", box.slot(0)), item, expires_at_s=rt.expires_at_s())
+    assert signal_wait.begin_wait(rt, event, box, Limits(9)) == CallbackPending()
+
+
+def test_the_last_try_is_told_with_its_address() -> None:
+    platform = begun(later())
+    (event,) = platform.sent
+    rt, box = platform.runtime(), Mailbox(execution_of(platform), "go", "")
+    signal_wait.begin_wait(rt, event, box, Limits())
+    found = signal_wait.last_wait(rt, box, event.name, "A")
+    assert found is not None
+    assert (found[0].address, found[0].answered_by, found[1]) == ("services", None, box.slot(0))
+
+
+def test_a_stored_event_is_the_first_of_its_try() -> None:
+    """What its deliveries waited for, and jobs, would be taken for those of the event that a signal sends."""
+    platform = begun(later())
+    (event,) = platform.sent
+    rt, box = platform.runtime(), Mailbox(execution_of(platform), "go", "")
+    signal_wait.begin_wait(rt, replace(event, job={"since": 1}, waiting_since_ms=5), box, Limits())
+    (slot, *_) = slots(rt, box)
+    assert slot.wait is not None
+    assert event_of(slot.wait) == (replace(event, job=None, waiting_since_ms=None), "services")
+
+
+def test_an_event_that_is_too_large_to_be_stored_fails_its_wait_unless_there_is_a_bucket() -> None:
+    platform = begun(later(), "")
+    (event,) = platform.sent
+    rt, box = platform.runtime(), Mailbox(execution_of(platform), "go", "")
+    large = filled(event, MAX_OUTCOME_BYTES)
+    larger = filled(event, MAX_OUTCOME_BYTES + 1)
+    cause = f"its event has 380001 bytes; at most 380000 are stored for a wait{WITHOUT_BUCKET}"
+    with pytest.raises(signal_wait.StatesError) as failed:
+        signal_wait.begin_wait(rt, larger, box, Limits())
+    assert (failed.value.error, failed.value.cause) == ("States.DataLimitExceeded", cause)
+    assert signal_wait.begin_wait(rt, large, box, Limits()) == CallbackPending()
+    platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
+    wide = replace(larger, retries=(1,))
+    assert signal_wait.begin_wait(platform.runtime(), wide, box, Limits()) == CallbackPending()
+
+
+def filled(event: Envelope, size: int) -> Envelope:
+    """Return `event` with an empty text as its input, filled up to `size` bytes."""
+    assert isinstance(event.input, Value)
+    missing_bytes = size - len(to_text(event.to_json()).encode())
+    return replace(event, input=Value(Success("x" * missing_bytes), event.input.entered_ms))
