@@ -230,8 +230,8 @@ def test_survivors_are_tried_again_whether_a_test_reached_them_or_not(
     tried, given = mutant(COMPARISON), ["--survivors", "--same-code"]
     results.add(tried, Verdict(tried.name, fate), [])
     monkeypatch.setattr(command, "OUT", results.path.parent)
-    monkeypatch.setattr(command.pytest, "main", lambda *_arguments, **_named: None)
-    monkeypatch.setattr(command.os, "fdopen", lambda *_given: sys.stdout)
+    monkeypatch.setattr("pytest.main", lambda *_arguments, **_named: None)
+    monkeypatch.setattr("os.fdopen", lambda *_given: sys.stdout)
     known = command._try([tried], Reach({}, {tried.module: []}), command._parser().parse_args(given))
     assert [each.fate for each in known] == ([fate] if fate in ("killed", "endless") else [])
 

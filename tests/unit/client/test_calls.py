@@ -25,6 +25,8 @@ from unum_runtime.protocol.control.sharing import calling, remembered
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.history.start_records import DELETED
 from unum_runtime.protocol.requests.answers import refusal
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 RETRY = [{"ErrorEquals": ["Again"], "MaxAttempts": 2, "IntervalSeconds": 1}]
 TASK: dict[str, Any] = {"Type": "Task", "Resource": "F", "Parameters": {"n.$": "$.n"}, "ResultPath": "$.out"}
@@ -199,6 +201,68 @@ def test_callers_who_find_a_run_without_an_event_send_one_together(world: World)
     assert len(world.platform.sent) == 1
 
 
+def test_a_run_is_sent_again_after_a_minute_and_no_request_asks_for_its_lease_before(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acquire, asked = world.platform.memory.acquire, []
+
+    def note(key: Any, owner: str, *, expires_at_ms: int) -> str:
+        asked.append(key)
+        return acquire(key, owner, expires_at_ms=expires_at_ms)
+
+    monkeypatch.setattr(world.platform.memory, "acquire", note)
+    world.client().begin_call("Resize", 1)
+    world.platform.sent.clear()
+    world.platform.clock.pass_seconds(59)
+    world.client().begin_call("Resize", 1)
+    assert (len(asked), world.platform.sent) == (1, [])
+    world.platform.clock.pass_seconds(1)
+    world.client().begin_call("Resize", 1)
+    assert (len(asked), len(world.platform.sent)) == (2, 1)
+
+
+def test_a_run_of_another_definition_is_not_sent_on_this_one(world: World) -> None:
+    world.client().begin_call("Resize", 1)
+    world.platform.sent.clear()
+    world.platform.clock.pass_seconds(61)
+    task = replace(world.platform.workflow.task("Resize"), retry=())
+    states = {**world.platform.workflow.states, "Resize": task}
+    world.platform.workflow = replace(world.platform.workflow, states=states)
+    world.client().begin_call("Resize", 1)
+    assert world.platform.sent == []
+
+
+def test_runs_have_consecutive_numbers_and_each_failure_is_followed_by_another_run(world: World) -> None:
+    def fail(_event: Any) -> Any:
+        raise ValueError
+
+    world.platform.functions["F"] = fail
+    for number in range(1, 5):
+        with pytest.raises(CallFailed):
+            world.client().call("Resize", 1)
+        assert world.platform.calls["Resize"] == number
+    places = [key.sort for key in world.platform.memory._items if "/calls~" in key.partition]
+    assert sorted(places) == [f"{number:09d}" for number in range(1, 5)]
+
+
+def test_callers_that_take_the_same_number_share_the_run_of_the_first(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest, second = calling._newest, []
+
+    def late(*given: Any) -> Any:
+        found = newest(*given)
+        monkeypatch.undo()
+        second.append(world.client().begin_call("Resize", 1))
+        return found
+
+    monkeypatch.setattr(calling, "_newest", late)
+    first = world.client().begin_call("Resize", 1)
+    assert first._answer == second[0]._answer
+    assert first.result() == second[0].result() == {"got": 1}
+    assert world.platform.calls == {"Resize": 1}
+
+
 def test_a_failed_lease_of_a_run_is_logged_and_its_event_sent(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_given: Any, **_named: Any) -> str:
         raise StoreError("down")
@@ -206,6 +270,22 @@ def test_a_failed_lease_of_a_run_is_logged_and_its_event_sent(world: World, monk
     monkeypatch.setattr(world.platform.memory, "acquire", fail)
     world.client().begin_call("Resize", 1)
     assert (world.platform.messages(), len(world.platform.sent)) == (["lease failed"], 1)
+
+
+def test_a_result_that_exceeds_an_answer_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calling, "MAX_BYTES", 9)
+    assert world.client().call("Resize", 1) == {"got": 1}
+    with pytest.raises(ClientError, match=r"^the result exceeds an answer of 9 bytes; return a reference to it$"):
+        world.client().call("Resize", 10)
+
+
+def test_large_arguments_need_a_bucket(world: World) -> None:
+    arguments = {"n": "x" * 500_000}
+    with pytest.raises(InvalidExecutionInput):
+        world.client().call("Resize", arguments)
+    world.platform.functions["F"] = lambda event: len(event["n"])
+    world.platform.store = LargeItems(world.platform.memory, MemoryObjects(), "w")
+    assert world.client().call("Resize", arguments) == 500_000
 
 
 def test_a_deleted_run_is_told_as_such_and_the_next_call_has_its_result(world: World) -> None:

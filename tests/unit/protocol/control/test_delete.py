@@ -14,7 +14,17 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable
 from unum_runtime.model.checkpoint import Failure, Success, start_record, to_text
-from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, is_aside, start_key
+from unum_runtime.model.naming import (
+    SHARD_SIZE,
+    Execution,
+    Key,
+    Name,
+    checkpoint_key,
+    is_aside,
+    lease_key,
+    redrive_key,
+    start_key,
+)
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.delete import QUIET_MS, Deletion, delete
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
@@ -158,6 +168,16 @@ def test_jobs_are_deleted(place: str) -> None:
     platform.begun([1])
     end(platform)
     assert any(key.sort.startswith("job.") for key in rest(platform))
+    delete_for_good(platform)
+    assert rest(platform) == []
+
+
+def test_leases_of_steps_and_of_the_start_and_a_pinned_redrive_are_deleted() -> None:
+    platform = stopped(asking("A", "Ask"), 1)
+    execution = read_start(platform.memory, "w", "e").name.execution
+    for key in (checkpoint_key("w", Name(execution, (), 1)), start_key("w", "e")):
+        platform.memory.acquire(lease_key(key), "another", expires_at_ms=platform.clock.ms + DAY_MS)
+    platform.memory.create(redrive_key("w", Name(execution, (), 2)), {"ir": "x", "at": 1}, expires_at_s=10**12)
     delete_for_good(platform)
     assert rest(platform) == []
 

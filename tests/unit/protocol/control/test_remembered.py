@@ -157,6 +157,40 @@ def test_what_exceeds_an_answer_is_said(platform: Platform, monkeypatch: pytest.
         show_result(send(platform), "G", found.key)
 
 
+def test_what_an_earlier_release_has_stored_is_listed_without_facts(platform: Platform) -> None:
+    platform.run("one", 1)
+    (found,) = list_results(send(platform), "G").results
+    (place,) = [key for key in platform.memory._items if key.sort == found.key]
+    platform.memory.replace(place, {"value": "30"}, expires_at_s=10**10)
+    listed_as = {"states": ["G"], "key": found.key, "of": "", "by": "", "at_ms": None, "until_ms": None, "bytes": 2}
+    answered = remembered.answer(platform.runtime(), remembered.request("list_remembered", limit=1, state="G"))
+    assert answered["results"] == [listed_as]
+
+
+def test_a_forgotten_result_has_expired_an_hour_ago(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    platform.run("one", 1)
+    (found,) = list_results(send(platform), "G").results
+    expiries: list[Any] = []
+    monkeypatch.setattr(platform.memory, "replace", lambda _key, _item, *, expires_at_s: expiries.append(expires_at_s))
+    forget_results(send(platform), "G", found.key)
+    assert [(each, type(each)) for each in expiries] == [(platform.clock.ms // 1000 - 3_600, int)]
+
+
+def test_an_answer_may_have_its_whole_size(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "MAX_BYTES", 2)
+    platform.run("one", 1)
+    (found,) = list_results(send(platform), "G").results
+    assert show_result(send(platform), "G", found.key).value == 30
+
+
+def test_forgetting_a_whole_page_is_not_the_end(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        platform.run(str(number), number * 10)
+    monkeypatch.setattr(remembered, "MAX_PAGE", 3)
+    forget = remembered.request("forget_remembered", state="G")
+    assert send(platform, remaining_ms=lambda: 3_000)(forget) == {"forgotten": 3, "is_done": False}
+
+
 KEY = "0" * 64
 
 
@@ -169,6 +203,7 @@ KEY = "0" * 64
         ({"control": "list_remembered", "limit": 1, "key": KEY}, "expected the fields"),
         ({"control": "list_remembered", "limit": 1, "before": 5}, "before: expected what the last page had, got 5"),
         ({"control": "list_remembered", "limit": 1, "before": "x/"}, "before: expected"),
+        ({"control": "list_remembered", "limit": 1, "before": f"x/y/{KEY}"}, "before: expected"),
         ({"control": "list_remembered", "limit": 1, "state": "H"}, r"one of \['G', 'One', 'Two'\], got 'H'"),
         ({"control": "list_remembered", "limit": 1, "state": ["G"]}, "state: expected a Task with memoize"),
         ({"control": "show_remembered", "state": "G"}, "expected the fields"),

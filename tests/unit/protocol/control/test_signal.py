@@ -14,7 +14,7 @@ from unum_runtime.errors import ExecutionDoesNotExist, RouteGone, SignalRefused
 from unum_runtime.model import mailbox as mailbox_module
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.mailbox import Mailbox, mailbox_key, wait_key
+from unum_runtime.model.mailbox import Mailbox, mailbox_key, result_key, wait_key
 from unum_runtime.model.naming import NAME_RULE, Execution
 from unum_runtime.protocol.control import delete, signal, take_over
 from unum_runtime.protocol.control.nudge import missing
@@ -138,7 +138,7 @@ def test_an_ended_execution_an_unknown_one_and_an_unknown_signal_are_refused() -
     with pytest.raises(SignalRefused, match=r"no Task of workflow .* waits for 'gone'; signals of it: go"):
         send(platform, 1, name="gone")
     send(platform, 1)
-    with pytest.raises(SignalRefused, match="has ended"):
+    with pytest.raises(SignalRefused, match=exactly("execution 'e' has ended (SUCCEEDED), so nothing waits for 'go'")):
         send(platform, 2, id="2")
     with pytest.raises(ExecutionDoesNotExist):
         signal.answer(platform.runtime(), request("never", "go", 1, id="1"))
@@ -232,6 +232,17 @@ def test_a_deletion_finds_waits_and_signals(definition: Any) -> None:
     for number in range(2):
         assert not platform.store.query(wait_key("w", box.slot(number)).partition)
     assert not platform.store.read([mailbox_key("w", box)])
+
+
+def test_a_deletion_finds_signals_of_an_earlier_version() -> None:
+    platform = before_its_wait(ONE)
+    platform.deliver_all()
+    write_definition(platform.runtime())
+    send(platform, "one")
+    box = Mailbox(execution_of(platform), "go", "")
+    platform.workflow = compile_workflow(chain("Z"), name="w", functions=["Z"])
+    delete.delete(platform.runtime(), "e")
+    assert not platform.store.query(wait_key("w", box.slot(0)).partition)
 
 
 def test_a_signal_is_handed_over_by_a_role_that_may_not_send() -> None:
@@ -331,3 +342,37 @@ def test_a_refusal_names_the_field_and_what_it_has(change: dict[str, Any], says:
     with pytest.raises(ValidationException, match=exactly(says)):
         signal.answer(platform.runtime(), {**request(execution_of(platform).name, "go", 1, id="1"), **change})
     assert send(platform, 1, id="x" * 128) == Delivered(is_new=True, is_awaited=True)
+
+
+def test_a_request_without_a_key_has_no_such_field() -> None:
+    assert "key" not in request("e", "go", 1, id="1")
+    assert request("e", "go", 1, id="1", key="k")["key"] == "k"
+
+
+def test_a_request_without_a_field_is_told_which() -> None:
+    platform = waiting(ONE)
+    asked = request(execution_of(platform).name, "go", 1, id="1")
+    fields = sorted((*asked, "key"))
+    del asked["id"]
+    with pytest.raises(ValidationException, match=exactly(f"expected the fields {fields}, got none of ['id']")):
+        signal.answer(platform.runtime(), asked)
+
+
+def test_a_slot_in_which_nobody_waits_any_more_is_closed() -> None:
+    branches = [ONE, {"StartAt": "F", "States": {"F": {"Type": "Task", "Resource": "Z", "End": True}}}]
+    caught = {"Catch": [{"ErrorEquals": ["States.ALL"], "Next": "B"}], "Next": "B"}
+    states = {"P": {"Type": "Parallel", "Branches": branches, **caught}, "B": {**WAIT, "End": True}}
+
+    def fail(_event: Any) -> Any:
+        raise ValueError
+
+    platform = Platform.of(
+        {"StartAt": "P", "States": states}, {}, **{"Z": fail, "$services": lambda _: CallbackPending()}
+    )
+    platform.options["own_address"] = "services"
+    platform.start(value={})
+    platform.deliver_all()
+    assert send(platform, "yes") == Delivered(is_new=True, is_awaited=True)
+    assert outcome(platform) == "yes"
+    closed = result_key("w", Mailbox(execution_of(platform), "go", "").slot(0))
+    assert platform.store.read([closed]) == {closed: {"by": "nobody"}}

@@ -1,16 +1,19 @@
 """Waits for signals at their functions: keys, slots, time limits, and what is stored of them."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.platform import Platform
+from tests.unit.protocol.platform import Platform, exactly
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.checkpoint import Failure, Success, to_text
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success, to_text
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, result_key
-from unum_runtime.model.naming import Execution
+from unum_runtime.model.naming import Execution, Key
+from unum_runtime.model.states import Pattern, Wait
 from unum_runtime.protocol.control import signal
 from unum_runtime.protocol.control.mailboxes import used_slots
 from unum_runtime.protocol.control.nudge import missing
@@ -139,13 +142,18 @@ def test_a_delivery_that_comes_again_takes_no_second_slot() -> None:
     assert sorted(outcome(platform)) == ["one", "two"]
 
 
-def test_the_second_wait_of_a_mailbox_reads_the_second_slot_first() -> None:
+def test_the_second_wait_of_a_mailbox_reads_the_second_slot_first(monkeypatch: pytest.MonkeyPatch) -> None:
     platform = begun(each(), [1, 2])
     first, second = platform.sent
     platform.deliver(first)
     read: list[Any] = []
     inner = platform.memory.read
-    platform.memory.read = lambda wanted: inner(read.append([*wanted]) or read[-1])  # type: ignore[method-assign]
+
+    def note(wanted: Iterable[Key]) -> Any:
+        read.append([*wanted])
+        return inner(read[-1])
+
+    monkeypatch.setattr(platform.memory, "read", note)
     platform.deliver(second)
     box = Mailbox(execution_of(platform), "go", "")
     slot = [wanted for wanted in read if any(box.slot(0) in key.partition for key in wanted)]
@@ -229,6 +237,30 @@ def test_an_event_that_is_too_large_to_be_stored_fails_its_wait_unless_there_is_
     platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
     wide = replace(larger, retries=(1,))
     assert signal_wait.begin_wait(platform.runtime(), wide, box, Limits()) == CallbackPending()
+
+
+def test_the_job_of_a_nudge_names_a_slot_only_if_there_is_one() -> None:
+    assert callback.nudge_job() == {"is_over": True}
+    assert callback.nudge_job("slot") == {"is_over": True, "handle": "slot"}
+
+
+def test_a_collected_result_is_refused_as_such() -> None:
+    says = "the result was collected, because what follows from it is committed"
+    with pytest.raises(RefusedDelivery, match=exactly(says)):
+        callback.parse_result({TOMBSTONE: 1})
+
+
+def test_only_checks_of_waiting_tasks_look_for_a_result() -> None:
+    platform = begun(later())
+    (event,) = platform.sent
+    platform.store = store = CountingStore(platform.memory)
+    rt, task = platform.runtime(), platform.workflow.task("A")
+    check = replace(event, job={"since": 1})
+    for state, sent in ((Wait(name="W", scope=None), check), (replace(task, pattern=Pattern.SYNC), check), (task, event)):
+        callback.refuse_late_check(rt, sent, state)
+    assert store.calls == {}
+    callback.refuse_late_check(rt, check, task)
+    assert store.calls == {"read": 1}
 
 
 def filled(event: Envelope, size: int) -> Envelope:
