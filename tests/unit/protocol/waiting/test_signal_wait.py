@@ -256,7 +256,11 @@ def test_only_checks_of_waiting_tasks_look_for_a_result() -> None:
     platform.store = store = CountingStore(platform.memory)
     rt, task = platform.runtime(), platform.workflow.task("A")
     check = replace(event, job={"since": 1})
-    for state, sent in ((Wait(name="W", scope=None), check), (replace(task, pattern=Pattern.SYNC), check), (task, event)):
+    for state, sent in (
+        (Wait(name="W", scope=None), check),
+        (replace(task, pattern=Pattern.SYNC), check),
+        (task, event),
+    ):
         callback.refuse_late_check(rt, sent, state)
     assert store.calls == {}
     callback.refuse_late_check(rt, check, task)
