@@ -15,7 +15,7 @@ class Recording(MemoryStore):
     """Notes what is replaced."""
 
     def __init__(self) -> None:
-        super().__init__(MovableClock(1_999))
+        super().__init__(MovableClock(5_000_999))
         self.replaced: list[tuple[Any, ...]] = []
 
     def replace(self, key: Any, item: Any, *, expires_at_s: int) -> None:
@@ -25,8 +25,8 @@ class Recording(MemoryStore):
 def test_an_entry_expires_at_once_if_it_is_there_and_nothing_is_written_otherwise() -> None:
     for key in ("k", ""):
         items, box = Recording(), Mailbox(EXECUTION, "go", key)
-        take_out(items, "w", box, "slot", now_ms=1_999)
+        take_out(items, "w", box, "slot", now_ms=5_000_999)
         assert items.replaced == []
         items.create(listener_key("w", box, "slot"), {}, expires_at_s=10**9)
-        take_out(items, "w", box, "slot", now_ms=1_999)
-        assert items.replaced == ([(listener_key("w", box, "slot"), {}, 1, int)] if key else [])
+        take_out(items, "w", box, "slot", now_ms=5_000_999)
+        assert items.replaced == ([(listener_key("w", box, "slot"), {}, 5_000, int)] if key else [])

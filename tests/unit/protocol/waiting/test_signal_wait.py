@@ -250,17 +250,23 @@ def test_a_collected_result_is_refused_as_such() -> None:
         callback.parse_result({TOMBSTONE: 1})
 
 
+@pytest.mark.parametrize(("by", "sent"), [(By.CODE, 0), (By.NOBODY, 0), (By.RESPONDER, 1)])
+def test_only_the_result_of_a_responder_sends_an_event_again(by: By, sent: int) -> None:
+    platform = begun(later())
+    event = platform.sent.pop()
+    item = callback.result_item(Failure("Stop", None), by)
+    assert callback._take_result(platform.runtime(), event, item, By.CLOCK) == CallbackPending()
+    assert len(platform.sent) == sent
+
+
 def test_only_checks_of_waiting_tasks_look_for_a_result() -> None:
     platform = begun(later())
     (event,) = platform.sent
     platform.store = store = CountingStore(platform.memory)
     rt, task = platform.runtime(), platform.workflow.task("A")
     check = replace(event, job={"since": 1})
-    for state, sent in (
-        (Wait(name="W", scope=None), check),
-        (replace(task, pattern=Pattern.SYNC), check),
-        (task, event),
-    ):
+    no_task = Wait(name="W", scope=None, data={}, next=None)
+    for state, sent in ((no_task, check), (replace(task, pattern=Pattern.SYNC), check), (task, event)):
         callback.refuse_late_check(rt, sent, state)
     assert store.calls == {}
     callback.refuse_late_check(rt, check, task)
