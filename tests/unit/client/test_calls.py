@@ -121,7 +121,7 @@ def world() -> World:
 def test_the_programs_of_the_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """See docs/howto/calls.md."""
     world.platform.functions["F"] = lambda event: images.resize(event, None)
-    monkeypatch.setattr(Client, "connect", lambda **_address: world.client())
+    monkeypatch.setattr(f"{thumbnails.__name__}.Client.connect", lambda **_address: world.client())
     client, names = thumbnails.connect("arn:aws:lambda:r:1:function:control"), ["a.jpg", "b.jpg", "a.jpg"]
     found = {"a.jpg": "100/a.jpg", "b.jpg": "100/b.jpg"}
     assert thumbnails.thumbnail(client, "a.jpg") == "100/a.jpg"

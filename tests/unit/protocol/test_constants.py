@@ -95,6 +95,7 @@ NAMES = [
     ("planning.dataset_variables", "_ITEMS", "$items"),
     ("planning.dataset_variables", "_RESULTS", "$results"),
     ("control.doors", "SIGNAL", "signal"),
+    ("control.doors", "SIGNAL_EVENTS", "signal-events"),
     ("control.doors", "CALL", "call"),
     ("control.doors", "OF_RESULTS", ("list_remembered", "show_remembered", "forget_remembered")),
     ("control.doors", "LIST", "list_remembered"),
