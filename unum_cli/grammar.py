@@ -79,8 +79,7 @@ def _add(
 
 
 def _add_init(commands: _Commands) -> None:
-    summary = "make a new project: a CDK app with one workflow, its functions and its tests"
-    parser = _add(commands, "init", "new", summary, room="project")
+    parser = _add(commands, "init", "new", "make a project: a CDK app with a workflow and its tests", room="project")
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="new or empty folder; its name names the stack")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -88,9 +87,8 @@ def _add_init(commands: _Commands) -> None:
 def _add_dev(commands: _Commands) -> None:
     summary = "run the project of this folder in an emulator, and deploy it again after each change"
     parser = _add(commands, "dev", "dev", summary, room="project")
-    default = Path(".venv-emulator", "bin", "python")
-    text = f"Python of an environment with unum-emulator (default: {default})"
-    parser.add_argument("--emulator", metavar="PYTHON", type=Path, default=default, help=text)
+    text = "Python of an environment with unum-emulator (default: .venv-emulator/bin/python)"
+    parser.add_argument("--emulator", metavar="PYTHON", type=Path, default=Path(".venv-emulator/bin/python"), help=text)
     parser.add_argument("--auth", action="store_true", help="enforce IAM policies, as AWS does")
     inside = "command to run once the project is deployed, in place of watching; the emulator ends with it"
     parser.add_argument("inside", metavar="COMMAND", nargs=argparse.REMAINDER, help=inside)
