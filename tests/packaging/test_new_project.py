@@ -75,6 +75,8 @@ def developing(project: Project, tmp_path: Path) -> Iterator[Path]:
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # Jobs in the background inherit that Ctrl-C is ignored, and so would this one.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread
         )
     yield printed
     os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C in a terminal
