@@ -130,7 +130,7 @@ def redrives_once(patch: pytest.MonkeyPatch) -> None:
 
 def redrives_at_once(patch: pytest.MonkeyPatch) -> None:
     """What was stopped in a Wait does not wait for the rest of its time."""
-    patch.setattr(redrive, "_waiting_on", lambda entry, _was: entry)
+    patch.setattr(redrive, "_waiting", redrive.entered)
 
 
 def nudges_what_has_committed(patch: pytest.MonkeyPatch) -> None:

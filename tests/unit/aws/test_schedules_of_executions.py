@@ -134,7 +134,7 @@ def test_one_that_is_redriven_after_its_time_goes_on_at_once(waiting: Waiting) -
 
 
 def test_otherwise_it_would_go_on_before_its_time(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redriving, "_waiting_on", lambda entry, _was: entry)
+    monkeypatch.setattr(redriving, "_waiting", redriving.entered)
     waiting.stop()
     waiting.redrive()
     assert ended(waiting) == (Status.SUCCEEDED, Counter(A=1, B=1))
