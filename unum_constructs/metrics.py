@@ -29,7 +29,8 @@ class MetricOptions(TypedDict, total=False):
         label: name in graphs.
         period: period of one value. Default: 5 minutes.
         region: region of the metric.
-        statistic: statistic of one value. Default: ``Sum`` for counts, ``Average`` for durations.
+        statistic: statistic of one value. Default: ``Sum`` for counts, ``Average`` for durations, ``Maximum`` for the
+            age of the oldest running execution.
         unit: unit of the values to include. Default: all.
     """
 
@@ -124,6 +125,13 @@ class MeteredWorkflow(Construct):
         """Return the number of executions without an end at their last moment, which a sweep ended."""
         return self.metric(WorkflowMetric.ABANDONED, **options)
 
+    def metric_oldest_running(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return the time since the start of the oldest running execution that a sweep looked at, in milliseconds.
+
+        Sweeps leave out what started within their time of silence.
+        """
+        return self.metric(WorkflowMetric.OLDEST_RUNNING, **options)
+
     def metric_dead_letters(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return the number of letters that a sweep left in the failure queue; each sweep counts them again."""
         return self.metric(WorkflowMetric.DEAD_LETTERS, **options)
@@ -145,8 +153,9 @@ class MeteredWorkflow(Construct):
         return self.metric(WorkflowMetric.TIME, **options)
 
     def _metric(self, name: str, dimensions: dict[str, str], options: MetricOptions) -> cloudwatch.Metric:
-        # The sum of durations has no meaning, nor has the average of counts.
-        shown: MetricOptions = {"statistic": "Average" if name in TIMES else "Sum", **options}
+        # The sum of durations has no meaning, nor has the average of counts. A long sweep reports several ages.
+        statistic = "Maximum" if name == WorkflowMetric.OLDEST_RUNNING else "Average" if name in TIMES else "Sum"
+        shown: MetricOptions = {"statistic": statistic, **options}
         return cloudwatch.Metric(namespace=NAMESPACE, metric_name=name, dimensions_map=dimensions, **shown).attach_to(
             self
         )

@@ -51,6 +51,7 @@ def test_metrics_have_the_names_that_the_runtime_writes() -> None:
         flow.metric_silent(): "ExecutionsSilent",
         flow.metric_late(): "LateEvents",
         flow.metric_abandoned(): "ExecutionsAbandoned",
+        flow.metric_oldest_running(): "OldestRunningTime",
         flow.metric_dead_letters(): "DeadLetters",
         flow.metric_letters_retried(): "LettersRetried",
         flow.metric_malformed(): "MalformedEntries",
@@ -64,7 +65,7 @@ def test_metrics_have_the_names_that_the_runtime_writes() -> None:
             name,
             {"Workflow": "Flow"},
         )
-        assert metric.statistic == ("Average" if name == "ExecutionTime" else "Sum")
+        assert metric.statistic == {"ExecutionTime": "Average", "OldestRunningTime": "Maximum"}.get(name, "Sum")
 
 
 def test_metrics_are_shown_as_one_likes() -> None:
@@ -152,6 +153,23 @@ def test_alarms_are_set_as_one_likes() -> None:
     assert len(deployment.all("CloudWatch::Alarm")) == 4
     without = Deployment.of(chain("A"), "A", sweep=None)
     assert flow_of(without).add_alarms(late=None).late is None
+
+
+def test_an_alarm_goes_off_when_an_execution_runs_for_too_long() -> None:
+    deployment = Deployment.of(chain("A"), "A")
+    flow_of(deployment).add_alarms(oldest_running=Duration.days(2))
+    alarm = deployment.properties("Flow/Alarms/OldestRunning")
+    assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == (
+        "OldestRunningTime",
+        "Maximum",
+        2 * 86_400_000,
+    )
+
+
+def test_without_a_sweep_nobody_knows_how_long_executions_run() -> None:
+    flow = flow_of(Deployment.of(chain("A"), "A", sweep=None))
+    with pytest.raises(ConstructError, match=r"oldest_running: expected None, .* without a sweep"):
+        flow.add_alarms(oldest_running=Duration.days(2))
 
 
 def widgets(deployment: Deployment) -> list[dict[str, Any]]:

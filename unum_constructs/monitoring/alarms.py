@@ -26,6 +26,7 @@ class Alarms:
         silent: stalled executions that a sweep found.
         abandoned: executions without an end at their last moment.
         late: events after the last moment of their execution, which have no effect.
+        oldest_running: an execution that runs for longer than was allowed.
         dead_letters: events in the failure queue; they need an operator.
     """
 
@@ -36,6 +37,7 @@ class Alarms:
     silent: cloudwatch.Alarm | None
     abandoned: cloudwatch.Alarm | None
     late: cloudwatch.Alarm | None
+    oldest_running: cloudwatch.Alarm | None
     dead_letters: cloudwatch.Alarm
 
     def act(self, actions: Sequence[cloudwatch.IAlarmAction]) -> None:

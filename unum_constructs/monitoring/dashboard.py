@@ -94,7 +94,9 @@ def _executions(workflow: MeteredWorkflow, parts: MonitoredParts) -> Row:
         "late events": workflow.metric_late,
     }
     times = (workflow.metric_time(statistic=each, label=each) for each in ("p50", "p90", "p99"))
-    return _row(("Executions", (metric(label=label) for label, metric in counts.items())), ("Duration, ms", times))
+    oldest = [workflow.metric_oldest_running(label="oldest running")] if parts.is_swept else []
+    executions = (metric(label=label) for label, metric in counts.items())
+    return _row(("Executions", executions), ("Duration, ms", [*times, *oldest]))
 
 
 def _functions(functions: Functions) -> Row:

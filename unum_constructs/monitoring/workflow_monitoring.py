@@ -10,6 +10,7 @@ from constructs import Construct
 
 from unum_constructs.cdk.argument_checks import check_types
 from unum_constructs.cdk.storage import Storage, TableStorage
+from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, optional_alarm
@@ -44,6 +45,7 @@ class MonitoredWorkflow(MeteredWorkflow):
         silent: int | None = 1,
         abandoned: int | None = 1,
         late: int | None = 1,
+        oldest_running: Duration | None = None,
     ) -> Alarms:
         """Add alarms on failed, late, throttled and stalled executions.
 
@@ -57,14 +59,19 @@ class MonitoredWorkflow(MeteredWorkflow):
             silent: stalled executions that a sweep finds in a period, if there is a sweep; None for no alarm.
             abandoned: executions in a period that a sweep ends because their last moment has passed; None for no alarm.
             late: events in a period that arrive after the last moment of their execution; None for no alarm.
+            oldest_running: time since the start of a running execution, as sweeps see it; None for no alarm.
 
         Returns:
             The alarms.
 
         Raises:
-            ConstructError: executions are not counted (``metrics=NONE``), or `actions` is no sequence.
+            ConstructError: executions are not counted (``metrics=NONE``), `actions` is no sequence, or
+                `oldest_running` is given for a workflow without a sweep.
         """
         check_types(self, Sequence, {"add_alarms: actions": actions})
+        if oldest_running is not None and self.sweep is None:
+            got = f"got {oldest_running.to_seconds():.0f} seconds"
+            raise ConstructError(self, f"add_alarms: oldest_running: expected None, {got}: not known without a sweep")
         scope, over = Construct(self, "Alarms"), period or Duration.minutes(5)
         name = self.workflow_name
         alarms = Alarms(
@@ -85,6 +92,13 @@ class MonitoredWorkflow(MeteredWorkflow):
                 scope, "Abandoned", self.metric_abandoned(period=over), abandoned, f"Executions of {name} never ended"
             ),
             late=optional_alarm(scope, "Late", self.metric_late(period=over), late, f"Events of {name} came too late"),
+            oldest_running=self._sweep_alarm(
+                scope,
+                "OldestRunning",
+                self.metric_oldest_running(period=over),
+                None if oldest_running is None else oldest_running.to_milliseconds(),
+                f"An execution of {name} runs for too long",
+            ),
             dead_letters=self.failure_alarm,
         )
         alarms.act(actions)
@@ -116,7 +130,7 @@ class MonitoredWorkflow(MeteredWorkflow):
         return optional_alarm(scope, "TimerAge", metric, age.to_seconds(), what)
 
     def _sweep_alarm(
-        self, scope: Construct, construct_id: str, metric: cloudwatch.Metric, threshold: int | None, what: str
+        self, scope: Construct, construct_id: str, metric: cloudwatch.Metric, threshold: float | None, what: str
     ) -> cloudwatch.Alarm | None:
         return None if self.sweep is None else optional_alarm(scope, construct_id, metric, threshold, what)
 

@@ -194,6 +194,14 @@ def test_what_else_is_counted(message: str, fields: dict[str, Any], metric: str)
     assert counted(platform, Metrics.WORKFLOW) == {(metric, "w"): 1}
 
 
+def test_a_sweep_tells_how_long_the_oldest_execution_has_run() -> None:
+    platform = platform_of(chain("A"), A=echo)
+    platform.logged.append(("oldest running", {"execution": "e", "age_ms": 7}))
+    (line,) = lines(platform, Metrics.WORKFLOW)
+    assert line["OldestRunningTime"] == 7
+    assert counted(platform, Metrics.WORKFLOW) == {("OldestRunningTime", "w"): 1}
+
+
 def test_what_is_no_event_of_an_execution_counts_nothing() -> None:
     platform = platform_of(chain("A"), A=echo)
     platform.logged += [

@@ -19,6 +19,7 @@ LINES: Mapping[str, tuple[str, str]] = {
     "lease failed": ("lease error", ""),
     "malformed": ("", "execution reason partition sort place"),
     "memo failed": ("memo error", ""),
+    "oldest running": ("execution age_ms", ""),
     "passed on": (OUTCOME, "error"),
     "paused": ("reason", ""),
     "put off": ("execution error reason", ""),
@@ -35,6 +36,7 @@ NUMBER = r"\d+"
 TEXT = r"(?!None$)(?s:.+)"
 ANY = r"(?s:.*)"
 FORMS: Mapping[str, str] = {
+    "age_ms": NUMBER,
     "attempt": NUMBER,
     "cause": ANY,
     "count": NUMBER,

@@ -85,6 +85,8 @@ def _workflow_counts(message: str, fields: Mapping[str, Json]) -> _Counts:
     match message:
         case "committed" if "ended" in fields:
             return {_ENDS[fields["ended"]]: 1, WorkflowMetric.TIME: fields["took_ms"]}
+        case "oldest running":
+            return {WorkflowMetric.OLDEST_RUNNING: fields["age_ms"]}
         case "finished" if fields["status"] == "ABORTED":  # committed by a stop request, found by a delivery
             return {WorkflowMetric.ABORTED: 1}
         case "given up" if fields["error"] == THROTTLED:

@@ -47,6 +47,9 @@ class WorkflowMetric(StrEnum):
     ABANDONED = "ExecutionsAbandoned"
     """Executions without an end when their last moment had passed; a sweep ends them."""
 
+    OLDEST_RUNNING = "OldestRunningTime"
+    """Time since the start of the oldest running execution that a sweep looked at, in milliseconds."""
+
     DEAD_LETTERS = "DeadLetters"
     """Letters that a sweep left in the failure queue; each sweep counts them again."""
 
@@ -74,7 +77,7 @@ class NodeMetric(StrEnum):
     """Failed attempts before another attempt."""
 
 
-TIMES: frozenset[str] = frozenset({WorkflowMetric.TIME, NodeMetric.TIME})
+TIMES: frozenset[str] = frozenset({WorkflowMetric.TIME, WorkflowMetric.OLDEST_RUNNING, NodeMetric.TIME})
 """Metrics in milliseconds; all others are counts."""
 
 

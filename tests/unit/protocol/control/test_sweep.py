@@ -113,6 +113,29 @@ def test_it_is_told_what_is_missing() -> None:
     }
 
 
+def test_the_oldest_running_execution_is_told_with_its_age() -> None:
+    sweeper = sweeping(chain("A"))
+    sweeper.platform.start("ended", 1)
+    sweeper.platform.deliver_all()
+    sweeper.platform.clock.pass_seconds(1)
+    recorded(sweeper.platform, "older")
+    sweeper.platform.clock.pass_seconds(2)
+    recorded(sweeper.platform, "younger")
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    sweeper.sweep()
+    told = [fields for message, fields in sweeper.platform.logged if message == "oldest running"]
+    assert told == [{"execution": "older", "age_ms": (SILENT_S + 2) * 1000}]
+
+
+def test_where_nothing_runs_no_age_is_told() -> None:
+    sweeper = sweeping(chain("A"))
+    sweeper.platform.start("e", 1)
+    sweeper.platform.deliver_all()
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    sweeper.sweep()
+    assert "oldest running" not in {message for message, _ in sweeper.platform.logged}
+
+
 def test_it_may_be_told_without_being_sent() -> None:
     sweeper = sweeping(chain("A", "B"))
     sweeper.platform.start("e", 1)

@@ -7,7 +7,7 @@ An execution that has ended is read once, see `sweep_memory`: a search that read
 retention would cost more than the executions.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -157,12 +157,20 @@ def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask, retention_s: Retent
         except MALFORMED as error:  # one execution must not keep the others from being found
             rt.log("malformed", execution=execution.name, reason=f"{type(error).__name__}: {error}")
     remember(rt, known.after(asked.after, looked_to, running))
+    _report_oldest(rt, running)
     return Swept(len(running), silent, None if is_done else replace(asked, after=looked_to))
 
 
 def _report(rt: Runtime, key: Key, item: Item) -> None:
     """Log an index entry that does not belong to the workflow's list."""
     rt.log("malformed", partition=key.partition, sort=key.sort, place=str(item.get(PLACE))[: MAX_NAME * 2])
+
+
+def _report_oldest(rt: Runtime, running: Sequence[str]) -> None:
+    """Log the age of the first of `running`, which is in the order of starts."""
+    for each in running[:1]:
+        execution = execution_at(each)
+        rt.log("oldest running", execution=execution.name, age_ms=rt.clock.now_ms() - execution.started_ms)
 
 
 def _places(rt: Runtime, listed: Listed, asked: Sweep, known: Memory) -> Iterator[str]:
