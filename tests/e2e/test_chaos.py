@@ -29,6 +29,9 @@ REGIONS = 10
 OBJECTS = 9
 """Executions with their state in S3, with a Map of up to 8 items each."""
 
+CALLS = 9
+"""Executions that call a function of Node.js, with a Map of up to 8 items each."""
+
 FOUND = {
     "second-outcome": "a second outcome",
     "foreign-name": "a foreign commit",
@@ -131,3 +134,15 @@ def test_a_broken_runtime_is_found(broken: Mapping[str, list[Violation]], name: 
 
 def test_the_same_runtime_without_a_mistake_has_no_violation(broken: Mapping[str, list[Any]]) -> None:
     assert broken["well"] == []
+
+
+def test_functions_of_node_that_die_are_called_again_and_each_answer_counts_once(
+    deployment: Deployment, history: Path
+) -> None:
+    outputs = regions.play(deployment.client("Chaos", "Called"), CALLS, PATIENCE_S)
+    assert outputs == {f"region-{n}": sum(number * number for number in range(n)) for n in range(CALLS)}
+    begun = (line for line in read(history) if line["what"] == "begun" and "Chaos-Called" in line["function"])
+    assert sum('"tries"' in json.dumps(line["event"]) for line in begun) >= CALLS // 3, "a function of Node seldom died"
+    judged = judge(history, deployment.outputs["Chaos"], {}, "Called")
+    assert judged.violations == {"Called": []}, judged.story()
+    assert judged.kills["service function"] > 0

@@ -25,10 +25,20 @@ COPIERS = "die=1 within=150"
 own do, so that records become letters."""
 
 
+NODE = """
+exports.handler = async (event) => {
+  if (Math.random() < 0.25) process.kill(process.pid, "SIGKILL");
+  return Array.isArray(event) ? event.map((n) => ({ n })) : { square: event.n * event.n };
+};
+"""
+"""A Node.js function, which has no requests to AWS at which the emulator could kill it, so it does that itself."""
+
+
 class Chaos(Stack):
     """Workflows of which the emulator kills every function: one of all kinds of states, its child, a Map, a region.
 
-    One has its state in S3. The runtime of a last one is broken in ways that a checker must find.
+    One has its state in S3, one calls a function of Node.js, which kills itself. The runtime of a last one is broken in
+    ways that a checker must find.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, in_bucket: bool = False, **options: Any) -> None:
@@ -54,6 +64,7 @@ class Chaos(Stack):
         self._wide()
         self._region()
         self._objects()
+        self._called()
         self._broken()
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
@@ -112,6 +123,37 @@ class Chaos(Stack):
         }
         definition = Definition.from_asl({"StartAt": "First", "States": states})
         self._killed(UnumWorkflow(self, "Objects", definition=definition, functions=functions, store=Store.s3()))
+
+    def _called(self) -> None:
+        functions = {key: self._function(f"Called{key}", f"objects.{key.lower()}") for key in ("Split", "Total")}
+        for function in functions.values():
+            _fail(function, TASKS)
+        node = lambda_.Function(
+            self,
+            "CalledNode",
+            code=lambda_.Code.from_inline(NODE),
+            handler="index.handler",
+            runtime=lambda_.Runtime.NODEJS_22_X,
+        )
+        again = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 8, "BackoffRate": 1}]
+        call = {"Type": "Task", "Resource": "Node", "Retry": again}
+        states = {
+            "First": {"Type": "Task", "Resource": "Split", "Next": "Whole"},
+            "Whole": {**call, "Next": "Map"},
+            "Map": {
+                "Type": "Map",
+                "ItemProcessor": {"StartAt": "Each", "States": {"Each": {**call, "End": True}}},
+                "Next": "Last",
+            },
+            "Last": {"Type": "Task", "Resource": "Total", "End": True},
+        }
+        workflow = UnumWorkflow(
+            self,
+            "Called",
+            definition=Definition.from_asl({"StartAt": "First", "States": states}),
+            functions={**functions, "Node": node},
+        )
+        _fail(self._killed(workflow).node.find_child("Services"), SERVICES)
 
     def _broken(self) -> None:
         functions = {key: self._function(key, f"broken.{key.lower()}") for key in ("First", "Second")}

@@ -15,6 +15,7 @@ from unum_runtime.protocol.control import delete, nudge, signal_by_key, stop
 from unum_runtime.protocol.control.operator_requests import ValidationException
 from unum_runtime.protocol.control.signal import request as to_one
 from unum_runtime.protocol.control.signal_by_key import Reached, request
+from unum_runtime.protocol.control.walk import RESERVE_MS
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import CallbackPending
@@ -75,6 +76,17 @@ def test_one_that_begins_to_wait_later_hears_it_until_its_time_is_over() -> None
     assert platform.ending("late") is None
 
 
+def test_of_several_that_are_kept_the_oldest_comes_first_and_needs_no_event() -> None:
+    platform = platform_of({"StartAt": "A", "States": {"A": {**KEYED, "Next": "B"}, "B": {**KEYED, "End": True}}})
+    send(platform, "older", id="2")
+    platform.clock.pass_seconds(1)
+    send(platform, "newer", id="1")
+    platform.start("a", {})
+    platform.deliver(platform.sent.pop())
+    assert platform.sent == []  # a wait that has read its signal is told by nobody
+    assert [step.outcome.value for step in platform.steps("a")] == ["older", "newer"]
+
+
 def test_a_repetition_counts_once_in_each_execution_and_has_the_value_of_the_first() -> None:
     twice = {"StartAt": "A", "States": {"A": {**KEYED, "Next": "B"}, "B": {**KEYED, "End": True}}}
     platform = waiting(twice, "a")
@@ -124,6 +136,14 @@ def test_thousands_are_reached_in_parts_each_of_which_may_be_repeated() -> None:
     assert {outcome(platform, name) for name in names} == {"yes"}
 
 
+def test_all_are_reached_at_once_while_the_time_that_is_left_suffices() -> None:
+    platform = waiting(ONE, *(f"e{number}" for number in range(MANY)))
+    enough = replace(platform.runtime(), remaining_ms=lambda: RESERVE_MS)
+    assert signal_by_key.send(enough, request("go", "x", "yes", id="1")) == Reached(
+        is_new=True, reached=MANY, rest=None
+    )
+
+
 def test_when_its_sender_has_died_each_nudge_continues_who_was_not_reached() -> None:
     platform = waiting(ONE, "a")
 
@@ -141,6 +161,7 @@ def test_when_its_sender_has_died_each_nudge_continues_who_was_not_reached() -> 
     (found,) = nudge.missing(platform.runtime(), "a")
     assert found.waits_for is WaitsFor.DELIVERY
     nudge.nudge(platform.runtime(), "a")
+    assert [event.sent_s for event in platform.sent] == [platform.runtime().sent_s()]
     platform.deliver_all()
     assert outcome(platform, "a") == "half way"
 
