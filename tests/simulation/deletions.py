@@ -72,22 +72,24 @@ class Deleting(Platform):
         super().invoke(events)
         self.ever += self.sent[len(self.sent) - len(events) :]
 
-    def delete(self, calls: int | None = None, remaining_ms: Callable[[], int] | None = None) -> delete.Deletion:
+    def delete(
+        self, calls: int | None = None, remaining_ms: Callable[[], int] | None = None, name: str = NAME
+    ) -> delete.Deletion:
         """Delete the execution; with `calls`, the sandbox dies after so many calls of the store."""
         self.items.left = calls
         try:
             rt = self.runtime()
-            return delete.delete(replace(rt, remaining_ms=remaining_ms) if remaining_ms else rt, NAME)
+            return delete.delete(replace(rt, remaining_ms=remaining_ms) if remaining_ms else rt, name)
         finally:
             self.items.left = None
 
-    def delete_for_good(self) -> None:
+    def delete_for_good(self, name: str = NAME) -> None:
         """Delete it now, and again when nothing runs any more; repeat what was left."""
         for _ in range(2):
             with suppress(TimeIsShort):
-                self.delete()
+                self.delete(name=name)
             self.clock.ms += QUIET_MS
-        assert self.delete().again_ms is None
+        assert self.delete(name=name).again_ms is None
 
     def deliver_late(self) -> None:
         """Deliver the start event and every other event once more, and all that follows."""

@@ -1,6 +1,6 @@
 """Deletions that are cut off anywhere, and late events of what was deleted; planted mistakes are found."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +10,7 @@ from tests.simulation.control_scenarios import FAILING
 from tests.simulation.definitions import Graph
 from tests.simulation.deletions import NAME, Cut, Deleting
 from tests.simulation.graphs import GRAPHS
+from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import (
     ExecutionDoesNotExist,
     ExecutionNotDeletable,
@@ -18,10 +19,14 @@ from unum_runtime.errors import (
     TimeIsShort,
 )
 from unum_runtime.model.checkpoint import Failure, Item
+from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.ir import Collection as When
 from unum_runtime.model.naming import Key, start_key
-from unum_runtime.protocol.control import delete
+from unum_runtime.protocol.control import delete, forking
+from unum_runtime.protocol.control import redrive as control_redrive
+from unum_runtime.protocol.control.copying import note_copies
 from unum_runtime.protocol.control.delete import QUIET_MS
+from unum_runtime.protocol.control.fork import ForkRequest, fork, found
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import start_record
@@ -149,6 +154,54 @@ def test_a_redrive_and_a_deletion_exclude_each_other() -> None:
         redrive(other.runtime(), NAME)
 
 
+@pytest.mark.parametrize("graph", ["branch", "inner branch", "second step of a branch"])
+def test_copies_of_a_redrive_that_died_anywhere_are_deleted(graph: str) -> None:
+    for calls in range(200):
+        platform = ended(FAILING[graph])
+        if not dies(platform, calls, lambda platform=platform: redrive(platform.runtime(), NAME)):  # type: ignore[misc]
+            assert calls > 10
+            return
+        if not platform.is_running():
+            platform.delete_for_good()
+            assert [*left(platform)] == []
+    pytest.fail("the redrive never ended")
+
+
+@pytest.mark.parametrize("graph", ["map", "nested maps"])
+def test_copies_of_a_fork_that_died_anywhere_are_deleted(graph: str) -> None:
+    request = ForkRequest(execution=NAME, name="f", node={"map": "C", "nested maps": "Sum"}[graph])
+    for calls in range(200):
+        platform = ended(GRAPHS[graph])
+        has_died = dies(platform, calls, lambda platform=platform: fork(platform.runtime(), request))  # type: ignore[misc]
+        begun = found(platform.store, "w", "f")
+        if begun is not None and has_died:
+            stop(platform.runtime(), begun.name.execution, Failure("Stop", None))
+            platform.delete_for_good()
+            platform.delete_for_good(name="f")
+            assert [*left(platform)] == []
+        if not has_died:
+            assert calls > 10
+            return
+    pytest.fail("the fork never ended")
+
+
+def dies(platform: Deleting, calls: int, request: Callable[[], object]) -> bool:
+    """Send a request whose sandbox dies after so many calls of the store; return True if it has died."""
+    platform.items.left = calls
+    try:
+        request()
+    except Cut:
+        return True
+    finally:
+        platform.items.left = None
+    return False
+
+
+def left(platform: Deleting) -> Iterator[Key]:
+    """Yield what is left but for cursors, which have no data and expire soon."""
+    return (key for key, _ in platform.rest() if not is_cursor(key) and key.partition != start_key("w", "f").partition)
+
+
 def test_a_redrive_that_is_faster_keeps_its_execution() -> None:
     platform = ended(FAILING["branch"])
     query = platform.memory.query
@@ -240,6 +293,28 @@ def without_objects(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delete._Work, "_delete_objects", lambda *_: None)
 
 
+def without_notes(patch: pytest.MonkeyPatch) -> None:
+    for module in (control_redrive, forking):
+        patch.setattr(module, "note_copies", lambda *_: None)
+
+
+def notes_of_another_scope(patch: pytest.MonkeyPatch) -> None:
+    for module in (control_redrive, forking):
+        patch.setattr(
+            module,
+            "note_copies",
+            lambda rt, name, scope: note_copies(rt, name, replace(scope, generation=scope.generation + 1)),
+        )
+
+
+def every_dead_redrive() -> None:
+    test_copies_of_a_redrive_that_died_anywhere_are_deleted("inner branch")
+
+
+def every_dead_fork() -> None:
+    test_copies_of_a_fork_that_died_anywhere_are_deleted("map")
+
+
 def every_cut() -> None:
     test_a_deletion_that_is_cut_at_any_call_is_finished_by_the_next("nested maps")
 
@@ -254,6 +329,10 @@ MISTAKES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Non
         test_a_delivery_that_runs_while_its_execution_is_deleted_leaves_nothing_in_the_end,
     ),
     "sets stay": (without_sets, lambda: check_deleted(ended(GRAPHS["map"]))),
+    "copies of a redrive are not noted": (without_notes, every_dead_redrive),
+    "copies of a fork are not noted": (without_notes, every_dead_fork),
+    "another scope of a redrive is noted": (notes_of_another_scope, every_dead_redrive),
+    "another scope of a fork is noted": (notes_of_another_scope, every_dead_fork),
     "objects stay": (without_objects, lambda: check_deleted(ended(GRAPHS["large result"]))),
 }
 

@@ -111,6 +111,14 @@ def records_a_start(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fork, "create", lambda rt, record: create(rt, replace(record, fork=None)))
 
 
+def notes_another_scope(patch: pytest.MonkeyPatch) -> None:
+    """A fork notes copies of another round of the fan-out than it makes, so that a deletion would not find them."""
+    note = forking.note_copies
+    patch.setattr(
+        forking, "note_copies", lambda rt, name, scope: note(rt, name, replace(scope, iteration=scope.iteration + 1))
+    )
+
+
 def redrives_with_results_of_another(patch: pytest.MonkeyPatch) -> None:
     """A redrive keeps the successful branches of an execution that is called other, if it has any."""
 
@@ -140,6 +148,7 @@ REDRIVE = Faults(crashes=0, duplicates=0, redrives=1)
         (copies_another_execution, CHAIN, ONE, Invariant.OWN_HISTORY),
         (copies_another_execution, MAP, ONE, Invariant.OWN_HISTORY),
         (copies_later_steps, CHAIN, ONE, Invariant.OWN_HISTORY),
+        (notes_another_scope, MAP, ONE, Invariant.OWN_HISTORY),
         (begins_before_it_has_copied, CHAIN, NUDGED_AND_CUT_OFF, Invariant.SAME_VIEW),
         (records_a_start, CHAIN, NUDGED_AND_CUT_OFF, Invariant.SAME_VIEW),
         (redrives_with_results_of_another, FAILING, REDRIVE, Invariant.CONSISTENT),

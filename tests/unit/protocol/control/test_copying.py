@@ -160,7 +160,7 @@ def test_a_resumed_redrive_makes_what_is_left_and_at_most_a_part() -> None:
     shards = -(-WIDTH // SHARD_SIZE)
     platform.store = rest = CutStore(platform.memory)
     redrive(platform.runtime(), "e")
-    assert rest.calls["create"] <= WIDTH - there + 3 + 3 * shards, "a cursor for each part of three walks"
+    assert rest.calls["create"] <= WIDTH - there + 4 + 3 * shards, "a note, and a cursor for each part of three walks"
     assert rest.calls["query"] <= 6 * shards, "what is there costs no reading"
     assert rest.calls["add"] <= 2 * shards, "a shard of ended branches is one write"
 

@@ -13,7 +13,7 @@ from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable
-from unum_runtime.model.checkpoint import Failure, Success, start_record, to_text
+from unum_runtime.model.checkpoint import Failure, Item, Success, start_record, to_text
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Execution,
@@ -26,6 +26,7 @@ from unum_runtime.model.naming import (
     start_key,
 )
 from unum_runtime.model.states import Guard
+from unum_runtime.protocol.control import delete as control_delete
 from unum_runtime.protocol.control.delete import QUIET_MS, Deletion, delete
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
 from unum_runtime.protocol.control.stop import stop
@@ -170,6 +171,109 @@ def test_jobs_are_deleted(place: str) -> None:
     assert any(key.sort.startswith("job.") for key in rest(platform))
     delete_for_good(platform)
     assert rest(platform) == []
+
+
+def deletes_before(platform: Platform, stores: Callable[[Key], bool]) -> None:
+    """Stop and delete the execution right before a delivery stores an item whose key `stores` picks."""
+    create = platform.memory.create
+
+    def late(key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        if stores(key):
+            platform.memory.create = create
+            end(platform)
+            delete(platform.runtime(), "e")
+        return create(key, item, expires_at_s=expires_at_s)
+
+    platform.memory.create = late
+
+
+def is_token(key: Key) -> bool:
+    return key.partition.startswith("token:")
+
+
+@pytest.mark.parametrize("deployed", ["the same", "another definition"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_token_that_is_given_out_during_the_first_deletion_is_deleted_by_the_second(
+    place: str, deployed: str
+) -> None:
+    given_out_late(place, deployed)
+
+
+def given_out_late(place: str, deployed: str) -> None:
+    platform = Platform.of(PLACES[place](asking("A", "Ask")), F=Tokens())
+    platform.options["own_address"] = "F:1"
+    write_definition(platform.runtime())
+    deletes_before(platform, is_token)
+    platform.start("e", [1, 2])
+    platform.deliver_all()
+    if deployed == "another definition":
+        platform.workflow = compile_workflow(chain("F/Other"), name="w", functions=["F"])
+    assert any(is_token(key) for key in rest(platform))
+    delete_for_good_now(platform)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_token_of_a_later_try_that_is_given_out_during_the_first_deletion_is_deleted_by_the_second(
+    place: str,
+) -> None:
+    given_out_late_again(place)
+
+
+def given_out_late_again(place: str) -> None:
+    states, tokens = asking("A", "Ask"), Tokens()
+    states["States"]["Ask"]["Retry"] = [{"ErrorEquals": ["Again"], "IntervalSeconds": 1, "MaxAttempts": 3}]
+    platform = Platform.of(PLACES[place](states), F=tokens)
+    platform.options["own_address"] = "F:1"
+    platform.start("e", [1])
+    platform.deliver_all()
+    task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
+    platform.deliver_all()
+    deletes_before(platform, is_token)
+    platform.deliver(platform.pass_to_next())
+    assert any(is_token(key) for key in rest(platform))
+    delete_for_good_now(platform)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_job_that_is_started_during_the_first_deletion_is_deleted_by_the_second(place: str) -> None:
+    platform = watching(PLACES[place]({"StartAt": "Job", "States": {"Job": {**JOB, "End": True}}}))
+    deletes_before(platform, lambda key: key.sort.startswith("job."))
+    platform.begun([1])
+    assert any(key.sort.startswith("job.") for key in rest(platform))
+    delete_for_good_now(platform)
+
+
+def forgetful(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(control_delete._Work, "_noted", lambda _work, _key, found: found)
+
+
+def impatient(patch: pytest.MonkeyPatch) -> None:
+    tokens = control_delete._Work._delete_tokens
+    patch.setattr(control_delete._Work, "_delete_tokens", lambda work, name, _tries: tokens(work, name, 0))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "check"),
+    [
+        (forgetful, lambda: given_out_late("branch", "the same")),
+        (forgetful, lambda: given_out_late("top", "another definition")),
+        (impatient, lambda: given_out_late_again("top")),
+        (impatient, lambda: given_out_late_again("branch")),
+    ],
+)
+def test_a_deletion_that_looks_for_less_would_be_noticed(
+    mistake: Callable[[pytest.MonkeyPatch], None], check: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistake(monkeypatch)
+    with pytest.raises(AssertionError):
+        check()
+
+
+def delete_for_good_now(platform: Platform) -> None:
+    """Delete when nothing runs any more, and expect that nothing is left."""
+    platform.clock.ms += QUIET_MS
+    assert delete(platform.runtime(), "e").again_ms is None
+    assert [key for key in rest(platform) if not key.partition.startswith("definition:")] == []
 
 
 def test_leases_of_steps_and_of_the_start_and_a_pinned_redrive_are_deleted() -> None:

@@ -8,13 +8,27 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.naming import Scope, shard_partition
+from unum_runtime.model.checkpoint import Checkpoint, Item, to_text
+from unum_runtime.model.deletion_notes import copies_key
+from unum_runtime.model.naming import Name, Scope, shard_partition
 from unum_runtime.protocol.history.timeline import of_shard
 from unum_runtime.protocol.runtime import Runtime
 
 Copy: TypeAlias = Callable[[Runtime, Checkpoint], bool]
 """Commits a copy unless its name is taken; returns True if it is committed now."""
+
+
+def note_copies(rt: Runtime, name: Name, scope: Scope) -> None:
+    """Note that copies of `scope` are stored before the step `name`, which opens it; another request may have.
+
+    Whoever makes copies may die before that step. Only by this note does a deletion find them then.
+
+    Raises:
+        StoreError: unknown whether it is noted; nothing is copied yet.
+    """
+    opens = to_text([scope.state, scope.iteration, scope.generation, scope.size])
+    item: Item = {"ir": rt.workflow.digest, "opens": opens}  # as in the step itself
+    rt.store.create(copies_key(rt.workflow.name, name), item, expires_at_s=rt.expires_at_s())
 
 
 def copy_branches(

@@ -8,14 +8,15 @@ an execution that failed before its first step, so a repeated start event ends a
 Everything else is deleted: items, sets, leases, tokens, jobs and objects. What leads to the rest is deleted last, so a
 request that was cut off is repeated, and finds what is left.
 
-Deliveries that ran when the execution ended may still store results. A deletion within `QUIET_MS` therefore keeps the
-sizes of fan-outs in markers, by which a second one finds those results.
+Deliveries that ran when the execution ended may still store results, give out tokens and start jobs. A deletion within
+`QUIET_MS` therefore keeps the sizes of fan-outs in markers, and notes the numbers of steps with Tasks that wait. By
+these a second one finds what came later. Copies whose redrive or fork died are found by its own note.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from itertools import count
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, cast
 
 from unum_runtime.cold_start.records import NamedTuple
@@ -29,6 +30,7 @@ from unum_runtime.model.checkpoint import (
     stop_record,
     to_text,
 )
+from unum_runtime.model.deletion_notes import Waits, copies_partition, waits_key
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Execution,
@@ -46,7 +48,6 @@ from unum_runtime.model.naming import (
     pack_at,
     pending_key,
     place_in_shard,
-    redrive_key,
     root_key,
     shard_partition,
     start_key,
@@ -185,14 +186,24 @@ class _Work:
         steps = self.items.query(top)
         for item in steps.values():
             self._learn(str(item["ir"]))
+        behind_end = max(int(key.sort) for key in steps)
+        waits = Waits((), (behind_end,), _tries(steps), tuple(sorted(self.definitions)))
+        waits = self._noted(waits_key(self.workflow, self.execution), waits)
+        if self.is_final:
+            self._delete_waits(waits)
         self._delete_mailboxes()
         for key, item in steps.items():
             if not _is_marker(item) or "opens" in item:
                 leave_rest_if_short(self.rt)
-                self._delete_inside(Name(self.execution, (), int(key.sort)), item)
+                name = Name(self.execution, (), int(key.sort))
+                self._delete_tokens(name, waits.tries)
+                self._delete_inside(name, item)
                 self._mark(key, item)
+        self._delete_copies(steps)
         self._delete_partition(f"{top}/lease")
-        self._delete_partition(redrive_key(self.workflow, Name(self.execution, (), 0)).partition)
+        if self.is_final:
+            self._delete_partition(copies_partition(self.workflow, self.execution))
+            self._delete_partition(waits_key(self.workflow, self.execution).partition)
         start = start_key(self.workflow, self.execution.name).partition
         self._delete_partition(f"{start}/lease")
         for partition in (top, start):
@@ -220,9 +231,16 @@ class _Work:
     def _delete_inside(self, name: Name, item: Item) -> None:
         """Delete what belongs to the step `name`, stored as `item`, apart from the item."""
         self._learn(str(item["ir"]))
-        self._delete_tokens(name)
         if "opens" in item:
             self._delete_scope(Scope(name.execution, name.frames, *json.loads(str(item["opens"]))))
+
+    def _delete_copies(self, steps: Mapping[Key, Item]) -> None:
+        """Delete the copies of redrives and forks that died before the step that leads to them."""
+        opened = {key.sort for key, item in steps.items() if "opens" in item}
+        for key, item in self.items.query(copies_partition(self.workflow, self.execution)).items():
+            step = key.sort.partition(".")[0]
+            if "opens" in item and step not in opened:
+                self._delete_inside(Name(self.execution, (), int(step)), item)
 
     def _delete_scope(self, scope: Scope) -> None:
         for shard in range(scope.shards):
@@ -230,9 +248,13 @@ class _Work:
             partition = shard_partition(self.workflow, scope, shard)
             items = self.items.query(partition)
             # The checkpoints of a shard go last, so without them nothing else is left, but for tokens of first steps.
-            if not items and not self._waiting_states(scope.branch(0)):
+            waiting = self._waiting_states(scope.branch(0))
+            if not items and not waiting:
                 continue
-            openers = [*self._delete_inside_branches(scope, shard, items)]
+            openers = [*self._delete_inside_branches(scope, items)]
+            if waiting:
+                found = Waits(scope.branch(shard * SHARD_SIZE), _begun(scope, shard, items), _tries(items))
+                self._delete_waits(self._noted(waits_key(self.workflow, self.execution, partition), found))
             self._delete_partition(completion_key(self.workflow, scope, shard).partition)
             self._delete_partition(meeting_key(self.workflow, scope, shard * SHARD_SIZE, 0).partition)
             self._delete_partition(f"{partition}/lease")
@@ -242,22 +264,13 @@ class _Work:
             self._delete_partition(partition, () if self.is_final else [key.sort for key, _ in openers])
         self._delete_partition(root_key(self.workflow, scope).partition)
 
-    def _delete_inside_branches(
-        self, scope: Scope, shard: int, items: Mapping[Key, Item]
-    ) -> Iterator[tuple[Key, Item]]:
+    def _delete_inside_branches(self, scope: Scope, items: Mapping[Key, Item]) -> Iterator[tuple[Key, Item]]:
         """Delete what belongs to the steps of a shard's branches; yield the steps that opened fan-outs."""
-        following = dict.fromkeys(range(shard * SHARD_SIZE, shard * SHARD_SIZE + scope.shard_size(shard)), 0)
-        for key, item in items.items():
-            if pack_at(key) is not None or is_aside(key):
-                continue
+        for key, item in _steps_of(items):
             index, step = place_in_shard(key)
-            name = Name(self.execution, scope.branch(index), step)
-            self._delete_inside(name, item)
-            following[index] = step + 1
+            self._delete_inside(Name(self.execution, scope.branch(index), step), item)
             if "opens" in item:
                 yield key, item
-        for index, step in following.items():  # a branch may wait in a step without outcome
-            self._delete_tokens(Name(self.execution, scope.branch(index), step))
 
     def _mark(self, key: Key, item: Item) -> None:
         """Replace a step by a marker; before the last request, the marker keeps the size of an opened fan-out."""
@@ -266,19 +279,42 @@ class _Work:
             marker["opens"] = item["opens"]
         self.items.replace(key, marker, expires_at_s=self.rt.result_expires_at_s())
 
-    def _delete_tokens(self, name: Name) -> None:
-        """Delete tokens and jobs of the Task with the invocation `name`, whichever it was."""
+    def _noted(self, key: Key, found: Waits) -> Waits:
+        """Return the steps `found` with those noted at `key`, and note them until the last request."""
+        item = self.items.read([key]).get(key)
+        noted = None if item is None else Waits.from_item(item)
+        waits = found if noted is None else found.joined(noted)
+        for digest in waits.digests:
+            self._learn(digest)
+        if not self.is_final and self.waiting and waits != noted:
+            waits = waits._replace(tries=max([waits.tries, *self._given(waits)]))
+            self.items.replace(key, waits.to_item(), expires_at_s=self.rt.result_expires_at_s())
+        return waits
+
+    def _given(self, waits: Waits) -> Iterator[int]:
+        """Yield how many tokens the Tasks have that wait in the last step of each branch."""
+        for name in waits.last_names(self.execution):
+            for state in self._waiting_states(name.frames):
+                tries = (try_partition(self.workflow, name, state, attempt) for attempt in count())
+                yield sum(1 for _ in takewhile(lambda each: self.items.query(each, newest=1), tries))
+
+    def _delete_waits(self, waits: Waits) -> None:
+        for name in waits.names(self.execution):
+            self._delete_tokens(name, waits.tries)
+
+    def _delete_tokens(self, name: Name, tries: int) -> None:
+        """Delete jobs and at least so many tokens of the Task with the invocation `name`, whichever it was."""
         for state in self._waiting_states(name.frames):
             self._delete_partition(jobs_partition(self.workflow, name, state))
             for attempt in count():
-                if not self._delete_partition(try_partition(self.workflow, name, state, attempt)):
+                is_found = self._delete_partition(try_partition(self.workflow, name, state, attempt))
+                if not is_found and attempt >= tries:
                     break
 
     def _waiting_states(self, frames: Frames) -> frozenset[str]:
         """Return the Tasks with tokens or jobs in the scope of `frames`."""
         scope = frames[-1].state if frames else None
-        tasks = (task for each in self.definitions.values() if each is not None for task in each.tasks)
-        return frozenset(task.name for task in tasks if task.scope == scope and task.pattern is not Pattern.RESPONSE)
+        return frozenset(task.name for task in self.waiting if task.scope == scope)
 
     def _learn(self, digest: str) -> None:
         """Read the definition with `digest`; markers have none."""
@@ -306,9 +342,35 @@ class _Work:
         """Return True if a Task of the execution's definitions `applies`."""
         return any(map(applies, self.tasks()))
 
+    @property
+    def waiting(self) -> list[Task]:
+        """The Tasks with tokens or jobs."""
+        return [task for task in self.tasks() if task.pattern is not Pattern.RESPONSE]
+
     def tasks(self) -> Iterator[Task]:
         """Return the Tasks of the execution's definitions."""
         return (task for each in self.definitions.values() if each is not None for task in each.tasks)
+
+
+def _steps_of(items: Mapping[Key, Item]) -> Iterator[tuple[Key, Item]]:
+    """Yield the steps of branches among the `items` of a shard."""
+    return (pair for pair in items.items() if pack_at(pair[0]) is None and not is_aside(pair[0]))
+
+
+def _begun(scope: Scope, shard: int, items: Mapping[Key, Item]) -> tuple[int, ...]:
+    """Return how many steps each branch of a shard has begun: it may wait in a step without an outcome."""
+    first = shard * SHARD_SIZE
+    begun = dict.fromkeys(range(first, first + scope.shard_size(shard)), 1)
+    for key, _ in _steps_of(items):
+        index, step = place_in_shard(key)
+        begun[index] = max(begun[index], step + 2)
+    return tuple(begun.values())
+
+
+def _tries(items: Mapping[Key, Item]) -> int:
+    """Return the most tries of a step that was tried again; 0 without one."""
+    attempts = (int(item.get("attempt", 0)) for item in items.values())
+    return max((attempt + 1 for attempt in attempts if attempt), default=0)
 
 
 def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains]:

@@ -19,7 +19,7 @@ from unum_runtime.errors import (
 )
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, ForkOrigin
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Name, Scope
-from unum_runtime.protocol.control.copying import copy_branches
+from unum_runtime.protocol.control.copying import copy_branches, note_copies
 from unum_runtime.protocol.control.entry import Entry, commit_step, entered, entering
 from unum_runtime.protocol.control.walk import Tally, Trip, leave_rest_if_short, walk
 from unum_runtime.protocol.delivery.commit import draft
@@ -139,6 +139,7 @@ def _copy(rt: Runtime, steps: list[Checkpoint], execution: Execution) -> None:
         if step.name.step in present:
             continue
         if step.opens is not None:
+            note_copies(rt, replace(step.name, execution=execution), step.opens)
             _copy_scope(rt, step.opens, execution)
         if commit_step(rt, _copy_of(rt, step, execution)).is_stop:
             raise _stopped(rt, execution)

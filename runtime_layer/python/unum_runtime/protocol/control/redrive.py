@@ -15,6 +15,7 @@ from unum_runtime.model.list_index import Kind
 from unum_runtime.model.list_index import entry as list_entry
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control.compatibility import check_steps, planned_anew
+from unum_runtime.protocol.control.copying import note_copies
 from unum_runtime.protocol.control.entry import Entry, commit_step, entered, entering, planned
 from unum_runtime.protocol.control.forking import unfinished
 from unum_runtime.protocol.control.nudge import nudge_whole, own_steps
@@ -85,8 +86,10 @@ def _begin_again(rt: Runtime, old: Workflow, steps: list[Checkpoint], began: Beg
         # Copies of an earlier, unfinished request have its time: all of the redrive must show the same.
         entry = _counted(rt, entry, steps, pin(rt, name, began))
         checkpoint, following = entering(rt, name, entry, now_ms)
+        again = same_size(was, following)
+        note_copies(rt, name, again.scope)
         # Copies come first: once the commit below exists, deliveries read the new scope.
-        carry(rt, old, was, same_size(was, following))
+        carry(rt, old, was, again)
     listed = list_entry(rt.workflow.name, checkpoint.name.execution, Kind.REDRIVEN)
     return commit_step(rt, replace(checkpoint, began=began), listed)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from unum_runtime.model.checkpoint import TOMBSTONE, Item, Phase
+from unum_runtime.model.deletion_notes import copies_partition
 from unum_runtime.model.naming import Execution, Key, Name, execution_partition
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control
@@ -39,14 +40,17 @@ def fork_request(world: World, asked: ForkRequest) -> Event:
 
 
 def record_of_fork(world: World, key: Key, item: Item) -> Record:
-    """Return the record of a commit that a fork request made: a copy from its origin, or the entry of its own steps.
+    """Return the record of what a fork request stores: a note, a copy from its origin, or the entry of its own steps.
 
     Raises:
-        Broken: the commit is neither.
+        Broken: it is none of them.
     """
     fork, origin, asked = world.identity, world.own.origin, world.own.fork
     if origin is None or asked is None:
         raise Broken(Invariant.OWN_HISTORY, f"{key}: a fork writes to {fork}, which was started by itself")
+    if key.partition == copies_partition(world.scenario.workflow.name, fork):
+        _check_note(world, key, item, origin)
+        return Record(Author(None, (), None), item)
     original = world.records.get(_moved(world, key, fork, origin))
     if original is not None and _is_copy(item, original.item):
         is_after = world.own.entry is not None and _top_step(world, key) >= world.own.entry.step
@@ -60,6 +64,14 @@ def record_of_fork(world: World, key: Key, item: Item) -> Record:
         raise Broken(Invariant.OWN_HISTORY, f"{key}: expected the entry that {asked} requests, got {item}")
     world.note(entry=Name(fork, (), int(key.sort)))
     return Record(Author(None, (), None), item)
+
+
+def _check_note(world: World, key: Key, item: Item, origin: Execution) -> None:
+    """Raise Broken unless the step of `origin` has opened the fan-out that a fork notes before it copies that."""
+    step = key.sort.partition(".")[0]
+    original = world.records.get(Key(execution_partition(world.scenario.workflow.name, origin), step))
+    if original is None or original.item.get("opens") != item["opens"]:
+        raise Broken(Invariant.OWN_HISTORY, f"{key}: a fork notes {item}, which step {step} of {origin} did not open")
 
 
 def _is_copy(item: Item, original: Item) -> bool:
