@@ -44,6 +44,7 @@ SIZES = [
     ("waiting.signal_slots", "_FIRST_BLOCK", 1),
     ("waiting.signal_slots", "_LAST_BLOCK", 32),
     ("control.signal", "MAX_ID", 128),
+    ("control.signal_by_key", "KEEP_S", 86_400),
     ("control.sharing.remembered", "MAX_PAGE", 1_000),
     ("delivery.memo", "MAX_ABOUT", 120),
 ]

@@ -4,21 +4,23 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.control.test_signal import LOOP, WAIT, after_a_task
-from tests.unit.protocol.platform import Platform
+from tests.unit.protocol.control.test_signal import LOOP, OTHER, WAIT, after_a_task
+from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_compiler import compile_workflow
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import SignalRefused
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.mailbox import Mailbox, kept_partition, listener_key, listeners_partition
 from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.control import delete, nudge, signal_by_key, stop
-from unum_runtime.protocol.control.operator_requests import ValidationException
+from unum_runtime.protocol.control import delete, nudge, operator_requests, signal_by_key, stop
+from unum_runtime.protocol.control.operator_requests import Control, ValidationException
 from unum_runtime.protocol.control.signal import request as to_one
 from unum_runtime.protocol.control.signal_by_key import Reached, request
 from unum_runtime.protocol.control.walk import RESERVE_MS
-from unum_runtime.protocol.history.pending import WaitsFor
+from unum_runtime.protocol.history.pending import Resend, WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
-from unum_runtime.protocol.runtime import CallbackPending
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, CallbackPending
+from unum_runtime.protocol.waiting import signal_wait
 
 KEYED = {**WAIT, "Parameters": {"Key": "x"}}
 ONE = {"StartAt": "A", "States": {"A": {**KEYED, "End": True}}}
@@ -67,9 +69,10 @@ def test_it_reaches_every_execution_that_waits_with_its_key_and_no_other() -> No
 def test_one_that_begins_to_wait_later_hears_it_until_its_time_is_over() -> None:
     platform = platform_of(ONE)
     assert send(platform, "early", keep_s=60).reached == 0
-    platform.clock.pass_seconds(59)
+    platform.clock.pass_seconds(60)
     platform.start("in-time", {})
-    platform.clock.pass_seconds(2)
+    platform.deliver_all()
+    platform.clock.ms += 1
     platform.start("late", {})
     platform.deliver_all()
     assert outcome(platform, "in-time") == "early"
@@ -129,6 +132,7 @@ def test_thousands_are_reached_in_parts_each_of_which_may_be_repeated() -> None:
         for again in (False, True):
             found = signal_by_key.send(short, asked)
             assert again is False or found.reached == 0
+            assert not found.is_new
             reached += found.reached
         asked = found.rest
     platform.deliver_all()
@@ -160,6 +164,8 @@ def test_when_its_sender_has_died_each_nudge_continues_who_was_not_reached() -> 
     platform.clock.pass_seconds(100)
     (found,) = nudge.missing(platform.runtime(), "a")
     assert found.waits_for is WaitsFor.DELIVERY
+    assert isinstance(found.effect, Resend)
+    assert found.effect.address == "services"
     nudge.nudge(platform.runtime(), "a")
     assert [event.sent_s for event in platform.sent] == [platform.runtime().sent_s()]
     platform.deliver_all()
@@ -173,6 +179,10 @@ def test_nudges_send_nothing_to_who_has_heard_everything() -> None:
     (found,) = nudge.missing(platform.runtime(), "a")
     assert found.waits_for is WaitsFor.ANSWER
     assert found.signal == Mailbox(execution_of(platform, "a"), "go", "x")
+    told = operator_requests.answer(
+        platform.runtime(), operator_requests.parse(operator_requests.request(Control.WHY, "a")), None
+    )
+    assert [each["signal"] for each in told["missing"]] == [{"name": "go", "key": "x"}]
 
 
 def test_a_branch_that_finds_a_signal_for_another_one_continues_that() -> None:
@@ -199,6 +209,7 @@ def test_who_waits_no_more_is_taken_out_and_an_ended_execution_gets_nothing() ->
     assert len(platform.store.query(listeners)) == 2
     assert send(platform, "two", id="2").reached == 0
     assert not platform.store.query(listeners)
+    assert all(isinstance(expires_at_s, int) for _, expires_at_s in platform.memory._items.values())
 
 
 def test_a_deletion_takes_its_entries_out() -> None:
@@ -213,7 +224,8 @@ def test_a_deletion_takes_its_entries_out() -> None:
 def test_waits_without_a_key_pay_nothing_and_are_not_reached() -> None:
     platform = waiting({"StartAt": "A", "States": {"A": {**WAIT, "End": True}}}, "a")
     assert not any("started" in item for item, _ in platform.memory._items.values())
-    with pytest.raises(ValidationException, match="execution, or the key"):
+    text = "expected an execution, or the key of the executions, got neither"
+    with pytest.raises(ValidationException, match=exactly(text)):
         signal_by_key.send(platform.runtime(), {**request("go", "x", 1, id="1"), "key": None})
 
 
@@ -240,6 +252,7 @@ def test_a_rest_whose_signal_is_gone_is_done() -> None:
         ({"key": 7}, "key"),
         ({"id": ""}, "id"),
         ({"keep_s": 59}, "keep_s"),
+        ({"keep_s": DEFAULT_RETENTION_S + 1}, "keep_s"),
         ({"keep_s": True}, "keep_s"),
         ({"keep_s": 10**9}, "keep_s"),
         ({"phase": "left"}, "phase"),
@@ -262,3 +275,77 @@ def test_a_signal_that_nothing_waits_for_and_too_many_are_refused(monkeypatch: p
     send(platform, id="1")
     with pytest.raises(SignalRefused, match="1 signals with this key are kept"):
         send(platform, id="2")
+
+
+def test_a_signal_is_kept_for_as_long_as_results() -> None:
+    platform = waiting(ONE, "a")
+    assert send(platform, keep_s=DEFAULT_RETENTION_S).reached == 1
+    (kept,) = platform.store.query(kept_partition("w", "go", "x")).values()
+    assert kept["until"] - kept["at"] == DEFAULT_RETENTION_S * 1000
+
+
+def test_an_answer_tells_whether_anything_is_left() -> None:
+    assert Reached(is_new=True, reached=2, rest=None).to_json() == {"is_new": True, "reached": 2, "is_done": True}
+    assert Reached(is_new=False, reached=0, rest={}).to_json() == {"is_new": False, "reached": 0, "is_done": False}
+
+
+def test_executions_of_earlier_definitions_still_hear_what_no_task_waits_for_any_more() -> None:
+    platform = waiting(ONE, "a")
+    platform.workflow = compile_workflow(OTHER, name="w", functions=["Z"])
+    names = "workflow 'w' waits for 'go'; signals of it: halt, more"
+    with pytest.raises(SignalRefused, match=exactly(f"signal: no Task of {names}")):
+        signal_by_key.send(platform.runtime(), request("go", "y", 1, id="1"))
+    assert signal_by_key.send(platform.runtime(), request("go", "x", 1, id="1")).reached == 1
+
+
+def test_a_workflow_without_signals_says_that_it_has_none() -> None:
+    platform = Platform.of(chain("Z"), Z=lambda event: event)
+    with pytest.raises(
+        SignalRefused, match=exactly("signal: no Task of workflow 'w' waits for 'go'; signals of it: none")
+    ):
+        signal_by_key.send(platform.runtime(), request("go", "x", 1, id="1"))
+
+
+def test_the_rest_of_a_signal_does_not_reach_who_has_begun_to_wait_after_its_time() -> None:
+    platform = platform_of(ONE)
+    send(platform, "early", keep_s=60)
+    platform.clock.pass_seconds(61)
+    platform.start("late", {})
+    platform.deliver_all()
+    rest = {name: value for name, value in request("go", "x", 1, id="1").items() if name != "value"} | {"after": "~"}
+    assert signal_by_key.send(platform.runtime(), rest) == Reached(is_new=False, reached=0, rest=None)
+    assert platform.ending("late") is None
+
+
+def test_who_has_a_full_mailbox_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = waiting(ONE, "a", "b")
+    store_signal = signal_by_key.store_signal
+
+    def full(rt: Any, mailbox: Mailbox, signal: Any) -> Any:
+        if mailbox.execution.name == "a":  # another signal came between
+            raise SignalRefused("full")
+        return store_signal(rt, mailbox, signal)
+
+    monkeypatch.setattr(signal_by_key, "store_signal", full)
+    assert send(platform, "yes").reached == 1
+    assert [platform.ending(name) is None for name in "ab"] == [True, False]
+
+
+def test_a_wait_that_died_before_it_listened_is_found_and_listens() -> None:
+    class Dead(Exception):
+        pass
+
+    def dies(*_: Any) -> Any:
+        raise Dead
+
+    platform = platform_of(ONE)
+    send(platform, "early")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signal_wait, "listen", dies)
+        with pytest.raises(Dead):
+            platform.start("a", {})
+    (found,) = nudge.missing(platform.runtime(), "a")
+    assert found.waits_for is WaitsFor.DELIVERY
+    nudge.nudge(platform.runtime(), "a")
+    platform.deliver_all()
+    assert outcome(platform, "a") == "early"

@@ -38,3 +38,9 @@ def test_what_a_deletion_has_left_keeps_the_name() -> None:
         record(store, start_record(Execution("e", 1), 1))
     with pytest.raises(ExecutionDoesNotExist, match="was deleted"):
         stored_start(store, "w", "e")
+
+
+def test_inputs_are_compared_whatever_the_order_of_their_fields() -> None:
+    store, execution = MemoryStore(), Execution("e", 1)
+    first = record(store, start_record(execution, {"a": 1, "b": 2}))
+    assert record(store, start_record(execution, {"b": 2, "a": 1})) == first
