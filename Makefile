@@ -23,8 +23,8 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
 .PHONY: demo test quick emulator-tests dist release-check synth-newest separate check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
-demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
-	$(BIN)/python examples/demo.py
+demo: setup  ## deploy the example into the emulator, kill its functions while it runs, show what comes of it, tear it down
+	$(BIN)/python -m examples.demo
 
 test: setup  ## everything; deployments wait for most of the time, so they run beside the rest
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target check e2e-shared separate

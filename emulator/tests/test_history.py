@@ -90,6 +90,23 @@ def test_an_event_is_followed_through_its_attempts_to_the_last_word(recorded: An
     assert len([line for line in lines(path, what="fault") if line["delivery"] in begun]) == 3
 
 
+def test_only_the_first_attempt_of_an_event_dies(recorded: Any) -> None:
+    cloud, path = recorded
+    name = deploy(cloud, **{"emulator:faults": "first=1 within=1"})
+    request_id = cloud.send(name, {"name": "first"})
+    cloud.until(lambda: _ended(path, request_id) == 2, 30)
+    begun = [line["delivery"] for line in lines(path, what="begun", request=request_id)]
+    results = [lines(path, what="ended", delivery=each)[0]["result"] for each in begun]
+    assert results[0] == "killed"
+    assert "killed" not in results[1:]
+
+
+def _ended(path: Path, request_id: str) -> int:
+    """Return how many attempts of an event have ended."""
+    begun = [line["delivery"] for line in lines(path, what="begun", request=request_id)]
+    return sum(bool(lines(path, what="ended", delivery=each)) for each in begun)
+
+
 def test_a_process_dies_before_or_after_the_effect_of_a_request(recorded: Any) -> None:
     cloud, path = recorded
     name = deploy(cloud, **{"emulator:faults": "die=1 within=1"})

@@ -33,12 +33,14 @@ class Faults:
         within: last request at which they die, counted from 1.
         doomed: share of events of which every attempt dies.
         twice: share of asynchronous events that are delivered twice.
+        first: share of events of which the first attempt dies, and no other for that reason.
     """
 
     die: float = 0
     within: int = 8
     doomed: float = 0
     twice: float = 0
+    first: float = 0
 
     @classmethod
     @lru_cache
@@ -77,13 +79,14 @@ class FaultInjector:
         self._history = history
         self._lock = threading.Lock()
         self._deaths: dict[str, _Death] = {}
+        self._seen: set[str] = set()
         self._random = random.Random(os.urandom(8))  # noqa: S311 - chance, no secret
 
     @contextmanager
     def during(self, delivery: str, request_id: str, function: FunctionRef, kill: Callable[[], None]) -> Iterator[None]:
         """Draw whether and where a delivery dies, and plan its death while the block runs."""
         faults = Faults.of(function)
-        is_doomed = _draw(request_id) < faults.doomed
+        is_doomed = _draw(request_id) < faults.doomed or self._is_first(request_id, faults)
         if is_doomed or self._random.random() < faults.die:
             within = min(faults.within, _DOOMED_WITHIN) if is_doomed else faults.within
             death = _Death(self._random.randrange(within), self._random.random() < 0.5, kill)  # noqa: PLR2004 - a coin
@@ -94,6 +97,15 @@ class FaultInjector:
         finally:
             with self._lock:
                 self._deaths.pop(delivery, None)
+
+    def _is_first(self, request_id: str, faults: Faults) -> bool:
+        """Return True if this is the first attempt of an event, and is to die."""
+        if not faults.first:
+            return False
+        with self._lock:
+            is_first = request_id not in self._seen
+            self._seen.add(request_id)
+        return is_first and _draw(request_id) < faults.first
 
     def is_twice(self, function: FunctionRef) -> bool:
         """Return True if an event of `function` is to be delivered twice."""
