@@ -44,3 +44,15 @@ def test_every_read_is_strongly_consistent() -> None:
     store.erase("p")
     assert {asked["ConsistentRead"] for asked in client.asked} == {True}
     assert len(client.asked) == 11
+
+
+def test_a_page_is_read_no_further_than_asked_for() -> None:
+    class Endless(PagingClient):
+        def query(self, **parameters: Any) -> Any:
+            self.asked.append(parameters)
+            item = {"pk": {"S": "p"}, "sk": {"S": str(len(self.asked))}, "ttl": {"N": str(2**40)}}
+            return {"Items": [item], "LastEvaluatedKey": {}}
+
+    client = Endless()
+    assert len(DynamoStore(client, "t").page("p", before="z", limit=2)) == 2
+    assert [asked["Limit"] for asked in client.asked] == [2, 2]

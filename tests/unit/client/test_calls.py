@@ -508,3 +508,11 @@ def test_a_cancelled_wait_stops_no_run(world: World) -> None:
     world.let_go_on(10)
     assert world.client().call("Resize", 1) == {"got": 1}
     assert world.platform.calls == {"Resize": 1}
+
+
+def test_arguments_of_any_size_are_taken_where_there_is_a_bucket(world: World) -> None:
+    large = {"n": "x" * 400_000}
+    refused = world.call("", json.dumps(calling.request("Resize", large)).encode())
+    assert "at most 380000 are stored" in refused["message"]
+    world.platform.store = LargeItems(world.platform.memory, MemoryObjects(), "w")
+    assert world.call("", json.dumps(calling.request("Resize", large)).encode())["Status"] == "RUNNING"

@@ -79,6 +79,7 @@ class Platform:
         )
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        assert all(isinstance(address, str) for address, _ in events)
         self.sent += [Envelope.from_json(json.loads(payload)) for _, payload in events]
 
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:

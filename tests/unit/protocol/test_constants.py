@@ -45,6 +45,9 @@ SIZES = [
     ("waiting.signal_slots", "_LAST_BLOCK", 32),
     ("control.signal", "MAX_ID", 128),
     ("control.signal_by_key", "KEEP_S", 86_400),
+    ("control.signal_by_key", "MOST_KEPT", 100),
+    ("control.signal_by_key", "PAGE", 64),
+    ("delivery.pause", "MAX_AGE_MS", 10_000),
     ("control.sharing.remembered", "MAX_PAGE", 1_000),
     ("delivery.memo", "MAX_ABOUT", 120),
 ]

@@ -28,3 +28,16 @@ def test_a_text_becomes_an_object_when_its_bytes_reach_the_bound() -> None:
         store.create(key, {"value": text}, expires_at_s=10**11)
         assert store.read([key]) == {key: {"value": text}}
     assert sorted(content.decode() for content in objects._contents.values()) == ["12345678", "éééé", "😀😀"]
+
+
+def test_a_replaced_item_has_its_text_in_an_object() -> None:
+    store, key = LargeItems(MemoryStore(SystemClock()), MemoryObjects(), "w", least_bytes=8), Key("w/e:1#1", "s")
+    store.create(key, {"value": "small"}, expires_at_s=10**11)
+    store.replace(key, {"value": "x" * 9}, expires_at_s=10**11)
+    assert store.in_delivery().read([key]) == {key: {"value": "x" * 9}}
+
+
+def test_an_item_is_extended_once() -> None:
+    store, key = LargeItems(MemoryStore(SystemClock()), MemoryObjects(), "w"), Key("w/e:1#1", "s")
+    assert store.extend(key, {"a": 1}, unless="a", expires_at_s=10**11)[0]
+    assert store.extend(key, {"a": 2}, unless="a", expires_at_s=10**11) == (False, {"a": 1})

@@ -13,17 +13,19 @@ from unum_runtime.errors import TimeIsShort
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.naming import NAME_RULE, SHARD_SIZE
-from unum_runtime.protocol.control.fork import ForkRequest
+from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.operator_requests import (
     Control,
     On,
     Request,
     ValidationException,
     answer,
+    fork_runs_on,
     is_request,
     parse,
     request,
 )
+from unum_runtime.protocol.control.versions import RunsOn
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 
 FORK = {"node": "A", "name": "f"}
@@ -224,3 +226,13 @@ def test_a_kind_that_this_version_does_not_know_is_refused() -> None:
     asked = replace(parse(request(Control.FORK, "e", **FORK)), fork=None)
     with pytest.raises(ValidationException, match=exactly("control: this version cannot fork")):
         answer(platform.runtime(), asked, None)
+
+
+def test_an_equal_request_for_a_fork_finds_the_version_that_began_it() -> None:
+    platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    platform.run("e", 1)
+    asked = ForkRequest(execution="e", name="f", node="B")
+    assert fork_runs_on(platform.memory, "w", asked) is None
+    fork(platform.runtime(), asked)
+    assert fork_runs_on(platform.memory, "w", asked) == RunsOn(platform.workflow.digest, None)
+    assert fork_runs_on(platform.memory, "w", replace(asked, node="A")) is None

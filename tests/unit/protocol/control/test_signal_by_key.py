@@ -7,9 +7,10 @@ import pytest
 from tests.unit.protocol.control.test_signal import LOOP, OTHER, WAIT, after_a_task
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler import compile_workflow
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import SignalRefused
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.mailbox import Mailbox, kept_partition, listener_key, listeners_partition
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control import delete, nudge, operator_requests, signal_by_key, stop
@@ -21,6 +22,8 @@ from unum_runtime.protocol.history.pending import Resend, WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, CallbackPending
 from unum_runtime.protocol.waiting import signal_wait
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 KEYED = {**WAIT, "Parameters": {"Key": "x"}}
 ONE = {"StartAt": "A", "States": {"A": {**KEYED, "End": True}}}
@@ -126,6 +129,7 @@ def test_thousands_are_reached_in_parts_each_of_which_may_be_repeated() -> None:
     platform = waiting(ONE, *names)
     short = replace(platform.runtime(), remaining_ms=lambda: 0)
     first = signal_by_key.send(short, request("go", "x", "yes", id="1"))
+    assert (first.is_new, first.reached) == (True, signal_by_key.PAGE)
     reached, asked = first.reached, first.rest
     while asked is not None:
         assert "value" not in asked
@@ -349,3 +353,28 @@ def test_a_wait_that_died_before_it_listened_is_found_and_listens() -> None:
     nudge.nudge(platform.runtime(), "a")
     platform.deliver_all()
     assert outcome(platform, "a") == "early"
+
+
+def test_who_has_taken_another_signal_is_taken_out_even_if_its_sender_died() -> None:
+    platform = waiting(ONE, "a")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signal_by_key, "continue_wait", lambda *_: None)
+        assert send(platform, "one").reached == 1
+    assert send(platform, "two", id="2").reached == 0
+    assert not platform.store.query(listeners_partition("w", "go", "x"))
+    assert platform.ending("a") is None
+    nudge.nudge(platform.runtime(), "a")
+    platform.deliver_all()
+    assert outcome(platform, "a") == "one"
+
+
+def test_a_signal_by_key_has_a_value_of_any_size_where_there_is_a_bucket() -> None:
+    platform = platform_of(ONE)
+    platform.store = LargeItems(platform.memory, MemoryObjects(), "w", least_bytes=20)
+    platform.start("a", {})
+    platform.deliver_all()
+    assert send(platform, "x" * 100).reached == 1
+    ended = stored_steps.ending(platform.store, "w", execution_of(platform, "a"))
+    assert ended is not None
+    assert ended.outcome == Success("x" * 100)
+    assert not any("x" * 100 in repr(item) for item in platform.memory._items.values())

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.map_platform import deployed, lose, mapped
-from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading import stored_steps
-from unum_runtime.errors import RefusedDelivery, StoreError
+from unum_runtime.errors import OtherDefinition, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure, Status, start_record, to_text
 from unum_runtime.model.naming import Execution, Key, start_key
 from unum_runtime.model.states import Guard
@@ -232,3 +232,22 @@ def test_a_nudge_that_finds_results_of_branches_collected() -> None:
     ((message, fields),) = platform.logged
     assert (message, [*fields]) == ("refused", ["reason"])
     assert fields["reason"].startswith(f"{NAME}/M@")
+
+
+def test_a_recorded_start_of_another_definition_is_refused_with_its_name() -> None:
+    platform = Platform.of(chain("A"), A=echo)
+    record = start_record(Execution("e", BEGUN_MS), None).saying(digest="another")
+    platform.memory.create(start_key("w", "e"), record.to_item(), expires_at_s=2**40)
+    with pytest.raises(OtherDefinition, match=exactly("execution 'e': expected the runtime of IR another")):
+        resume(platform.runtime(), "e")
+
+
+def test_only_variants_record_their_definition_at_the_start() -> None:
+    platform = Platform.of(chain("A"), A=echo)
+    digest = platform.workflow.digest
+    record = start_record(Execution("e", BEGUN_MS), None).saying(digest=digest)
+    platform.memory.create(start_key("w", "e"), record.to_item(), expires_at_s=2**40)
+    with pytest.raises(
+        RefusedDelivery, match=exactly(f"start of 'e': expected a variant of a definition, got {digest}")
+    ):
+        resume(platform.runtime(), "e")

@@ -21,3 +21,14 @@ def test_the_intervals_of_a_task_are_waited_for_and_those_of_a_fan_out_are_not()
         overdue.append([is_overdue(platform.runtime(), each, 10_000) for each in (branch, join)])
         platform.clock.pass_seconds(60)
     assert overdue == [[False, False], [False, True], [True, True]]
+
+
+def test_a_join_is_overdue_from_the_end_of_the_silence_on() -> None:
+    platform = deployed(mapped("A"))
+    platform.start("e", [1])
+    (branch,) = missing(platform.runtime(), "e")
+    join = replace(branch, state="M")
+    platform.clock.ms = join.due_ms + 9_999
+    assert not is_overdue(platform.runtime(), join, 10_000)
+    platform.clock.ms += 1
+    assert is_overdue(platform.runtime(), join, 10_000)

@@ -19,7 +19,7 @@ from unum_runtime.protocol.control.mailboxes import used_slots
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
-from unum_runtime.protocol.runtime import CallbackPending, JobPending
+from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 from unum_runtime.protocol.waiting import callback, signal_wait
 from unum_runtime.protocol.waiting.callback import By, Limits
 from unum_runtime.protocol.waiting.signal_slots import event_of, slots
@@ -278,3 +278,22 @@ def filled(event: Envelope, size: int) -> Envelope:
     assert isinstance(event.input, Value)
     missing_bytes = size - len(to_text(event.to_json()).encode())
     return replace(event, input=Value(Success("x" * missing_bytes), event.input.entered_ms))
+
+
+def test_a_stand_in_of_a_test_answers_in_place_of_a_signal() -> None:
+    """It has no token, and gets the arguments of the wait as of the time at which that began."""
+    asked: list[tuple[Call, Any]] = []
+
+    def stand_in(call: Call, event: Any) -> Any:
+        asked.append((call, event))
+        return "stood in"
+
+    platform = Platform.of(one(**JSONATA, Arguments={"Key": "{% $string($millis()) %}"}), {}, **{"$services": print})
+    platform.options["own_address"] = "services"
+    platform._call = stand_in
+    platform.start(value={})
+    platform.deliver_all()
+    assert outcome(platform) == "stood in"
+    ((call, event),) = asked
+    assert call.token == ""
+    assert event == {"Key": str(platform.clock.ms)}
