@@ -173,6 +173,18 @@ ROWS: dict[str, Row] = {
         ("task", "T", ["a"], None),
         [("M > T", [["C > S", "S > end"], ["C > F", "F !"]]), "T ."],
     ),
+    "a pure Map with more failures than it tolerates": Row(
+        {
+            "M": each(
+                {"C": choice("F", a="S"), "S": {"Type": "Succeed"}, "F": RAISE},
+                mode="DISTRIBUTED",
+                ToleratedFailurePercentage=50,
+            ),
+        },
+        ["a", "b", "b"],
+        ("failed", "M", "States.ExceedToleratedFailureThreshold"),
+        [("M !", [["C > S", "S > end"], ["C > F", "F !"], ["C > F", "F !"]])],
+    ),
     "a pure Map with a catcher": Row(
         {"M": each({"F": RAISE}, "T", Catch=CATCH, ItemsPath="$.all"), "H": do_pass(OutputPath="$.error"), "T": T},
         {"all": [1]},

@@ -16,7 +16,9 @@ from unum_runtime.model.naming import Execution, Key
 from unum_runtime.model.states import Pattern, Wait
 from unum_runtime.protocol.control import signal
 from unum_runtime.protocol.control.mailboxes import used_slots
-from unum_runtime.protocol.control.nudge import missing
+from unum_runtime.protocol.control.nudge import missing, nudge
+from unum_runtime.protocol.history import pending
+from unum_runtime.protocol.history.pending import Resend
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
@@ -210,6 +212,8 @@ def test_the_last_try_is_told_with_its_address() -> None:
     found = signal_wait.last_wait(rt, box, event.name, "A")
     assert found is not None
     assert (found[0].address, found[0].answered_by, found[1]) == ("services", None, box.slot(0))
+    # A task token has no slot.
+    assert pending._resuming_event(rt, found[0], By.CLOCK).job == {"since": platform.clock.ms}
 
 
 def test_a_stored_event_is_the_first_of_its_try() -> None:
@@ -297,3 +301,27 @@ def test_a_stand_in_of_a_test_answers_in_place_of_a_signal() -> None:
     ((call, event),) = asked
     assert call.token == ""
     assert event == {"Key": str(platform.clock.ms)}
+
+
+def test_a_stored_wait_tells_when_it_began() -> None:
+    platform = waiting(later())
+    (slot, *_) = slots(platform.runtime(), Mailbox(execution_of(platform), "go", ""))
+    assert slot.wait is not None
+    assert event_of(slot.wait)[0].begun_ms == platform.clock.ms
+
+
+@pytest.mark.parametrize("by", [By.CLOCK, By.RESPONDER])
+def test_a_result_whose_event_was_lost_is_continued_from_its_slot(by: By) -> None:
+    platform = waiting(later())
+    box = Mailbox(execution_of(platform), "go", "")
+    item = callback.result_item(Failure("Over", None), by)
+    platform.memory.create(result_key("w", box.slot(0)), item, expires_at_s=platform.runtime().expires_at_s())
+    platform.clock.pass_seconds(1)
+    (found,) = missing(platform.runtime(), "e")
+    assert isinstance(found.effect, Resend)
+    since = {"since": platform.clock.ms, callback.SLOT: box.slot(0)}
+    job = since if by is By.CLOCK else callback.nudge_job(box.slot(0))
+    assert (found.effect.envelope.job, found.effect.address) == (job, "services")
+    nudge(platform.runtime(), "e")
+    platform.deliver_all()
+    assert outcome(platform) == "Over"
