@@ -5,6 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from unum_cli.grammar_amounts import AMOUNTS, count
+
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
 
 _EPILOG = (
@@ -20,17 +22,6 @@ _REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 _NAME = "name, construct ID or path of the workflow (default: UNUM_WORKFLOW, or the stack's only one)"
 
 _STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-
-_AMOUNTS = (
-    ("items", 0, None, 10, "branches of each Map"),
-    ("rounds", 1, None, 3, "rounds of each loop"),
-    ("result-bytes", 0, None, 200, "result size of each Task"),
-    ("duration-ms", 0, 900_000, 0, "duration of each Task's user code or service call"),
-    ("memory-mb", 128, 10_240, 128, "memory of each function"),
-    ("timeout-s", 1, 900, 30, "timeout of each function"),
-)
-"""Assumptions of ``unum cost``: (option, minimum, maximum, default, help). Source of the maxima: AWS Lambda Developer
-Guide, "Lambda quotas"."""
 
 
 def grammar() -> argparse.ArgumentParser:
@@ -186,8 +177,8 @@ def _add_test_state(commands: _Commands) -> None:
 def _add_cost(commands: _Commands) -> None:
     parser = _add(commands, "cost", "cost", "estimate what executions of a definition cost, here and elsewhere")
     _add_definition(parser)
-    for name, least, most, value, about in _AMOUNTS:  # argparse gets no default: the module that uses a value has it
-        counted = partial(_count, least, most=most)
+    for name, least, most, value, about in AMOUNTS:  # argparse gets no default: the module that uses a value has it
+        counted = partial(count, least, most=most)
         parser.add_argument(f"--{name}", metavar="N", type=counted, help=f"{about} (default: {value})")
     parser.add_argument(
         "--payload",
@@ -267,9 +258,7 @@ def _add_list(commands: _Commands) -> None:
         "list executions, newest first; needs a table with the index of executions, the default",
     )
     parser.add_argument("--status", choices=_STATUSES, help="status of the listed executions (default: any)")
-    parser.add_argument(
-        "--limit", metavar="N", type=partial(_count, 1), default=100, help="longest list (default: 100)"
-    )
+    parser.add_argument("--limit", metavar="N", type=partial(count, 1), default=100, help="longest list (default: 100)")
     _add_deployed(parser)
 
 
@@ -280,9 +269,7 @@ def _add_memo(commands: _Commands) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--key", metavar="KEY", help="name of a result, as `list` prints it")
     which.add_argument("--all", action="store_true", help="forget all results of the Task")
-    parser.add_argument(
-        "--limit", metavar="N", type=partial(_count, 1), default=100, help="longest list (default: 100)"
-    )
+    parser.add_argument("--limit", metavar="N", type=partial(count, 1), default=100, help="longest list (default: 100)")
     _add_deployed(parser)
 
 
@@ -297,13 +284,6 @@ def _add_children(commands: _Commands) -> None:
     parser.add_argument("--child", metavar="NAME", help="show this child execution with its steps")
     _add_execution(parser)
     _add_version(parser)
-
-
-def _count(least: int, text: str, *, most: int | None = None) -> int:
-    if text.isdecimal() and least <= int(text) <= (int(text) if most is None else most):
-        return int(text)
-    allowed = f"from {least} up" if most is None else f"from {least} to {most:,}"
-    raise argparse.ArgumentTypeError(f"expected an integer {allowed}, got {text!r}")
 
 
 def _add_control(commands: _Commands) -> None:
@@ -464,7 +444,7 @@ def _add_ui(commands: _Commands) -> None:
         action="store_true",
         help="also start, stop, redrive, fork, nudge and delete executions, and answer Tasks (default: only show)",
     )
-    port = partial(_count, 0, most=65_535)
+    port = partial(count, 0, most=65_535)
     parser.add_argument("--port", metavar="N", type=port, default=0, help="port (default: a free one)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     _add_deployed(parser)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unum_cli.ui.levels import Row
-from unum_cli.ui.stretches import Part
+from unum_cli.timing.levels import Row
+from unum_cli.timing.stretches import Part
 from unum_runtime.client.terminal.amounts import duration_text
 
 WIDTH = 1000

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from unum_cli.ui.levels import Shown
+from unum_cli.timing.levels import Shown
 from unum_cli.ui.past_reading import Reading
 from unum_compiler.cost.prices import list_prices
 from unum_compiler.cost.receipt import StoredReceipt, stored_receipt

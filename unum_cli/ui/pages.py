@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from unum_cli.logs.search import reading_logs
+from unum_cli.timing.levels import Levels, Row
 from unum_cli.ui.chart import chart
 from unum_cli.ui.directory import Place
 from unum_cli.ui.graph_data import graph_data
-from unum_cli.ui.levels import Levels, Row
 from unum_cli.ui.matching import Wanted, matching
 from unum_cli.ui.nested import links_to_executions
 from unum_cli.ui.operations import offered

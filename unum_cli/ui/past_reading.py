@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from unum_cli.timing.levels import Levels, Row, Shown
 from unum_cli.ui.graph_data import graph_data, told_apart
-from unum_cli.ui.levels import Levels, Row, Shown
 from unum_compiler.cost.receipt import StoredReceipt, stored_receipt
 from unum_runtime.client.client import Client
 from unum_runtime.client.descriptions import Description

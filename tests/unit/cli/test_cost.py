@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unum_cli.grammar import _AMOUNTS
+from unum_cli.grammar_amounts import AMOUNTS
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
 
@@ -178,7 +178,7 @@ def test_large_values_are_objects_where_the_construct_would_make_a_bucket(unum: 
 
 
 def test_what_help_says_is_taken_is_taken() -> None:
-    said = {name.replace("-", "_"): value for name, _, _, value, _ in _AMOUNTS}
+    said = {name.replace("-", "_"): value for name, _, _, value, _ in AMOUNTS}
     assert said == asdict(Amounts()) | {
         "duration_ms": 0,
         "memory_mb": DEFAULT_MEMORY_MB,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.simulation.generated_workflows import by_seed, generated, small_sizes
-from unum_cli.ui.levels import Levels, Row, Shown
+from unum_cli.timing.levels import Levels, Row, Shown
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Phase

@@ -9,10 +9,10 @@ import pytest
 from tests.unit.cli.ui.shop import Shop
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
+from unum_cli.timing.levels import Levels, Row, Shown
+from unum_cli.timing.stretches import Part, Span, stretches
 from unum_cli.ui.chart import chart
-from unum_cli.ui.levels import Levels, Row, Shown
 from unum_cli.ui.past_reading import Reading
-from unum_cli.ui.stretches import Part, Span, stretches
 from unum_runtime.client import Client
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.history.timeline import Timeline

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from unum_cli.ui.stretches import Part, Span, Stretch, stretches
+from unum_cli.timing.stretches import Part, Span, Stretch, stretches
 from unum_runtime.client.deliveries import Delivery
 from unum_runtime.client.events.join_outcome import joined
 from unum_runtime.errors import OutcomeCollected
