@@ -44,6 +44,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_steps(commands)
     _add_logs(commands)
     _add_history(commands)
+    _add_trace(commands)
     _add_send_task_success(commands)
     _add_send_task_failure(commands)
     _add_send_task_heartbeat(commands)
@@ -246,6 +247,15 @@ def _add_logs(commands: _Commands) -> None:
 
 def _add_history(commands: _Commands) -> None:
     parser = _add(commands, "history", "history", "print an execution's events, in the format of Step Functions")
+    _add_execution(parser)
+    _add_version(parser)
+
+
+def _add_trace(commands: _Commands) -> None:
+    summary = "print an execution's trace in the model of OpenTelemetry, or send it to a collector"
+    parser = _add(commands, "trace", "command", summary, room="traces")
+    where = "send to this collector, by OTLP over HTTP (default: OTEL_EXPORTER_OTLP_ENDPOINT)"
+    parser.add_argument("--otlp", metavar="URL", nargs="?", const="", help=where)
     _add_execution(parser)
     _add_version(parser)
 

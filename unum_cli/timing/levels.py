@@ -57,6 +57,8 @@ class Row:
         error: error name; None without a failure.
         branches: number of branches by status; None for a step.
         checkpoint: commit of a step; None for a fan-out, and before the commit.
+        name: invocation that commits the step, or the end of the fan-out; None for a branch.
+        scope: the fan-out; None for a step.
     """
 
     key: str
@@ -67,6 +69,8 @@ class Row:
     error: str | None = None
     branches: Mapping[Shown, int] | None = None
     checkpoint: Checkpoint | None = field(default=None, repr=False)
+    name: Name | None = field(default=None, repr=False)
+    scope: Scope | None = field(default=None, repr=False)
 
 
 _WAITS = {Pattern.CALLBACK: "for an answer with its task token", Pattern.SYNC: "for the end of its job"}
@@ -84,11 +88,17 @@ class Levels:
         self.timeline = timeline
         self._now_ms = timeline.end.committed_ms if timeline.end is not None else now_ms
         self._steps: dict[Frames, list[Checkpoint]] = defaultdict(list)
+        self._openings: dict[Name, OpenScope | None] = {}
         for name, checkpoint in timeline.committed.items():
             if not is_start(name):
                 self._steps[name.frames].append(checkpoint)
         for sequence in self._steps.values():
             sequence.sort(key=lambda each: each.name.step)
+
+    @property
+    def now_ms(self) -> int:
+        """Time of reading, or of the execution's end, in milliseconds since 1970."""
+        return self._now_ms
 
     @cached_property
     def by_key(self) -> Mapping[str, Checkpoint]:
@@ -131,6 +141,8 @@ class Levels:
             note=f"{scope.size:,} branches" + (f", try {scope.generation + 1}" if scope.generation else ""),
             error=failure.error if failure else None,
             branches=counts,
+            name=scope.join,
+            scope=scope,
         )
 
     def statuses(self, scope: Scope) -> list[Shown]:
@@ -194,6 +206,7 @@ class Levels:
             note="; ".join(note for note, holds in notes.items() if holds),
             error=None if failure is None else failure.error,
             checkpoint=checkpoint,
+            name=checkpoint.name,
         )
 
     def _stretches(self, checkpoint: Checkpoint) -> tuple[Stretch, ...]:
@@ -262,7 +275,7 @@ class Levels:
         part = Part.WAITING if status is Shown.WAITING else Part.QUEUE
         stretches = (Stretch(part, since_ms, max(since_ms, self._now_ms)),)
         note = reason or "its event is on the way, or its code runs"
-        return Row(key=str(name), state=state, status=status, stretches=stretches, note=note)
+        return Row(key=str(name), state=state, status=status, stretches=stretches, note=note, name=name)
 
     def _have_ended(self, scope: Scope) -> bool:
         return all(isinstance(self._branch_end(scope, index), CompleteBranch) for index in range(scope.size))
@@ -326,9 +339,12 @@ class Levels:
 
     def _opened(self, scope: Scope) -> OpenScope | None:
         """Return the effect that opened a fan-out; None if the commit before it is not stored any more."""
-        origin = self.timeline.committed.get(scope.origin)
-        effect = None if origin is None else self._effect(origin)
-        return effect if isinstance(effect, OpenScope) else None
+        # Planning again evaluates all items, and every branch asks: a wide Map would take the square of its size.
+        if scope.origin not in self._openings:
+            origin = self.timeline.committed.get(scope.origin)
+            effect = None if origin is None else self._effect(origin)
+            self._openings[scope.origin] = effect if isinstance(effect, OpenScope) else None
+        return self._openings[scope.origin]
 
     def _effect(self, checkpoint: Checkpoint) -> Effect | None:
         led = self._following(checkpoint)

@@ -1,0 +1,79 @@
+"""``unum trace``: print the trace of a deployed execution, or send it to a collector."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.executions import client_at, connected, given_definition, in_stack, session_of
+from unum_cli.commands.printing import print_json
+from unum_cli.traces.exporter import Exporter
+from unum_cli.traces.family import Family
+from unum_cli.traces.otlp_json import batches, document
+from unum_cli.traces.settings import settings
+from unum_cli.traces.spans import Trace
+from unum_cli.traces.tree import tree
+from unum_runtime.client.boto3_shapes.arns import Arns, home_of
+from unum_runtime.client.client import Client
+from unum_runtime.errors import UnumError
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the trace as a tree or as JSON, or send it.
+
+    Raises:
+        UsageError: unreadable file, unknown workflow, or invalid settings of the collector.
+        CommandFailed: unknown execution, no stored definition, AWS error, or a collector that refuses spans.
+    """
+    # Wrong settings need no AWS call to be reported.
+    exporter = None if options.otlp is None else Exporter(settings(options.otlp, os.environ), time.sleep)
+    client = connected(options)
+    try:
+        name = Arns(client.workflow, home_of(client.start_alias)).name_of(options.execution)
+        family = Family(_clients(client, options), _warn)
+        traces = [*family.traces(client, name, given_definition(options, client))]
+    except UnumError as error:
+        raise CommandFailed(str(error)) from error
+    if exporter is not None:
+        exporter.send(batches(traces))
+        _report(traces, exporter.settings.url, as_json=options.json)
+    elif options.json:
+        print_json(document(traces))
+    else:
+        print("\n\n".join("\n".join(tree(trace)) for trace in traces))
+
+
+def _report(traces: list[Trace], url: str, *, as_json: bool) -> None:
+    """Print what was sent."""
+    if as_json:
+        sent = [{"traceId": each.trace_id, "execution": each.execution, "spans": len(each.spans)} for each in traces]
+        print_json({"url": url, "sent": sent})
+        return
+    for each in traces:
+        print(f"{each.trace_id}  {each.workflow}/{each.execution}  {len(each.spans)} spans")
+
+
+def _clients(client: Client, options: argparse.Namespace) -> Callable[[str], Client | None]:
+    """Return what finds a client for a workflow: in the same stack, else in the same table."""
+
+    @cache
+    def client_of(workflow: str) -> Client | None:
+        if workflow == client.workflow:
+            return client
+        if options.stack is None:
+            return replace(client, workflow=workflow, starts=None, descriptions=None, tasks=None, control=None)
+        session = session_of(options)
+        try:
+            return client_at(in_stack(session, argparse.Namespace(**{**vars(options), "workflow": workflow})), session)
+        except UsageError:
+            return None
+
+    return client_of
+
+
+def _warn(text: str) -> None:
+    print(text, file=sys.stderr)
