@@ -17,6 +17,7 @@ from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Phase, Success
 from unum_runtime.model.envelope import Results, Value
 from unum_runtime.model.naming import Frames, Name, Scope
+from unum_runtime.model.region import region_of
 from unum_runtime.model.states import FanOut, Pattern, State, Task, Wait
 from unum_runtime.protocol.history.timeline import Following, Timeline, begun, failed_with, following, frees_lane
 from unum_runtime.protocol.planning.plan import (
@@ -179,6 +180,16 @@ class Levels:
                 return Success(arrival.value)
         return None
 
+    def wait_before(self, name: Name) -> tuple[str, int] | None:
+        """Return the Wait that delays the Task that commits as `name`, and its end; None for a step without one.
+
+        A Wait before a Task has no commit and no row of its own: the event of the Task is delayed instead.
+        """
+        led = self._led_to(name)
+        due_ms = None if led is None else _due_ms(led.effect)
+        passed = [] if led is None else [visit.state.name for visit in led.visits[:-1] if isinstance(visit.state, Wait)]
+        return (passed[-1], due_ms) if passed and due_ms is not None else None
+
     def _joined(self, scope: Scope) -> Success | None:
         opened = self._opened(scope)
         lasts = {index: self.timeline.last(scope.branch(index)) for index in range(scope.size)}
@@ -223,12 +234,23 @@ class Levels:
         due_ms = _due_ms(led.effect) if led is not None else None
         before = self.timeline.committed.get(Name(name.execution, name.frames, name.step - 1))
         if before is None and name.frames:
-            before = self.timeline.committed.get(name.scopes[-1].origin)
+            return self._begin_ms(name), due_ms
         if before is None:
             return self.timeline.start.committed_ms, due_ms
         opens = before.opens
         is_join = opens is not None and opens.join == name
         return self._latest_ms(opens) if opens is not None and is_join else before.committed_ms, due_ms
+
+    def _begin_ms(self, name: Name) -> int:
+        """Return the time from which a branch could begin; in a region, that of the last result that it needs."""
+        scope, index = name.scopes[-1], name.frames[-1].index
+        origin = self.timeline.committed.get(scope.origin)
+        if origin is None:
+            return self.timeline.start.committed_ms
+        version = self.timeline.version_of(origin)
+        sources = region_of(version, scope.state).sources[index] if version.fan_out(scope.state).needs else ()
+        lasts = (self.timeline.last(scope.branch(source)) for source in sources)
+        return max([origin.committed_ms, *(last.committed_ms for last in lasts if last is not None)])
 
     def _led_to(self, name: Name) -> Following | None:
         """Return the effect that led to `name`; None if what it came from is not stored."""
@@ -250,7 +272,7 @@ class Levels:
         if last is None:
             opened = self._opened(Scope.around(self.timeline.start.name.execution, frames))
             led = None if opened is None else self.timeline.branch_begin(opened, frames[-1].index)
-            since_ms = self.timeline.start.committed_ms if opened is None else self._origin_ms(opened.scope)
+            since_ms = self._begin_ms(Name(self.timeline.start.name.execution, frames, 0))
         else:
             led, since_ms = self._following(last), last.committed_ms
         if last is not None and last.ending is not None:

@@ -5,8 +5,9 @@ Sources: OpenTelemetry Semantic Conventions, "FaaS spans", "AWS SDK client spans
 """
 
 from unum_cli.traces.spans import Attribute
+from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.client.deliveries import Delivery
-from unum_runtime.model.states import ACTIVITY, State, Task
+from unum_runtime.model.states import State, Task
 
 ERROR = "error.type"
 NO_NAME = "_OTHER"
@@ -19,7 +20,7 @@ STATUS = "unum.status"
 LINK = "unum.link"
 """Attribute of links with their reason: ``fan-in``, ``fork``, ``redrive``, ``parent`` or ``child``."""
 
-_SENDS = {"sqs:sendMessage": "aws_sqs", "sns:publish": "aws.sns"}
+_SENDS = {("sqs", "SendMessage"): "aws_sqs", ("sns", "Publish"): "aws.sns"}
 """Values of ``messaging.system`` of service calls that send messages."""
 
 _LAMBDA = "lambda:invoke"
@@ -46,24 +47,34 @@ def of_task(state: State | None) -> dict[str, Attribute]:
 
 def is_service_call(state: State | None) -> bool:
     """Return True if `state` calls an API in place of user code."""
-    resource = state.resource if isinstance(state, Task) else None
-    return resource is not None and not resource.startswith(("arn:", ACTIVITY, _LAMBDA))
+    return _called(state) is not None
 
 
 def of_service_call(state: State | None) -> dict[str, Attribute]:
-    """Return the attributes of the call that `state` makes to a service; none for other states."""
-    if not isinstance(state, Task) or state.resource is None or not is_service_call(state):
+    """Return the attributes of the call that `state` makes to an AWS service; none for other states."""
+    called = _called(state)
+    if called is None or not called.service:  # an endpoint of HTTP is no service of AWS
         return {}
-    service, _, action = state.resource.removeprefix("aws-sdk:").rpartition(":")
     found: dict[str, Attribute] = {
         "rpc.system": "aws-api",
-        "rpc.service": service,
-        "rpc.method": action[:1].upper() + action[1:],
+        "rpc.service": called.service,
+        "rpc.method": called.operation,
     }
-    sends = _SENDS.get(state.resource.removeprefix("aws-sdk:"))
-    if sends:
-        found |= {"messaging.system": sends, "messaging.operation.name": action, "messaging.operation.type": "send"}
+    system = _SENDS.get((called.service, called.operation))
+    if system is not None:
+        found |= {"messaging.system": system, "messaging.operation.name": called.operation}
+        found |= {"messaging.operation.type": "send"}
     return found
+
+
+def _called(state: State | None) -> Resource | None:
+    resource = state.resource if isinstance(state, Task) else None
+    if resource is None or resource == _LAMBDA:
+        return None
+    try:
+        return parse(resource)
+    except KeyError:  # activities, functions outside the workflow, and Tasks of the runtime itself
+        return None
 
 
 def of_delivery(delivery: Delivery) -> dict[str, Attribute]:

@@ -6,15 +6,12 @@ from itertools import pairwise
 from unum_cli.timing.levels import Levels, Row, Shown
 from unum_cli.traces import conventions, identity
 from unum_cli.traces.spans import Attribute, Attributes, Event, Link, Span
-from unum_cli.traces.step_spans import UNFINISHED, StepSpans, error_of
+from unum_cli.traces.step_spans import UNFINISHED, Causes, StepSpans, error_of
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.naming import Execution, Frames, Scope
 from unum_runtime.model.region import region_of
 from unum_runtime.model.states import FanOut
 from unum_runtime.protocol.history.timeline import redrives
-
-MOST_LINKS = 128
-"""Most links of a span; the others are counted. Source: OpenTelemetry Specification, "Span Limits"."""
 
 FAN_IN, REDRIVE, FORK = "fan-in", "redrive", "fork"
 
@@ -84,25 +81,33 @@ class ExecutionSpans:
         rows = [row for row in self._levels.rows(frames) if row.name is not None and not self._is_copy(row)]
         for row, following in pairwise((*rows, None)):
             assert row is not None  # noqa: S101 - only the last one is
-            causes = self._causes(before, last_id) + self._own_links(row)
-            if ends:
-                causes += tuple(self._fan_in(each) for each in ends)
-                ends = []
+            causes = (*self._causes(before, last_id), *map(self._fan_in, ends))
             if row.scope is None:
-                made = [*self._step(row, parent_id, causes)]
+                made, last_id = self._step(row, parent_id, causes)
+                ends = []
             else:
                 # Without a step that joins, the end of the fan-out is the end of its span.
                 made, ends = self._fan_out(row, row.scope, parent_id, causes, joins=following is None)
+                last_id = made[0].span_id
             spans += made
-            last_id, before = made[0].span_id, row
+            before = row
         return spans, last_id
 
-    def _step(self, row: Row, parent_id: str, links: tuple[Link, ...]) -> Iterator[Span]:
-        assert row.name is not None  # noqa: S101 - `_level` leaves out others
-        return self._steps.spans(row, row.name, parent_id, links[:MOST_LINKS], max(0, len(links) - MOST_LINKS))
+    def _step(self, row: Row, parent_id: str, causes: tuple[Link, ...]) -> tuple[list[Span], str]:
+        """Return the spans of a step, after that of a Wait before it, and the id of the last of the two."""
+        name = row.name
+        assert name is not None  # noqa: S101 - `_level` leaves out others
+        own, spans, wait = self._links.get(str(name), ()), list[Span](), self._levels.wait_before(name)
+        if wait is not None:
+            span, row = self._steps.wait(row, name, *wait, parent_id, Causes(causes))
+            spans, causes = [span], ()
+            if row.checkpoint is None and not row.stretches:
+                return spans, span.span_id
+        step = [*self._steps.spans(row, name, parent_id, Causes((*causes, *own)))]
+        return [*spans, *step], step[0].span_id
 
     def _fan_out(
-        self, row: Row, scope: Scope, parent_id: str, links: tuple[Link, ...], *, joins: bool
+        self, row: Row, scope: Scope, parent_id: str, causes: tuple[Link, ...], *, joins: bool
     ) -> tuple[list[Span], list[str]]:
         """Return the spans of a fan-out and of its branches, and the last span of each branch that has ended."""
         scope_id = identity.scope_span(self._workflow, scope)
@@ -115,7 +120,7 @@ class ExecutionSpans:
                 branches += spans
         ends = [lasts[index] for index in lasts if statuses[index] not in UNFINISHED]
         if joins and row.status not in UNFINISHED:
-            links += tuple(self._fan_in(each) for each in ends)
+            causes += tuple(map(self._fan_in, ends))
         from_ms, to_ms = self._steps.bounds(row)
         facts: dict[str, Attribute] = {
             conventions.STATUS: str(row.status),
@@ -132,8 +137,8 @@ class ExecutionSpans:
             to_ms=to_ms,
             attributes=facts | ({conventions.UNFINISHED: True} if row.status in UNFINISHED else {}),
             error=error_of(row),
-            links=links[:MOST_LINKS],
-            dropped_links=max(0, len(links) - MOST_LINKS),
+            links=Causes(causes).links,
+            dropped_links=Causes(causes).dropped,
         )
         return [own, *branches], [] if joins else ends
 
@@ -182,9 +187,6 @@ class ExecutionSpans:
         if before is None or before.name not in self._redriven:
             return ()
         return (self._link(self._execution, last_id, {conventions.LINK: REDRIVE}),)
-
-    def _own_links(self, row: Row) -> tuple[Link, ...]:
-        return () if row.scope is not None or row.name is None else self._links.get(str(row.name), ())
 
     def _fan_in(self, span_id: str) -> Link:
         return self._link(self._execution, span_id, {conventions.LINK: FAN_IN})

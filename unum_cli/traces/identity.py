@@ -8,7 +8,7 @@ import json
 
 from unum_runtime.model.naming import Execution, Name, Scope
 
-EXECUTION, STEP, PART, ATTEMPT, SCOPE, BRANCH = "execution", "step", "part", "attempt", "scope", "branch"
+EXECUTION, STEP, PART, ATTEMPT, WAIT, SCOPE, BRANCH = "execution", "step", "part", "attempt", "wait", "scope", "branch"
 """Kinds of spans in their names. Stored traces refer to them, so they never change."""
 
 _SECONDS = 0xFFFF_FFFF
@@ -40,6 +40,11 @@ def part_span(workflow: str, name: Name, part: str, number: int) -> str:
 def attempt_span(workflow: str, name: Name, number: int) -> str:
     """Return the span of the failed attempt `number` of a step, from 1."""
     return _span(ATTEMPT, workflow, str(name), str(number))
+
+
+def wait_span(workflow: str, name: Name) -> str:
+    """Return the span of the Wait that delays the step that commits as `name`."""
+    return _span(WAIT, workflow, str(name))
 
 
 def scope_span(workflow: str, scope: Scope) -> str:

@@ -20,7 +20,7 @@ from unum_runtime.protocol.history.timeline import Timeline
 STARTED_BY = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"
 """Field of a child's input with the ARN of its parent."""
 
-_START = "states:startExecution"
+_START = frozenset({"states:startExecution", "states:startExecution:2"})
 _ARN = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:execution:(?P<workflow>[^:/]+):(?P<name>[^:/]+)")
 _MEMBERS = ("ExecutionArn", "executionArn")
 
@@ -57,7 +57,7 @@ def parent_of(start: Checkpoint) -> Started | None:
 
 def _starts(timeline: Timeline, state: str, checkpoint: Checkpoint) -> bool:
     task = timeline.version_of(checkpoint).states.get(state)
-    return isinstance(task, Task) and task.resource == _START
+    return isinstance(task, Task) and task.resource in _START
 
 
 def _told(checkpoint: Checkpoint) -> Json:

@@ -1,6 +1,7 @@
 """Spans of one step: the step itself, its failed attempts, and the parts of its time."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from unum_cli.timing.levels import Row, Shown
@@ -10,13 +11,38 @@ from unum_cli.traces.spans import Attribute, Event, Kind, Link, Span
 from unum_runtime.client.deliveries import Delivery, FailedAttempt
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import Name
-from unum_runtime.model.states import State
+from unum_runtime.model.states import State, Wait
 from unum_runtime.protocol.history.timeline import Timeline
 
 UNFINISHED = frozenset({Shown.PENDING, Shown.RUNNING, Shown.WAITING})
 """Statuses without an end."""
 
 FAILED = frozenset({Shown.FAILED, Shown.CAUGHT, Shown.RETRIED})
+
+
+MOST_LINKS = 128
+"""Most links of a span; the others are counted. Source: OpenTelemetry Specification, "Span Limits"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """Links of a span to what it follows from.
+
+    Attributes:
+        all: all of them.
+    """
+
+    all: tuple[Link, ...] = ()
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The links that a span may have."""
+        return self.all[:MOST_LINKS]
+
+    @property
+    def dropped(self) -> int:
+        """The number of the others."""
+        return max(0, len(self.all) - MOST_LINKS)
 
 
 class StepSpans:
@@ -33,7 +59,7 @@ class StepSpans:
         self._workflow = timeline.workflow.name
         self._start_ms = timeline.start.committed_ms
 
-    def spans(self, row: Row, name: Name, parent_id: str, links: tuple[Link, ...], dropped: int) -> Iterator[Span]:
+    def spans(self, row: Row, name: Name, parent_id: str, causes: Causes) -> Iterator[Span]:
         """Yield the span of the step in `row`, which commits as `name`, and the spans inside it."""
         delivery = None if row.checkpoint is None else Delivery.of(row.checkpoint)
         from_ms, to_ms = self.bounds(row)
@@ -48,13 +74,40 @@ class StepSpans:
             attributes=self._attributes(row, name),
             error=error_of(row),
             events=tuple(_retry(each, number, from_ms, to_ms) for number, each in _failed(row.checkpoint, delivery)),
-            links=links,
-            dropped_links=dropped,
+            links=causes.links,
+            dropped_links=causes.dropped,
         )
-        if row.checkpoint is not None:  # what a step waits for may still become another part of its time
+        # What a step waits for may still become another part of its time, and a Wait has one part alone.
+        if row.checkpoint is not None and not isinstance(self._state(row), Wait):
             attempts = self._attempts(row.checkpoint, delivery, name, step_id, (from_ms, to_ms))
             parts = self._parts(row, row.checkpoint, delivery, name, step_id)
             yield from sorted((*parts, *attempts), key=lambda span: span.from_ms)
+
+    def wait(self, row: Row, name: Name, wait: str, due_ms: int, parent_id: str, causes: Causes) -> tuple[Span, Row]:
+        """Return the span of the Wait until `due_ms` that delays a step, and the row of the step after it."""
+        from_ms, end_ms = self.bounds(row)
+        to_ms = min(max(due_ms, from_ms), end_ms)
+        is_over = row.checkpoint is not None or end_ms >= due_ms
+        status = Shown.SUCCEEDED if is_over else row.status
+        facts: dict[str, Attribute] = {conventions.STATUS: str(status), "unum.state.type": "Wait"}
+        if name.frames:
+            facts["unum.index"] = [frame.index for frame in name.frames]
+        if status in UNFINISHED:
+            facts |= {conventions.UNFINISHED: True, "unum.note": row.note}
+        span = Span(
+            trace_id=self._trace_id,
+            span_id=identity.wait_span(self._workflow, name),
+            parent_id=parent_id,
+            name=wait,
+            from_ms=from_ms,
+            to_ms=to_ms,
+            attributes=facts,
+            links=causes.links,
+            dropped_links=causes.dropped,
+        )
+        rest = [replace(each, from_ms=max(each.from_ms, to_ms)) for each in row.stretches if each.to_ms >= to_ms]
+        after = [each for each in rest if each.part is not Part.WAITING or each.to_ms > to_ms]
+        return span, replace(row, stretches=tuple(after if is_over else ()))
 
     def bounds(self, row: Row) -> tuple[int, int]:
         """Return begin and end of `row`; the begin is not before the execution's, as it is behind copies of a fork."""

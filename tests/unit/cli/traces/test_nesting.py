@@ -1,0 +1,190 @@
+"""Executions that start executions: each has a trace of its own, linked from and to the step between them."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.traces.collector import decoded, facts, lines, spans_of
+from tests.unit.cli.traces.traced import named
+from tests.unit.protocol.platform import Platform, chain
+from unum_cli.traces import family as family_module
+from unum_cli.traces import nesting
+from unum_cli.traces.family import Family
+from unum_cli.traces.otlp_json import document
+from unum_cli.traces.spans import Trace
+from unum_compiler import compile_workflow
+from unum_runtime.client import Client
+from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.runtime import Call, JobPending
+
+ARN = "arn:aws:states:us-east-1:123456789012:execution:"
+STARTED_BY = nesting.STARTED_BY
+START = {
+    "Type": "Task",
+    "Resource": "arn:aws:states:::states:startExecution.sync:2",
+    "Parameters": {"StateMachineArn": "arn:aws:lambda:us-east-1:123456789012:function:f:start-child", "Input.$": "$"},
+    "ResultPath": "$.child",
+    "Next": "After",
+}
+PARENT = {"StartAt": "Start", "States": {"Start": START, "After": {"Type": "Pass", "Next": "Last"}}}
+
+
+@dataclass
+class Nest(Platform):
+    """A workflow whose first Task starts an execution of `child`, in the same store, and looks at it until its end."""
+
+    child: Platform = field(default_factory=lambda: Platform.of(chain("A"), A=lambda event: event))
+    knows: bool = True
+    ends: bool = True
+
+    def _call(self, call: Call, event: Any) -> Any:
+        if call.function != "$services":
+            return super()._call(call, event)
+        arn = f"{ARN}child:p-child"
+        if call.job is None:
+            self.child.clock.ms = self.clock.ms
+            value = {STARTED_BY: f"{ARN}parent:p"} if self.knows else {}
+            self.child.start("p-child", value)
+            self.child.deliver_all()
+            return JobPending({"ExecutionArn": arn}, 1_000)
+        return {"ExecutionArn": arn, "Output": {"ExecutionArn": f"{ARN}child:of-another"}}
+
+    def family(self, warnings: list[str] | None = None) -> Family:
+        return Family(self.client_of, (warnings if warnings is not None else []).append)
+
+    def client_of(self, workflow: str) -> Client | None:
+        names = ("parent", "child")
+        return Client(store=self.memory, workflow=workflow, clock=self.clock) if workflow in names else None
+
+    def traces(self, workflow: str, name: str) -> Sequence[Trace]:
+        client = self.client_of(workflow)
+        assert client is not None
+        # Before its first commit, an execution has no version of its own.
+        return [*self.family().traces(client, name, self.workflow if workflow == "parent" else None)]
+
+
+def nest(*, knows: bool = True, until: str = "end") -> Nest:
+    definition = {**PARENT, "States": {**PARENT["States"], "Last": {"Type": "Task", "Resource": "B", "End": True}}}  # type: ignore[dict-item]
+    parent = Nest(
+        compile_workflow(definition, name="parent", functions=["B"]),
+        {"$services": lambda event: event, "B": lambda event: event},
+        knows=knows,
+    )
+    parent.child = Platform(
+        compile_workflow(chain("A"), name="child", functions=["A"]), {"A": lambda event: event}, parent.clock
+    )
+    parent.child.memory = parent.child.store = parent.memory
+    for each in (parent, parent.child):
+        write_definition(each.runtime())
+    parent.start("p", {})
+    parent.deliver_all()
+    while parent.waiting and until == "end":
+        parent.deliver(parent.pass_to_next())
+        parent.deliver_all()
+    return parent
+
+
+_linked = family_module._link
+
+
+def spans(traces: Sequence[Trace]) -> list[Any]:
+    return spans_of(decoded(document(traces)))
+
+
+def relations(span: Any) -> list[tuple[str, str, str]]:
+    return [(facts(link)["unum.link"], link.trace_id.hex(), link.span_id.hex()) for link in span.links]
+
+
+def check_links(traces: Sequence[Trace]) -> None:
+    """Check that parent and child name each other."""
+    parent, child = traces
+    start = named(spans([parent]), "Start")
+    (root, *_) = spans([child])
+    assert relations(start) == [("child", child.trace_id, root.span_id.hex())]
+    assert relations(root) == [("parent", parent.trace_id, start.span_id.hex())]
+
+
+def test_parent_and_child_are_linked_both_ways() -> None:
+    check_links(nest().traces("parent", "p"))
+
+
+def test_both_are_shown() -> None:
+    parent, child = (lines(spans([trace])) for trace in nest().traces("parent", "p"))
+    assert parent == [
+        "parent: 0+1000 succeeded",
+        "  Start: 0+1000 succeeded child<-elsewhere",
+        "    waiting: 0+1000",
+        "  Last: 1000+0 succeeded",
+        "    user code: 1000+0",
+    ]
+    assert child == [
+        "child: 0+0 succeeded parent<-elsewhere",
+        "  A: 0+0 succeeded",
+        "    user code: 0+0",
+    ]
+
+
+def test_a_child_that_runs_is_linked_too() -> None:
+    waiting = nest(until="child runs")
+    check_links(waiting.traces("parent", "p"))
+    assert lines(spans(waiting.traces("parent", "p")[:1]))[-1].startswith("  Start: 0+0 waiting unfinished")
+
+
+def test_a_child_that_knows_its_parent_is_the_same_alone() -> None:
+    whole = nest()
+    assert [*whole.traces("child", "p-child")] == [*whole.traces("parent", "p")][1:]
+
+
+def test_a_child_that_does_not_know_its_parent_is_linked_when_the_parent_is_traced() -> None:
+    whole = nest(knows=False)
+    check_links(whole.traces("parent", "p"))
+    (alone,) = whole.traces("child", "p-child")
+    assert alone.spans[0].links == ()
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    whole, warnings = nest(), list[str]()
+    family = Family(lambda workflow: whole.client_of(workflow) if workflow == "parent" else None, warnings.append)
+    client = whole.client_of("parent")
+    assert client is not None
+    (trace,) = family.traces(client, "p")
+    assert not named(spans([trace]), "Start").links
+    assert warnings == ["child/p-child: no link: its workflow is not in this stack or table"]
+
+
+def test_a_cause_names_the_execution_that_failed() -> None:
+    told = {"Cause": json.dumps({"ExecutionArn": f"{ARN}child:c", "Status": "FAILED"})}
+    assert [*nesting._executions(json.loads(told["Cause"]))] == [nesting.Started("child", "c")]
+    assert [*nesting._executions([{"a": {"executionArn": f"{ARN}child:d"}}, f"{ARN}child:e"])] == [
+        nesting.Started("child", "d")
+    ]
+
+
+def test_traces_of_one_command_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family_module, "MOST_TRACES", 1)
+    whole, warnings = nest(), list[str]()
+    client = whole.client_of("parent")
+    assert client is not None
+    assert len([*whole.family(warnings).traces(client, "p")]) == 1
+    assert warnings == ["more than 1 executions: trace the others by their names"]
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "broken"),
+    [
+        (family_module, "started_by_steps", lambda _: ()),
+        (nesting, "_MEMBERS", ()),
+        (family_module, "_link", lambda one, execution, relation, *_: _linked(one, execution, relation)),
+    ],
+    ids=["children not found", "no member", "link to the execution, not to the step"],
+)
+def test_broken_variants_are_found(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, broken: Callable[..., Any]
+) -> None:
+    whole = nest(knows=False)
+    monkeypatch.setattr(where, name, broken)
+    with pytest.raises((AssertionError, ValueError)):
+        check_links(whole.traces("parent", "p"))
