@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Deployment
 from tests.e2e.timers import forwarder_of, idle
+from unum_cli.main import main
 from unum_runtime.client import Client, Description
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Status, Success
@@ -40,6 +41,21 @@ def test_a_task_waits_for_the_child_and_has_its_result(deployment: Deployment, c
     assert ended.output["Input"] == {"n": 10, "key": "json child"}
     assert ":execution:NestedChild" in ended.output["ExecutionArn"].replace("-", "")
     assert (runs(deployment, "json"), runs(deployment, "json child")) == (1, 1)
+
+
+def test_parent_and_child_have_traces_that_name_each_other(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    client.start({"case": "json", "n": 1, "key": "traced"}, name="traced")
+    client.wait("traced", timeout_s=90)
+    assert main(["trace", "traced", "--stack", "Nested", "--workflow", client.workflow, "--json"]) == 0
+    traces = json.loads(capsys.readouterr().out)["resourceSpans"]
+    parent, child = (trace["scopeSpans"][0]["spans"] for trace in traces)
+    (started,) = (span for span in parent if span["name"] == "Json")
+
+    def linked(span: Any) -> list[tuple[str, str]]:
+        return [(link["traceId"], link["spanId"]) for link in span["links"]]
+
+    assert linked(started) == [(child[0]["traceId"], child[0]["spanId"])]
+    assert linked(child[0]) == [(started["traceId"], started["spanId"])]
 
 
 def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client: Client) -> None:

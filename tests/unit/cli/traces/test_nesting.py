@@ -49,7 +49,7 @@ class Nest(Platform):
             value = {STARTED_BY: f"{ARN}parent:p"} if self.knows else {}
             self.child.start("p-child", value)
             self.child.deliver_all()
-            return JobPending({"ExecutionArn": arn}, 1_000)
+            return JobPending({"handle": {"ExecutionArn": arn}, "polls": 0}, 1_000)
         return {"ExecutionArn": arn, "Output": {"ExecutionArn": f"{ARN}child:of-another"}}
 
     def family(self, warnings: list[str] | None = None) -> Family:

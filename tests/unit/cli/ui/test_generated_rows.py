@@ -1,4 +1,4 @@
-"""Rows of workflows that nobody thought of, at any moment of executions under faults."""
+"""Rows and spans of workflows that nobody thought of, at any moment of executions under faults."""
 
 import random
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ import pytest
 
 from tests.simulation.generated_workflows import by_seed, generated, small_sizes
 from unum_cli.timing.levels import Levels, Row, Shown
+from unum_cli.traces.execution_spans import ExecutionSpans
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Phase
@@ -52,6 +53,19 @@ def check(levels: Levels, steps: list[Checkpoint]) -> None:
     assert is_alive is (levels.timeline.end is None)
 
 
+def check_spans(levels: Levels) -> None:
+    spans = [*ExecutionSpans(levels, {}).spans()]
+    known = {""}
+    for span in spans:
+        assert span.parent_id in known
+        assert span.span_id not in known
+        known.add(span.span_id)
+        assert span.from_ms <= span.to_ms
+    assert {link.span_id for span in spans for link in span.links} <= known
+    shown = {span.attributes.get("unum.invocation") for span in spans}
+    assert {row.key for row in all_rows(levels) if row.checkpoint is not None} <= shown
+
+
 @pytest.mark.parametrize("first", [0, 20])
 def test_each_commit_has_one_row_and_what_runs_is_shown(first: int) -> None:
     for seed in range(first, first + 20):
@@ -70,3 +84,4 @@ def test_each_commit_has_one_row_and_what_runs_is_shown(first: int) -> None:
                         break
                     for levels, steps in found:
                         check(levels, steps)
+                        check_spans(levels)
