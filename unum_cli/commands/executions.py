@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from unum_cli.commands.arguments import compiled_or_failed, execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_child, print_description, print_json, to_json
-from unum_cli.commands.stack import Deployed, deployed
+from unum_cli.commands.stack import Deployed, all_deployed, deployed
 from unum_cli.safe_output import raw
 from unum_runtime.client.boto3_shapes.arns import Arns, home_of
 from unum_runtime.client.client import Client
@@ -282,19 +282,32 @@ def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
         UsageError: unknown stack, no such workflow or several of them, or an address option beside the stack.
         CommandFailed: AWS refused to describe the stack.
     """
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
-
     if addresses := [f"--{each.replace('_', '-')}" for each in _ADDRESSES if getattr(options, each, None) is not None]:
         raise UsageError(
             f"--stack {options.stack}: its outputs name the workflow's addresses, got {', '.join(addresses)} as well; "
             "remove either"
         )
+    return deployed(options.stack, _outputs(session, options.stack), options.workflow)
+
+
+def workflows_in_stack(session: "Session", stack: str) -> list[Deployed]:
+    """Return the addresses of all workflows of a stack.
+
+    Raises:
+        UsageError: unknown stack.
+        CommandFailed: AWS refused to describe the stack.
+    """
+    return all_deployed(_outputs(session, stack))
+
+
+def _outputs(session: "Session", stack: str) -> dict[str, str]:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
+
     try:
-        stacks = session.client("cloudformation").describe_stacks(StackName=options.stack)["Stacks"]
+        stacks = session.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except (BotoCoreError, ClientError) as error:
-        raise stack_failure(options.stack, error) from error
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", ())}
-    return deployed(options.stack, outputs, options.workflow)
+        raise stack_failure(stack, error) from error
+    return {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", ())}
 
 
 def stack_failure(stack: str, error: Exception) -> CommandFailed | UsageError:

@@ -4,12 +4,11 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_cli.commands.executions import client_at, connected, given_definition, in_stack, session_of
+from unum_cli.commands.command_errors import CommandFailed
+from unum_cli.commands.executions import client_at, connected, given_definition, session_of, workflows_in_stack
 from unum_cli.commands.printing import print_json
 from unum_cli.traces.exporter import Exporter
 from unum_cli.traces.family import Family
@@ -34,8 +33,7 @@ def run(options: argparse.Namespace) -> None:
     client = connected(options)
     try:
         name = Arns(client.workflow, home_of(client.start_alias)).name_of(options.execution)
-        family = Family(_clients(client, options), _warn)
-        traces = [*family.traces(client, name, given_definition(options, client))]
+        traces = [*_family(client, options).traces(client, name, given_definition(options, client))]
     except UnumError as error:
         raise CommandFailed(str(error)) from error
     if exporter is not None:
@@ -57,22 +55,25 @@ def _report(traces: list[Trace], url: str, *, as_json: bool) -> None:
         print(f"{each.trace_id}  {each.workflow}/{each.execution}  {len(each.spans)} spans")
 
 
-def _clients(client: Client, options: argparse.Namespace) -> Callable[[str], Client | None]:
-    """Return what finds a client for a workflow: in the same stack, else in the same table."""
+def _family(client: Client, options: argparse.Namespace) -> Family:
+    """Return what reads the execution and its relatives: in the same stack, else in the same table."""
+    if options.stack is None:
+
+        def in_table(workflow: str) -> Client:
+            own = workflow == client.workflow
+            return client if own else replace(client, workflow=workflow, starts=None, descriptions=None, control=None)
+
+        return Family(in_table, (client.workflow,), _warn)
+    session = session_of(options)
+    found = {one.workflow: one for one in workflows_in_stack(session, options.stack)}
 
     @cache
-    def client_of(workflow: str) -> Client | None:
+    def in_stack(workflow: str) -> Client | None:
         if workflow == client.workflow:
             return client
-        if options.stack is None:
-            return replace(client, workflow=workflow, starts=None, descriptions=None, tasks=None, control=None)
-        session = session_of(options)
-        try:
-            return client_at(in_stack(session, argparse.Namespace(**{**vars(options), "workflow": workflow})), session)
-        except UsageError:
-            return None
+        return client_at(found[workflow], session) if workflow in found else None
 
-    return client_of
+    return Family(in_stack, found.keys(), _warn)
 
 
 def _warn(text: str) -> None:

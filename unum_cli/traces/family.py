@@ -1,14 +1,15 @@
 """Traces of an execution and of the executions that it has started, linked in both directions."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product, starmap
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
 from unum_cli.traces import conventions, identity
 from unum_cli.traces.execution_spans import ExecutionSpans
-from unum_cli.traces.nesting import Started, parent_of, started_by_job, started_by_steps
+from unum_cli.traces.nesting import Started, parent_of, started_by_job, started_by_steps, unnamed_starts
 from unum_cli.traces.spans import Link, Trace
 from unum_runtime.client.client import Client
 from unum_runtime.client.reading.stored_steps import start_record
@@ -62,10 +63,12 @@ class Family:
 
     Attributes:
         client_of: returns a client of the workflow with a name; None for a workflow that cannot be read.
+        workflows: names of the workflows that are known to be readable.
         warn: receives what could not be read.
     """
 
     client_of: Callable[[str], Client | None]
+    workflows: Collection[str]
     warn: Callable[[str], None]
 
     def traces(self, client: Client, name: str, definition: Workflow | None = None) -> Iterator[Trace]:
@@ -118,12 +121,14 @@ class Family:
 
     def _children(self, client: Client, levels: Levels) -> list[Relative]:
         """Return the executions that the steps of an execution have started, as far as they can be read."""
-        found = []
-        for step, one in (*started_by_steps(levels), *self._started_by_jobs(client, levels)):
-            read = self._read(one)
-            if read is not None:
-                found.append(Relative(one, *read, step))
-        return found
+        told = [*started_by_steps(levels), *self._started_by_jobs(client, levels)]
+        found = [(step, one, self._read(one)) for step, one in told]
+        found += [
+            (each.step, one, self._find(one))
+            for each in unnamed_starts(levels, {step for step, _ in told})
+            for one in starmap(Started, product(each.workflows or self.workflows, each.names))
+        ]
+        return [Relative(one, *read, step) for step, one, read in found if read is not None]
 
     def _started_by_jobs(self, client: Client, levels: Levels) -> Iterator[tuple[str, Started]]:
         """Yield the executions whose ends a running execution waits for."""
@@ -137,6 +142,16 @@ class Family:
                     yield missing.invocation, child
         except UnumError as error:
             self.warn(f"{name}: executions that it waits for are unknown: {error}")
+
+    def _find(self, one: Started) -> tuple[Client, Execution] | None:
+        """Return a client for an execution of a computed name, and its identity; None if there is no such one."""
+        client = self.client_of(one.workflow)
+        try:
+            if client is not None:
+                return client, start_record(client.store, one.workflow, one.name).name.execution
+        except UnumError:
+            pass  # most of what is looked for is not there
+        return None
 
     def _read(self, one: Started) -> tuple[Client, Execution] | None:
         """Return a client for an execution, and its identity; None, with a warning, if it cannot be read."""

@@ -1,19 +1,23 @@
 """Executions of other workflows that a step has started, and the execution that started one.
 
-A step that starts an execution has the ARN in its result, in the cause of its failure, or in the handle of its job. A
-child knows its parent if its input says so, in the field that AWS recommends for this.
+A step that starts an execution has the ARN in its result, in the cause of its failure, or in the handle of its job. If
+the definition drops it, the name can still be computed, unless the definition gives names of its own. A child knows its
+parent if its input says so, in the field that AWS recommends for this.
 
 Source: AWS Step Functions Developer Guide, "Start workflow executions from a task state".
 """
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
 from unum_runtime.client.control import Missing
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Success
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import Name
 from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.history.timeline import Timeline
 
@@ -22,6 +26,7 @@ STARTED_BY = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"
 
 _START = frozenset({"states:startExecution", "states:startExecution:2"})
 _ARN = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:execution:(?P<workflow>[^:/]+):(?P<name>[^:/]+)")
+_START_ALIAS = re.compile(r":function:[^:]+:start-([A-Za-z0-9_-]+)")
 _MEMBERS = ("ExecutionArn", "executionArn")
 
 
@@ -42,6 +47,39 @@ def started_by_steps(levels: Levels) -> Iterator[tuple[str, Started]]:
             before = levels.value_before(name)
             known = {*_executions(before.value)} if before is not None else set[Started]()
             yield from ((str(name), each) for each in _executions(_told(checkpoint)) if each not in known)
+
+
+class Unnamed(NamedTuple):
+    """Step that has started executions whose ARNs are not stored.
+
+    Attributes:
+        step: name of the step, as text.
+        names: names that its attempts give by default.
+        workflows: names of the workflows in the definition of the step; none if only the deployment knows them.
+    """
+
+    step: str
+    names: tuple[str, ...]
+    workflows: tuple[str, ...]
+
+
+def unnamed_starts(levels: Levels, told: Collection[str]) -> Iterator[Unnamed]:
+    """Yield the committed steps that have started executions and are not among `told`."""
+    for name, checkpoint in levels.timeline.committed.items():
+        if str(name) not in told and _starts(levels.timeline, checkpoint.state, checkpoint):
+            version = levels.timeline.version_of(checkpoint)
+            names = (default_name(version, name, checkpoint.state, each) for each in range(checkpoint.attempt + 1))
+            found = _START_ALIAS.findall(to_text(dict(version.task(checkpoint.state).data)))
+            yield Unnamed(str(name), tuple(names), tuple(found))
+
+
+def default_name(workflow: Workflow, name: Name, state: str, attempt: int) -> str:
+    """Return the name of the execution that an attempt of a Task starts, unless the definition gives one.
+
+    It is the client token of `unum_runtime.functions.service_function`, which is the same on every delivery.
+    """
+    fused = "" if workflow.task(state).committed_by is None else f" {state}"
+    return hashlib.sha256(f"{workflow.name}/{name}{fused}/{attempt}".encode()).hexdigest()
 
 
 def started_by_job(missing: Missing) -> Started | None:

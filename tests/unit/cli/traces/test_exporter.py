@@ -25,7 +25,7 @@ def settings(url: str, **fields: Any) -> Settings:
 
 
 def traces(shop: Shop) -> list[Trace]:
-    return [*Family(lambda _: None, print).traces(shop.client, "retried")]
+    return [*Family(lambda _: None, (), print).traces(shop.client, "retried")]
 
 
 def send(collector: Collector, shop: Shop, pauses: list[float] | None = None, **fields: Any) -> None:

@@ -17,19 +17,20 @@ from unum_cli.traces.otlp_json import document
 from unum_cli.traces.spans import Trace
 from unum_compiler import compile_workflow
 from unum_runtime.client import Client
+from unum_runtime.functions.service_function import _token
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.runtime import Call, JobPending
 
 ARN = "arn:aws:states:us-east-1:123456789012:execution:"
+ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:f:start-child"
 STARTED_BY = nesting.STARTED_BY
 START = {
     "Type": "Task",
     "Resource": "arn:aws:states:::states:startExecution.sync:2",
-    "Parameters": {"StateMachineArn": "arn:aws:lambda:us-east-1:123456789012:function:f:start-child", "Input.$": "$"},
+    "Parameters": {"StateMachineArn": ALIAS, "Input.$": "$"},
     "ResultPath": "$.child",
-    "Next": "After",
+    "Next": "Last",
 }
-PARENT = {"StartAt": "Start", "States": {"Start": START, "After": {"Type": "Pass", "Next": "Last"}}}
 
 
 @dataclass
@@ -38,22 +39,23 @@ class Nest(Platform):
 
     child: Platform = field(default_factory=lambda: Platform.of(chain("A"), A=lambda event: event))
     knows: bool = True
-    ends: bool = True
+    started: str = ""
 
     def _call(self, call: Call, event: Any) -> Any:
         if call.function != "$services":
             return super()._call(call, event)
-        arn = f"{ARN}child:p-child"
+        arn = f"{ARN}child:{_token(call)}"
         if call.job is None:
             self.child.clock.ms = self.clock.ms
             value = {STARTED_BY: f"{ARN}parent:p"} if self.knows else {}
-            self.child.start("p-child", value)
+            self.started = _token(call)
+            self.child.start(self.started, value)
             self.child.deliver_all()
             return JobPending({"handle": {"ExecutionArn": arn}, "polls": 0}, 1_000)
         return {"ExecutionArn": arn, "Output": {"ExecutionArn": f"{ARN}child:of-another"}}
 
     def family(self, warnings: list[str] | None = None) -> Family:
-        return Family(self.client_of, (warnings if warnings is not None else []).append)
+        return Family(self.client_of, ("parent", "child"), (warnings if warnings is not None else []).append)
 
     def client_of(self, workflow: str) -> Client | None:
         names = ("parent", "child")
@@ -66,8 +68,10 @@ class Nest(Platform):
         return [*self.family().traces(client, name, self.workflow if workflow == "parent" else None)]
 
 
-def nest(*, knows: bool = True, until: str = "end") -> Nest:
-    definition = {**PARENT, "States": {**PARENT["States"], "Last": {"Type": "Task", "Resource": "B", "End": True}}}  # type: ignore[dict-item]
+def nest(*, knows: bool = True, until: str = "end", **fields: Any) -> Nest:
+    """Return a parent `p` and its child; `fields` are more fields of the Task that starts the child."""
+    states = {"Start": {**START, **fields}, "Last": {"Type": "Task", "Resource": "B", "End": True}}
+    definition = {"StartAt": "Start", "States": states}
     parent = Nest(
         compile_workflow(definition, name="parent", functions=["B"]),
         {"$services": lambda event: event, "B": lambda event: event},
@@ -135,24 +139,32 @@ def test_a_child_that_runs_is_linked_too() -> None:
 
 def test_a_child_that_knows_its_parent_is_the_same_alone() -> None:
     whole = nest()
-    assert [*whole.traces("child", "p-child")] == [*whole.traces("parent", "p")][1:]
+    assert [*whole.traces("child", whole.started)] == [*whole.traces("parent", "p")][1:]
 
 
 def test_a_child_that_does_not_know_its_parent_is_linked_when_the_parent_is_traced() -> None:
     whole = nest(knows=False)
     check_links(whole.traces("parent", "p"))
-    (alone,) = whole.traces("child", "p-child")
+    (alone,) = whole.traces("child", whole.started)
     assert alone.spans[0].links == ()
+
+
+@pytest.mark.parametrize(
+    "alias", [ALIAS, "${Child}"], ids=["alias in the definition", "alias that only the deployment knows"]
+)
+def test_a_child_whose_arn_is_dropped_is_found_by_its_name(alias: str) -> None:
+    parameters = {"StateMachineArn": alias, "Input.$": "$"}
+    check_links(nest(ResultSelector={"done": True}, Parameters=parameters).traces("parent", "p"))
 
 
 def test_what_cannot_be_read_is_told() -> None:
     whole, warnings = nest(), list[str]()
-    family = Family(lambda workflow: whole.client_of(workflow) if workflow == "parent" else None, warnings.append)
+    family = Family(lambda workflow: whole.client_of(workflow) if workflow == "parent" else None, (), warnings.append)
     client = whole.client_of("parent")
     assert client is not None
     (trace,) = family.traces(client, "p")
     assert not named(spans([trace]), "Start").links
-    assert warnings == ["child/p-child: no link: its workflow is not in this stack or table"]
+    assert warnings == [f"child/{whole.started}: no link: its workflow is not in this stack or table"]
 
 
 def test_a_cause_names_the_execution_that_failed() -> None:
@@ -175,16 +187,16 @@ def test_traces_of_one_command_are_limited(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("where", "name", "broken"),
     [
-        (family_module, "started_by_steps", lambda _: ()),
-        (nesting, "_MEMBERS", ()),
+        (family_module.Family, "_children", lambda *_: []),
+        (nesting, "default_name", lambda *_: "0" * 64),
         (family_module, "_link", lambda one, execution, relation, *_: _linked(one, execution, relation)),
     ],
-    ids=["children not found", "no member", "link to the execution, not to the step"],
+    ids=["children not found", "other names", "link to the execution, not to the step"],
 )
 def test_broken_variants_are_found(
     monkeypatch: pytest.MonkeyPatch, where: Any, name: str, broken: Callable[..., Any]
 ) -> None:
-    whole = nest(knows=False)
+    whole = nest(knows=False, ResultSelector={"done": True} if name == "default_name" else {"arn.$": "$.ExecutionArn"})
     monkeypatch.setattr(where, name, broken)
     with pytest.raises((AssertionError, ValueError)):
         check_links(whole.traces("parent", "p"))

@@ -135,7 +135,7 @@ def test_the_trace_id_begins_with_the_time_of_the_start() -> None:
 
 
 def check_that_twice_is_the_same(shop: Shop) -> None:
-    one, other = (list(Family(lambda _: None, print).traces(shop.client, "retried")) for _ in range(2))
+    one, other = (list(Family(lambda _: None, (), print).traces(shop.client, "retried")) for _ in range(2))
     assert json.dumps(document(one)) == json.dumps(document(other))
     identifiers = [span.span_id for span in one[0].spans]
     assert len({*identifiers}) == len(identifiers)
@@ -212,7 +212,7 @@ def test_an_invocation_is_named_as_opentelemetry_does(shop: Shop) -> None:
 
 def test_no_data_of_executions_is_sent(shop: Shop) -> None:
     """Causes, inputs and results may be secret, and a collector has other readers than a table."""
-    found = json.dumps(document(Family(lambda _: None, print).traces(shop.client, "failed")))
+    found = json.dumps(document(Family(lambda _: None, (), print).traces(shop.client, "failed")))
     assert "stolen" not in found
     assert "<script>" not in found
 
@@ -342,6 +342,6 @@ def test_a_service_call_is_a_client_of_its_service() -> None:
 
 
 def test_the_resource_is_the_workflow(shop: Shop) -> None:
-    (one,) = document(Family(lambda _: None, print).traces(shop.client, "done"))["resourceSpans"]
+    (one,) = document(Family(lambda _: None, (), print).traces(shop.client, "done"))["resourceSpans"]
     assert one["resource"]["attributes"][0] == {"key": "service.name", "value": {"stringValue": "orders"}}
     assert client_of(shop.platform).workflow == "orders"

@@ -15,7 +15,7 @@ def client_of(platform: Platform) -> Client:
 
 def traced(client: Client, name: str, definition: Any = None) -> list[Any]:
     """Return the spans of an execution."""
-    family = Family(lambda _: None, lambda _: None)
+    family = Family(lambda _: None, (), lambda _: None)
     return spans_of(decoded(document(family.traces(client, name, definition))))
 
 
