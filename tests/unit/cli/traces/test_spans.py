@@ -292,6 +292,18 @@ def test_a_redrive_is_an_event_and_a_link_to_what_had_failed() -> None:
     ]
 
 
+def test_what_a_stop_ends_is_stopped_and_no_failure_of_its_own() -> None:
+    shop = Shop()
+    shop.run("stopped", approve=True)
+    shop.platform.clock.ms += 5_000
+    assert shop.client.control is not None
+    shop.client.control.stop("stopped", error="Enough")
+    shop.platform.clock.ms += 5_000
+    root, *_, last = lines(of(shop, "stopped"))
+    assert root == "orders: 0+6110 aborted ERROR Enough"
+    assert last == "  Approve: 840+5270 stopped fan-in<-Round fan-in<-Round"
+
+
 def test_a_fork_has_a_trace_of_its_own_that_names_its_original() -> None:
     shop = Shop()
     shop.run("failed", card="stolen")
