@@ -44,6 +44,24 @@ def executions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
+def parent(file: Callable[..., Path]) -> str:
+    """A file with the definition of `p`, whose execution `e` has started the execution `good` of `w`."""
+    parameters = {"StateMachineArn": "arn:aws:lambda:us-east-1:123456789012:function:f:start-w"}
+    start = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution",
+        "Parameters": parameters,
+        "End": True,
+    }
+    definition = {"StartAt": "Start", "States": {"Start": start}}
+    answer = {"ExecutionArn": "arn:aws:states:us-east-1:123456789012:execution:w:good", "StartDate": 1}
+    client: Any = boto3.client("dynamodb")
+    workflow = compile_workflow(definition, name="p", functions=None)
+    LocalWorkflow(workflow, {"Start": lambda *_: answer}, DynamoStore(client, "states")).run("e", {})
+    return str(file("parent.asl.json", definition))
+
+
+@pytest.fixture
 def definition(file: Callable[..., Path]) -> str:
     return str(file("flow.asl.json", DEFINITION))
 
@@ -92,6 +110,16 @@ def test_without_the_option_nothing_is_sent(
     monkeypatch.setenv(f"{PREFIX}ENDPOINT", collector.url)
     assert unum("trace", "good", *ADDRESS, "--file", definition).code == 0
     assert collector.paths == []
+
+
+def test_a_child_in_the_same_table_is_linked(unum: Any, parent: str, definition: str) -> None:
+    ran = unum("trace", "e", "--table", "states", "--workflow", "p", "--file", parent, "--json")
+    (link,) = (link for span in spans_of(decoded(json.loads(ran.out))) for link in span.links)
+    child = json.loads(unum("trace", "good", *ADDRESS, "--file", definition, "--json").out)
+    (root, *_) = spans_of(decoded(child))
+    assert (link.trace_id, link.span_id) == (root.trace_id, root.span_id)
+    assert ran.code == 0
+    assert ran.err.startswith("w/good: left out: workflow 'w': expected the definition")
 
 
 @pytest.mark.parametrize(
