@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from unum_cli.ui.levels import Levels, Row
-from unum_cli.ui.stretches import Part
+from unum_cli.timing.levels import Levels, Row
+from unum_cli.timing.stretches import Part
 from unum_runtime.client.terminal.amounts import duration_text
 from unum_runtime.model.naming import Frames
 
