@@ -243,6 +243,35 @@ def test_a_job_that_is_started_during_the_first_deletion_is_deleted_by_the_secon
     delete_for_good_now(platform)
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_a_late_token_of_a_task_that_was_tried_again_and_has_ended_is_deleted(place: str) -> None:
+    """Its delivery was frozen since then."""
+    states, tokens = asking("Ask", "Ask2"), Tokens()
+    states["States"]["Ask"]["Retry"] = [{"ErrorEquals": ["Again"], "IntervalSeconds": 1, "MaxAttempts": 3}]
+    platform = Platform.of(PLACES[place](states), F=tokens)
+    platform.options["own_address"] = "F:1"
+    platform.start("e", [1])
+    platform.deliver_all()
+    task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
+    platform.deliver_all()
+    platform.deliver(platform.pass_to_next())
+    task_token.send_result(platform.runtime(), tokens[-1], Success(SECRET), "")
+    platform.deliver_all()
+    given = {key: item for key, (item, _) in platform.memory._items.items() if is_token(key)}
+    end(platform)
+    delete(platform.runtime(), "e")
+    for key, item in given.items():
+        platform.memory.create(key, item, expires_at_s=10**12)
+    delete_for_good_now(platform)
+
+
+def test_without_tasks_that_wait_nothing_is_noted() -> None:
+    platform = Platform.of(around(chain("A")), A=lambda event: event)
+    platform.run("e", [1, 2])
+    delete(platform.runtime(), "e")
+    assert not [key for key in rest(platform) if key.partition.endswith("/waits")]
+
+
 def forgetful(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(control_delete._Work, "_noted", lambda _work, _key, found: found)
 

@@ -292,7 +292,8 @@ def test_a_stand_in_of_a_test_answers_in_place_of_a_signal() -> None:
         asked.append((call, event))
         return "stood in"
 
-    platform = Platform.of(one(**JSONATA, Arguments={"Key": "{% $string($millis()) %}"}), {}, **{"$services": print})
+    key = "{% $string($millis()) & ($exists($states.context.Task) ? ' with a token' : '') %}"
+    platform = Platform.of(one(**JSONATA, Arguments={"Key": key}), {}, **{"$services": print})
     platform.options["own_address"] = "services"
     platform._call = stand_in
     platform.start(value={})
