@@ -16,7 +16,9 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import fork as fork_module
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.operator_requests import fork_runs_on
 from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.versions import RunsOn
 from unum_runtime.protocol.history.past import past_digest, past_of
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.history.timeline import from_start
@@ -395,3 +397,12 @@ def test_a_fork_has_the_secret_and_the_first_input_of_its_original() -> None:
     original, copy = (start_record(platform.memory, "w", name) for name in ("e", "f"))
     assert (copy.outcome, copy.secret) == (original.outcome, "secret")
     assert copy.fork == ForkOrigin(original.name.execution, "B", 1, 2, None)
+
+
+def test_a_fork_that_has_begun_runs_on_the_version_of_its_start_record() -> None:
+    platform, began = done(chain("A", "B", "C"), 0, **ADDING), Began("v2", {})
+    asked = ForkRequest(execution="e", name="f", node="B")
+    assert fork_runs_on(platform.store, "w", asked) is None
+    fork(platform.runtime(), asked, began)
+    assert fork_runs_on(platform.store, "w", asked) == RunsOn(platform.workflow.digest, began)
+    assert fork_runs_on(platform.store, "w", replace(asked, node="C")) is None

@@ -11,7 +11,7 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import SignalRefused
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.mailbox import Mailbox, kept_partition, listener_key, listeners_partition
+from unum_runtime.model.mailbox import Mailbox, kept_partition, listener_key, listeners_partition, result_key
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control import delete, nudge, operator_requests, signal_by_key, stop
 from unum_runtime.protocol.control.operator_requests import Control, ValidationException
@@ -21,7 +21,7 @@ from unum_runtime.protocol.control.walk import RESERVE_MS
 from unum_runtime.protocol.history.pending import Resend, WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, CallbackPending
-from unum_runtime.protocol.waiting import signal_wait
+from unum_runtime.protocol.waiting import callback, listeners, signal_wait
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
 
@@ -378,3 +378,57 @@ def test_a_signal_by_key_has_a_value_of_any_size_where_there_is_a_bucket() -> No
     assert ended is not None
     assert ended.outcome == Success("x" * 100)
     assert not any("x" * 100 in repr(item) for item in platform.memory._items.values())
+
+
+def test_a_signal_whose_id_is_a_word_is_heard_like_any_other() -> None:
+    twice = {"StartAt": "A", "States": {"A": {**KEYED, "Next": "B"}, "B": {**KEYED, "End": True}}}
+    platform = waiting(twice, "a")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signal_by_key, "_reach_all", lambda *_: (0, None))
+        send(platform, "lost", id="None")
+    (found,) = nudge.nudge(platform.runtime(), "a")
+    platform.deliver_all()
+    assert found.waits_for is WaitsFor.DELIVERY
+    assert [step.outcome.value for step in platform.steps("a")] == ["lost"]
+
+
+def test_what_a_wait_that_has_ended_leaves_open_is_not_heard() -> None:
+    """A branch's wait whose time is over leaves a result that is no signal behind a slot without a result."""
+    limited = {"StartAt": "B", "States": {"B": {**KEYED, "TimeoutSeconds": 60, "End": True}}}
+    both = {"StartAt": "P", "States": {"P": {"Type": "Parallel", "Branches": [ONE, limited], "End": True}}}
+    platform = waiting(both, "a")
+    box = Mailbox(execution_of(platform, "a"), "go", "x")
+    rt = platform.runtime()
+    item = callback.result_item(Failure("States.Timeout", None), callback.By.CLOCK)
+    platform.memory.create(result_key("w", box.slot(1)), item, expires_at_s=rt.expires_at_s())
+    assert listeners.is_unheard(rt, box, box.slot(0)) is False
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signal_by_key, "_reach_all", lambda *_: (0, None))
+        send(platform, "lost")
+    assert listeners.is_unheard(rt, box, box.slot(0)) is True
+    signal_by_key.send(rt, request("go", "x", "lost", id="1"))
+    assert listeners.is_unheard(rt, box, box.slot(0)) is False
+
+
+def test_a_wait_that_has_met_its_signal_is_taken_out_before_it_continues() -> None:
+    platform = waiting(ONE, "a")
+    assert signal_by_key.send(platform.runtime(), request("go", "x", "one", id="1")).reached == 1
+    assert signal_by_key.send(platform.runtime(), request("go", "x", "two", id="2")).reached == 0
+    assert not platform.store.query(listeners_partition("w", "go", "x"))
+    platform.deliver_all()
+    assert outcome(platform, "a") == "one"
+
+
+def test_who_has_begun_to_wait_in_the_last_moment_is_reached_if_its_own_read_has_not_happened() -> None:
+    platform = platform_of(ONE)
+    send(platform, "early", keep_s=60)
+    platform.clock.pass_seconds(60)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listeners, "_kept_for", lambda *_: [])
+        platform.start("a", {})
+        platform.deliver_all()
+    assert outcome(platform, "a") is None
+    rest = {name: value for name, value in request("go", "x", 1, id="1").items() if name != "value"} | {"after": "~"}
+    assert signal_by_key.send(platform.runtime(), rest) == Reached(is_new=False, reached=1, rest=None)
+    platform.deliver_all()
+    assert outcome(platform, "a") == "early"

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler.options import FunctionOptions
-from unum_runtime.errors import StoreError
+from unum_runtime.errors import OtherDefinition, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.variants import forced, variant_like
+from unum_runtime.protocol.delivery.commit import create
+from unum_runtime.protocol.delivery.start import new_record, resume
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects, MemoryStore
 
@@ -129,3 +131,23 @@ def test_a_variant_has_a_digest_of_its_own_and_survives_its_text(platform: Platf
     newer = replace(ordinary, hop_budget=7)
     assert variant_like(changed, newer).digest == forced(newer).digest
     assert variant_like(ordinary, newer) is newer
+
+
+def recorded(platform: Platform, digest: str) -> None:
+    draft = new_record(platform.runtime(), "new", 1).saying(digest=digest)
+    assert create(platform.runtime(), draft) is None
+
+
+def test_a_start_names_the_definition_that_its_function_must_have(platform: Platform) -> None:
+    recorded(platform, "another")
+    with pytest.raises(OtherDefinition, match=exactly("execution 'new': expected the runtime of IR another")) as other:
+        resume(platform.runtime(), "new")
+    assert other.value.digest == "another"
+
+
+def test_the_start_of_a_forced_execution_is_refused_without_its_variant(platform: Platform) -> None:
+    digest = platform.workflow.digest
+    recorded(platform, digest)
+    says = f"start of 'new': expected a variant of a definition, got {digest}"
+    with pytest.raises(RefusedDelivery, match=exactly(says)):
+        resume(platform.runtime(), "new")

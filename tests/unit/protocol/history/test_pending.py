@@ -20,6 +20,7 @@ from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.history.pending import EndedBranches, Opened, Resend, WaitsFor, part_of, pending_after
 from unum_runtime.protocol.planning.plan import Invoke
 from unum_runtime.protocol.runtime import CallbackPending
+from unum_runtime.protocol.waiting import callback
 
 
 def find(platform: Platform) -> list[tuple[int, int]]:
@@ -315,3 +316,19 @@ def test_a_task_that_joins_and_waits_for_an_answer_is_planned_with_the_results()
     (found,) = missing(platform.runtime(), "e")
     assert (found.state, found.waits_for) == ("Ask", WaitsFor.ANSWER)
     assert isinstance(found.effect, Invoke)
+
+
+def test_an_event_that_resumes_from_the_end_of_its_time_checks_the_time_again() -> None:
+    asked = asking(TimeoutSeconds=9)
+    asked.begun()
+    (_, check), *_ = asked.later
+    asked.platform.clock.pass_seconds(9)
+    name = callback._answer_key(asked.platform.runtime(), check)
+    item = callback.result_item(Failure("States.Timeout", None), callback.By.CLOCK)
+    expires_at_s = asked.platform.runtime().expires_at_s()
+    asked.platform.memory.create(name, item, expires_at_s=expires_at_s)  # the check died behind this
+    nudge(asked.platform.runtime(), "e")
+    (again,) = asked.platform.sent
+    assert again.job == {"since": asked.platform.clock.ms}
+    asked.platform.deliver_all()
+    assert asked.outcome == Failure("States.Timeout", None)

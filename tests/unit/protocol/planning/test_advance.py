@@ -30,6 +30,7 @@ from unum_runtime.protocol.planning.advance import (
     branch_evaluation,
     exceeded,
     join,
+    too_many_failed,
 )
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
 from unum_runtime.protocol.planning.plan import Invoke, begin_branch
@@ -467,3 +468,22 @@ def test_a_wait_keeps_its_input_for_its_output() -> None:
     ending = platform.ending()
     assert ending is not None
     assert ending.outcome == Success([5])
+
+
+@pytest.mark.parametrize(
+    ("limits", "failed", "is_too_many"),
+    [
+        ({}, 0, False),
+        ({}, 1, True),
+        ({"ToleratedFailurePercentage": 50}, 2, False),
+        ({"ToleratedFailurePercentage": 50}, 3, True),
+        ({"ToleratedFailurePercentage": 25, "ToleratedFailureCount": 3}, 2, True),
+        ({"ToleratedFailurePercentage": 100, "ToleratedFailureCount": 1}, 2, True),
+        ({"ToleratedFailurePercentage": 75, "ToleratedFailureCount": 3}, 3, False),
+    ],
+)
+def test_either_tolerance_is_exceeded(limits: dict[str, Any], failed: int, *, is_too_many: bool) -> None:
+    states = {"M": each({"T": T}, mode="DISTRIBUTED", **limits)}
+    workflow = compile_workflow({"StartAt": "M", "States": states}, name="w", functions=["T"])
+    evaluation = EvaluationContext(workflow, Execution("e", STARTED), STARTED, "e/0", {})
+    assert too_many_failed(workflow.fan_out("M"), [1, 2, 3, 4], failed, 4, evaluation) is is_too_many

@@ -326,3 +326,24 @@ def test_a_result_whose_event_was_lost_is_continued_from_its_slot(by: By) -> Non
     nudge(platform.runtime(), "e")
     platform.deliver_all()
     assert outcome(platform) == "Over"
+
+
+@pytest.mark.parametrize("key", ["", "x"])
+def test_a_wait_whose_time_is_over_is_continued_by_a_nudge_if_its_check_has_died(key: str) -> None:
+    fields: dict[str, Any] = {"TimeoutSeconds": 9} | ({"Parameters": {"Key": key}} if key else {})
+    platform = waiting(one(**fields))
+    event, box = platform.pass_to_next(), Mailbox(execution_of(platform), "go", key)
+    item = callback.result_item(Failure("States.Timeout", None), By.CLOCK)
+    expires_at_s = platform.runtime().expires_at_s()
+    platform.memory.create(result_key("w", box.slot(0)), item, expires_at_s=expires_at_s)  # the check died behind this
+    platform.clock.pass_seconds(7)
+    nudge(platform.runtime(), "e")
+    (sent,) = platform.sent
+    assert sent.job == {"since": platform.clock.ms, "handle": box.slot(0)}
+    assert is_of_same_try(sent, event)
+    platform.deliver_all()
+    assert outcome(platform) == "States.Timeout"
+
+
+def is_of_same_try(one: Envelope, other: Envelope) -> bool:
+    return (one.name, one.state, one.retries) == (other.name, other.state, other.retries)

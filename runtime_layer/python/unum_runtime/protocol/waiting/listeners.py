@@ -83,9 +83,10 @@ def _heard(rt: Runtime, mailbox: Mailbox) -> set[str]:
     """Return the ids of all signals in `mailbox`."""
     heard = set()
     for slot in slots(rt, mailbox):
-        if slot.wait is None and slot.result is None:
+        if slot.result is None:  # each signal takes the first slot without a result
             break
-        heard.add(str((slot.result or {}).get("request")))
+        if "request" in slot.result:  # others are of waits that ended without a signal
+            heard.add(str(slot.result["request"]))
     return heard
 
 
