@@ -35,9 +35,9 @@ def kill_first_attempts(session: "boto3.Session", stack: str) -> int:
     """Ask the emulator to kill the first delivery of each event of the Tasks of `stack`; return how many functions."""
     client = session.client("lambda")
     pages = client.get_paginator("list_functions").paginate()
-    found = [each for page in pages for each in page["Functions"] if _is_task(each["FunctionName"], stack)]
+    found = [each for page in pages for each in page["Functions"] if _is_task(each.get("FunctionName", ""), stack)]
     for each in found:
-        client.tag_resource(Resource=each["FunctionArn"], Tags={FAULTS: FIRST_ATTEMPTS})
+        client.tag_resource(Resource=each.get("FunctionArn", ""), Tags={FAULTS: FIRST_ATTEMPTS})
     return len(found)
 
 
