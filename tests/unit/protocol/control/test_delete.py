@@ -35,6 +35,7 @@ from unum_runtime.protocol.history.start_records import DELETED
 from unum_runtime.protocol.history.start_records import start_record as read_start
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import CallbackPending
+from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
 
@@ -257,7 +258,9 @@ def test_a_late_token_of_a_task_that_was_tried_again_and_has_ended_is_deleted(pl
     platform.deliver(platform.pass_to_next())
     task_token.send_result(platform.runtime(), tokens[-1], Success(SECRET), "")
     platform.deliver_all()
-    given = {key: item for key, (item, _) in platform.memory._items.items() if is_token(key)}
+    second = f"token:w/{tokens[1][:DIGEST_LENGTH]}"
+    given = {key: item for key, (item, _) in platform.memory._items.items() if key.partition == second}
+    assert given
     end(platform)
     delete(platform.runtime(), "e")
     for key, item in given.items():

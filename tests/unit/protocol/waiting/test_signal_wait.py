@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.platform import Platform, exactly
+from tests.unit.protocol.platform import MovableClock, Platform, exactly
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success, to_text
@@ -296,12 +296,22 @@ def test_a_stand_in_of_a_test_answers_in_place_of_a_signal() -> None:
     platform = Platform.of(one(**JSONATA, Arguments={"Key": key}), {}, **{"$services": print})
     platform.options["own_address"] = "services"
     platform._call = stand_in
+    platform.clock = Ticking()
     platform.start(value={})
     platform.deliver_all()
     assert outcome(platform) == "stood in"
     ((call, event),) = asked
     assert call.token == ""
-    assert event == {"Key": str(platform.clock.ms)}
+    (wait,) = (item for item, _ in platform.memory._items.values() if "waiter" in item)
+    assert event == {"Key": str(event_of(wait)[0].begun_ms)}
+
+
+class Ticking(MovableClock):
+    """A clock that goes on whenever somebody looks at it."""
+
+    def now_ms(self) -> int:
+        self.ms += 1
+        return self.ms
 
 
 def test_a_stored_wait_tells_when_it_began() -> None:

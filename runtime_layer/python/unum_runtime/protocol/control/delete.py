@@ -230,7 +230,6 @@ class _Work:
 
     def _delete_inside(self, name: Name, item: Item) -> None:
         """Delete what belongs to the step `name`, stored as `item`, apart from the item."""
-        self._learn(str(item["ir"]))
         if "opens" in item:
             self._delete_scope(Scope(name.execution, name.frames, *json.loads(str(item["opens"]))))
 
