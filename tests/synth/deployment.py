@@ -136,9 +136,13 @@ class Deployment:
         """The warnings of the synthesized stack."""
         return self._told("aws:cdk:warning")
 
+    def told(self) -> list[Warned]:
+        """The information of the synthesized stack."""
+        return self._told("aws:cdk:info")
+
     def starts_told(self) -> list[Warned]:
         """What is said of cold starts; it depends on the Python of these tests."""
-        return [each for each in self._told("aws:cdk:info") if SLOWER_STARTS in each.text]
+        return [each for each in self.told() if SLOWER_STARTS in each.text]
 
     def _told(self, kind: str) -> list[Warned]:
         """All messages of one kind.

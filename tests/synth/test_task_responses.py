@@ -1,5 +1,6 @@
 """What functions outside of a workflow get, so that they answer its Tasks with boto3's words."""
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 import pytest
 from aws_cdk import App, Stack
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk.assertions import Annotations, Match
 
 from tests.synth.deployment import CODE, Deployment, flat, function
 from tests.synth.machines import chain
@@ -92,10 +92,8 @@ def test_a_function_without_room_for_a_layer_keeps_its_permission_and_says_so() 
     assert flow.grant_task_response(responder(deployment.stack, layers=others)).success
     assert deployment.properties("Who")["Layers"] == arns
     assert variable(deployment, "Who") == deployment.logical_id("Flow/Respond")
-    found = Annotations.from_stack(deployment.stack).find_info(
-        "/Stack/Who", Match.string_like_regexp("5 layers.*pip install unum-runtime")
-    )
-    assert len(found) == 1
+    (said,) = [each for each in deployment.told() if each.path == "Stack/Who"]
+    assert re.search("5 layers.*pip install unum-runtime", said.text)
 
 
 def test_a_function_of_another_workflow_may_answer() -> None:
