@@ -15,7 +15,7 @@ Guide, "Lambda quotas"."""
 
 
 def count(least: int, text: str, *, most: int | None = None) -> int:
-    """Return the amount in `text`, from `least` up to `most`, for ``type`` of an option.
+    """Parse an amount between `least` and `most`, as ``type`` of an option.
 
     Raises:
         ArgumentTypeError: another text.

@@ -191,7 +191,7 @@ def _check(memory_size: object, timeout: object, log_group: object) -> None:
 
 
 def _checked_handlers(handler: object, handlers: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return `handlers`, or none for a function with `handler`.
+    """Return `handlers`; empty for a function with `handler`.
 
     Raises:
         ValueError: names the argument and what is allowed.

@@ -336,7 +336,7 @@ def _grant_service_use(key: kms.IKey, actions: Actions, grantee: iam.IGrantable,
 
 
 def _grant_all(grantee: iam.IGrantable, statements: Iterable[iam.PolicyStatement]) -> iam.Grant:
-    """Grant what `statements` allow, at least one."""
+    """Add one or more `statements` to the grantee's policy."""
     given = (
         iam.Grant.add_to_principal(
             grantee=grantee, actions=each.actions, resource_arns=each.resources, conditions=each.conditions

@@ -101,7 +101,7 @@ class ImportedWorkflow(IUnumWorkflow):
         return self.control_alias
 
     def _function_arn(self, arn: str | None) -> str | None:
-        """Return `arn` if it can be that of an unqualified function.
+        """Return `arn`; raise unless it names an unqualified function.
 
         Raises:
             ConstructError: another form.

@@ -82,7 +82,7 @@ def problem_lines(file: str, error: DefinitionError) -> list[str]:
 
 
 def problem_places(file: str, error: DefinitionError) -> list[int | None]:
-    """Return the line of each problem in `file`; None for one without a place there, and for the standard input."""
+    """Return the line number of each problem in `file`; None without a place, and for standard input."""
     from unum_compiler.frontends.files import file_lines  # noqa: PLC0415
     from unum_compiler.frontends.lines import line_at  # noqa: PLC0415
 

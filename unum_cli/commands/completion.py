@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the arguments of `parser` and of all its commands."""
+    """Yield arguments of `parser` and all subcommands."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to them, and shtab takes the same
         yield action
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - has no public name

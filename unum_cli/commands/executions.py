@@ -196,7 +196,7 @@ def client_at(found: Deployed, session: "Session") -> Client:
 
 
 def given_definition(options: argparse.Namespace, client: Client) -> Workflow | None:
-    """Return the definition in ``--file``; None without one.
+    """Load the definition in ``--file``; None without ``--file``.
 
     Raises:
         UsageError: unreadable file.

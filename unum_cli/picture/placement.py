@@ -97,7 +97,7 @@ class _Size:
 
 
 def lay_out(workflow: Workflow, captions: Mapping[str, tuple[str, ...]]) -> Drawing:
-    """Lay out `workflow`, with the lines of `captions` in its boxes."""
+    """Lay out `workflow`, with lines of `captions` in boxes."""
     return _Placer(workflow, captions).place(top_level(workflow))
 
 

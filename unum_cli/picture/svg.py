@@ -204,7 +204,7 @@ def _label(wire: Wire) -> Iterator[str]:
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """Return a path through `points` that is vertical at each of them."""
+    """Return an SVG path through `points`, vertical at each point."""
     path = [f"M{_at(points[0])}"]
     for start, end in pairwise(_with_stub(points)):
         if start.x == end.x:

@@ -21,7 +21,7 @@ _NEXT = """\
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the project, and print what can be done with it.
+    """Write the project, and print the next commands.
 
     Raises:
         UsageError: the folder has files already, cannot be written, or gives no name for a stack.
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def stack_name(folder: str) -> str:
-    """Return the name of the stack for a project in a folder of that name, such as ``MyShop`` for ``my-shop``.
+    """Derive the stack's name from the folder's name: ``MyShop`` from ``my-shop``.
 
     Raises:
         UsageError: the name begins with no letter. Source: AWS CloudFormation User Guide, "Stack name".

@@ -169,7 +169,7 @@ class Levels:
         )
 
     def value_before(self, name: Name) -> Success | None:
-        """Return the input of the state that commits as `name`; None if it is not known."""
+        """Return the input of the state that commits as `name`; None if unknown."""
         led = self._led_to(name)
         match None if led is None else led.effect:
             case Invoke(input=Value(given=given)) | JoinNeighbour(Invoke(input=Value(given=given))):
@@ -253,7 +253,7 @@ class Levels:
         return max([origin.committed_ms, *(last.committed_ms for last in lasts if last is not None)])
 
     def _led_to(self, name: Name) -> Following | None:
-        """Return the effect that led to `name`; None if what it came from is not stored."""
+        """Return the effect that led to `name`; None if its source has expired."""
         before = self.timeline.committed.get(Name(name.execution, name.frames, name.step - 1))
         if before is not None and before.name.frames == name.frames:
             led = self._following(before)
@@ -265,7 +265,7 @@ class Levels:
         return None if opened is None else self.timeline.branch_begin(opened, name.frames[-1].index)
 
     def _pending(self, frames: Frames) -> Iterator[Row]:
-        """Yield the row of what a level waits for, if it is no fan-out."""
+        """Yield a row for the pending step of a level, except fan-outs."""
         sequence = self._steps.get(frames)
         last = sequence[-1] if sequence else None if frames else self.timeline.start
         led: Following | None
@@ -346,7 +346,7 @@ class Levels:
         return scope is not None and scope.join == checkpoint.name and scope.state == checkpoint.state
 
     def _end_of(self, scope: Scope) -> Checkpoint | None:
-        """Return the commit that proves the end of a fan-out: its own, or that of the Task that joins it."""
+        """Return the commit that proves the end of a fan-out: its own commit, or its joining Task's."""
         return self.timeline.committed.get(scope.join)
 
     def _latest_ms(self, scope: Scope) -> int:
@@ -360,7 +360,7 @@ class Levels:
         return self.timeline.committed[scope.origin].committed_ms
 
     def _opened(self, scope: Scope) -> OpenScope | None:
-        """Return the effect that opened a fan-out; None if the commit before it is not stored any more."""
+        """Return the effect that opened a fan-out; None if the previous commit has expired."""
         # Planning again evaluates all items, and every branch asks: a wide Map would take the square of its size.
         if scope.origin not in self._openings:
             origin = self.timeline.committed.get(scope.origin)

@@ -33,7 +33,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Time of a step, without what passed in it.
+    """Times of a step, without phases.
 
     Attributes:
         since_ms: time of the commit before it.

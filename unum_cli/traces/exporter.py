@@ -41,7 +41,7 @@ class Exporter:
     sleep: Callable[[float], None]
 
     def send(self, batches: Iterable[Json]) -> None:
-        """Send each batch, an ``ExportTraceServiceRequest``, in a request of its own.
+        """Send one request per batch, an ``ExportTraceServiceRequest``.
 
         Raises:
             CommandFailed: the collector cannot be reached, or refuses spans.

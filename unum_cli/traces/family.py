@@ -26,7 +26,7 @@ PARENT, CHILD = "parent", "child"
 
 
 class Relative(NamedTuple):
-    """Execution that another one has started, or that has started it.
+    """Parent or child of an execution.
 
     Attributes:
         one: its workflow and name.
@@ -42,7 +42,7 @@ class Relative(NamedTuple):
 
 
 class _Due(NamedTuple):
-    """Execution that is still to be traced.
+    """Execution whose trace is not built yet.
 
     Attributes:
         one: its workflow and name.
@@ -101,7 +101,7 @@ class Family:
                 return self.warn(f"more than {MOST_TRACES} executions: trace the others by their names")
 
     def _levels(self, due: _Due, *, is_first: bool) -> Levels | None:
-        """Return the rows of an execution; None, with a warning, if only a relative of the first is not readable."""
+        """Return rows of an execution; warn and return None for an unreadable relative."""
         try:
             return _levels_of(due.client, due.one.name, due.definition)
         except UnumError as error:
@@ -144,7 +144,7 @@ class Family:
             self.warn(f"{name}: executions that it waits for are unknown: {error}")
 
     def _find(self, one: Started) -> tuple[Client, Execution] | None:
-        """Return a client for an execution of a computed name, and its identity; None if there is no such one."""
+        """Find the execution of a computed name: client and identity, or None."""
         client = self.client_of(one.workflow)
         try:
             if client is not None:

@@ -22,7 +22,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Span that caused another one, or belongs to it, in this trace or in another."""
+    """Reference to a related span, in the same trace or another trace."""
 
     trace_id: str
     span_id: str
@@ -31,7 +31,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened at one time during a span."""
+    """Event at one point in time during a span."""
 
     name: str
     at_ms: int

@@ -26,7 +26,7 @@ MOST_LINKS = 128
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """Links of a span to what it follows from.
+    """Links of a span to its causes.
 
     Attributes:
         all: all of them.

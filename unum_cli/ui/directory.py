@@ -1,4 +1,4 @@
-"""Workflows that the page shows: those of a stack, of all stacks, or one that is named by its table."""
+"""Workflows on the page: one stack's, all stacks', or one by its table's name."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -73,7 +73,7 @@ class Secrets:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Hosts by which the page may be asked for."""
+        """Allowed values of the ``Host`` header."""
         return frozenset((f"{HOST}:{self.port}", f"localhost:{self.port}"))
 
 
@@ -104,7 +104,7 @@ class Guard:
         await (refused or self.app)(scope, receive, send_with_policy)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the answer to a request that must not reach the page; None for all others."""
+        """Return the refusal of a forbidden request; None for an allowed request."""
         if headers.getlist("host") not in [[host] for host in self.secrets.hosts]:
             return PlainTextResponse("Expected the host 127.0.0.1 or localhost.\n", 421)
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]

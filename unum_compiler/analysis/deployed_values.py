@@ -41,7 +41,7 @@ def _number(old: Json, new: Json) -> Json:
 
 
 def _filled(old: Json, new: Json) -> Json:
-    """Return `new` with the texts of `old` where they are equal but for placeholders."""
+    """Return `new` with texts of `old` if both differ only by placeholders."""
     match old, new:
         case dict(), dict():
             return {key: _filled(old.get(key), value) for key, value in new.items()}

@@ -46,7 +46,7 @@ def _check(task: Task, scope: Scope, without: set[str], report: Report) -> None:
 
 
 def _reason(task: Task, scope: Scope, without: set[str]) -> str | None:
-    """Return the reason for a checkpoint of `task`, if any."""
+    """Return a reason why `task` needs a checkpoint; None without one."""
     if task.retry or task.catch:
         return "it has Retry or Catch, which apply to the committed outcome"
     if task.pattern is not Pattern.RESPONSE:

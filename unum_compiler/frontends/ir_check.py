@@ -192,7 +192,7 @@ def _previous_problems(workflow: Workflow, task: states.Task, place: str) -> Ite
 
 
 def _source_problems(workflow: Workflow, task: states.Task, fan_out: states.Map, place: str) -> Iterator[Problem]:
-    """Yield the problem of a Task whose result a branch of `fan_out` may not have, or have twice."""
+    """Yield a problem if a branch of `fan_out` may commit a Task never or twice."""
     source = workflow.states.get(task.after_previous or "")
     if source is None:
         names = [each.name for each in workflow.tasks if each.scope == fan_out.name]
@@ -216,7 +216,7 @@ def _where(state: states.State) -> str:
 
 
 def _end_without(workflow: Workflow, fan_out: states.Map, source: states.Task) -> str | None:
-    """Return a state that can end a branch of `fan_out` which has not run `source`; None without one."""
+    """Find a state that ends a branch of `fan_out` before `source` runs; None if impossible."""
 
     def followers(name: str) -> set[str]:
         targets = _targets(workflow.states[name], "") if name != source.name else ()
@@ -230,7 +230,7 @@ def _end_without(workflow: Workflow, fan_out: states.Map, source: states.Task) -
 
 
 def _without_checkpoint(workflow: Workflow, task: states.Task) -> str | None:
-    """Return the name of a predecessor of `task` without a checkpoint; None if all have one."""
+    """Find a predecessor of `task` without a checkpoint; None if all commit."""
     for name in _before(workflow, task, set()):
         state = workflow.states[name]
         if not isinstance(state, states.Task) or state.committed_by is not None:

@@ -22,7 +22,7 @@ def lines_of(text: str, *, is_yaml: bool) -> Mapping[str, int]:
 
 
 def line_at(place: str, lines: Mapping[str, int]) -> int | None:
-    """Return the line of the value at `place`, or of the innermost one around it; None for a place in no value."""
+    """Return the line number of the value at `place`, or of the innermost enclosing value; None outside."""
     around = [known for known in lines if place == known or place.startswith((f"{known}.", f"{known}["))]
     return lines[max(around, key=len)] if around else None
 

@@ -34,7 +34,7 @@ LOST = ("<unresolved-token>", "<unresolved-lazy>")
 
 
 def restore_objects(machine: Json, start: sfn.State, graph: sfn.StateGraph) -> Any:
-    """Return `machine`, the JSON of `graph`, with the objects that were lost: a text as a token, others as they are.
+    """Restore lost objects of `graph` in `machine`, its JSON: texts as tokens, other objects unchanged.
 
     Raises:
         DefinitionError: an object names a resource of another stack without a reference to it.

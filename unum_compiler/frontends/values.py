@@ -212,7 +212,7 @@ def _text_of(number: float) -> str:
 
 @cache
 def _joined(element: str) -> str:
-    """Return a token of text with the elements of an array, whose token has `element` as its only one."""
+    """Return a text token for an array token with the single element `element`."""
     from aws_cdk import Fn  # noqa: PLC0415 - as above
 
     return Fn.join(SEPARATOR, [element])

@@ -197,7 +197,7 @@ class Resources:
 
 
 def _has_options(parameters: Mapping[str, Json]) -> bool:
-    """Return True if `parameters` of ``lambda:invoke`` have options that only a call of the function can have."""
+    """Return True if `parameters` of ``lambda:invoke`` contain options for called functions only."""
     return any(
         name.removesuffix(".$") in _OPTIONS and value != _OPTIONS.get(name, ...) for name, value in parameters.items()
     )

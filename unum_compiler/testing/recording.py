@@ -36,7 +36,7 @@ class TaskRun:
 
 @dataclass
 class Recorder:
-    """Handlers of one execution that note what they do.
+    """Handlers of one execution, with recorded calls.
 
     Attributes:
         workflow: the workflow.

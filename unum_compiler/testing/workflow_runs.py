@@ -106,7 +106,7 @@ class WorkflowRun:
         return [task.state for task in self.tasks if task.attempt == 0]
 
     def of(self, state: str) -> list[TaskRun]:
-        """Return the attempts of the Task `state`; none if it did not run."""
+        """Return attempts of the Task `state`; empty if never run."""
         return [task for task in self.tasks if task.state == state]
 
     @cached_property
@@ -185,7 +185,7 @@ def run_workflow(  # noqa: PLR0913 - all but the first have defaults
 
 @dataclass(frozen=True)
 class _Execution:
-    """What an execution is made of.
+    """Parts of an execution.
 
     Attributes:
         workflow: the compiled workflow.

@@ -40,7 +40,7 @@ def reasons_for_calls(workflow: Construct, functions: Mapping[str, lambda_.IFunc
 
 
 def all_called(functions: Mapping[str, lambda_.IFunction], called: Collection[str]) -> dict[str, lambda_.IFunction]:
-    """Return the functions of the keys `called`, and those of other keys that lead to the same functions.
+    """Return functions of the keys `called`, and of all keys of the same functions.
 
     The service function depends on what it calls, so a function cannot be both called, also by an alias, and hosted.
     """
@@ -51,7 +51,7 @@ def all_called(functions: Mapping[str, lambda_.IFunction], called: Collection[st
 
 
 def _function_path(function: lambda_.IFunction) -> str:
-    """Return the path of the function behind `function`, which may be an alias or a version of it."""
+    """Return the path of the function behind `function`, an alias or a version."""
     if isinstance(function, lambda_.Alias | lambda_.Version):
         return _function_path(function.lambda_)
     return path_of(function)

@@ -35,7 +35,7 @@ def functions_by_key(workflow: Construct, functions: Functions | UnumFunction | 
 
 
 def check_keys(workflow: Construct, functions: Functions, called: Mapping[str, str]) -> None:
-    """Raise if a function has no handler for its key, or if Tasks can only call it.
+    """Raise if a function lacks a handler for its key, or is only callable.
 
     Args:
         workflow: the workflow.

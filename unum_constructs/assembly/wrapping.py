@@ -152,7 +152,7 @@ def why_called(function: object) -> str | None:
 
 
 def _kind_without_runtime(function: object) -> str | None:
-    """Return the kind of an `aws_lambda.IFunction` that is no `Function`; None for everything else."""
+    """Return the kind of a function that is no `Function`, such as an alias; None otherwise."""
     if not hasattr(function, "function_arn"):
         return None
     kinds = {lambda_.Alias: "alias", lambda_.Version: "version", lambda_.SingletonFunction: "singleton"}

@@ -9,7 +9,7 @@ from unum_constructs.errors import ConstructError
 
 
 def check_types(construct: Construct, kind: type, options: Mapping[str, object]) -> None:
-    """Raise unless every value in `options`, by name, is a `kind` or None.
+    """Raise unless each named value in `options` is a `kind` or None.
 
     Raises:
         ConstructError: names the option, the expected type and the value.

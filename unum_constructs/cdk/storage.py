@@ -94,7 +94,7 @@ class Storage(Protocol):
 
     @property
     def backup_days(self) -> Mapping[str, int | None]:
-        """Days for which it can be restored: None if it is not known, nothing if it cannot."""
+        """Days of point-in-time recovery by resource: None if unknown, empty without recovery."""
 
     def lists(self, *, if_imported: bool = True) -> bool:
         """Return True if it lists executions; `if_imported` for imported ones, which may do so."""
@@ -112,7 +112,7 @@ class Storage(Protocol):
         """Return permission to delete the items of `workflow_name`."""
 
     def payload_bucket(self, payload: str) -> s3.IBucket | None:
-        """Return the bucket for large values by default; None for a bucket of their own, or none at all."""
+        """Return the default bucket for large values; None for an extra bucket or no bucket."""
 
     def expire(self, workflow: Construct, workflow_name: str, retention_s: int) -> None:
         """Let the state of `workflow_name` be deleted after its expiry, if this app can."""

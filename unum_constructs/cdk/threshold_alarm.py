@@ -1,4 +1,4 @@
-"""Alarms at or above a threshold."""
+"""Alarms on thresholds."""
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -7,7 +7,7 @@ from constructs import Construct
 def new_alarm(
     scope: Construct, construct_id: str, metric: cloudwatch.IMetric, threshold: float, description: str
 ) -> cloudwatch.Alarm:
-    """Make an alarm for `metric` at or above `threshold` in one period."""
+    """Alarm if `metric` reaches `threshold` in one period."""
     return cloudwatch.Alarm(
         scope,
         construct_id,

@@ -58,7 +58,7 @@ class RuntimeLayer(lambda_.LayerVersion):
         return found[python]
 
     def add_to(self, function: lambda_.Function) -> None:
-        """Add the layer to `function`, unless it has it, and check its Python at the end of synthesis."""
+        """Add the layer to `function` once, and check its Python at the end of synthesis."""
         if function not in self._functions:
             function.add_layers(self)
             self._functions.append(function)

@@ -54,7 +54,7 @@ class Alarms:
 def optional_alarm(
     scope: Construct, construct_id: str, metric: cloudwatch.IMetric, threshold: float | None, description: str
 ) -> cloudwatch.Alarm | None:
-    """Make an alarm for `metric` at or above `threshold`, if given.
+    """Alarm if `metric` reaches a given `threshold`.
 
     Raises:
         ConstructError: the threshold is no number above 0, so the alarm would always be on.

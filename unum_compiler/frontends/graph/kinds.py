@@ -7,7 +7,7 @@ from unum_runtime.model.states import Json
 
 
 def check_whole(node: str, argument: str, value: Any, least: int, *, may_be_place: bool = False) -> None:
-    """Raise unless `value` is None, an integer from `least` up, or a place if that is allowed.
+    """Raise unless `value` is None, an integer >= `least`, or an allowed place.
 
     Raises:
         TypeError: `value` is something else.
@@ -23,7 +23,7 @@ def check_whole(node: str, argument: str, value: Any, least: int, *, may_be_plac
 
 
 def check_number(node: str, argument: str, value: Any, least: float) -> None:
-    """Raise unless `value` is a number from `least` up.
+    """Raise unless `value` is a number >= `least`.
 
     Raises:
         TypeError: `value` is something else.

@@ -40,7 +40,7 @@ class Folder:
 
 
 def objects(bucket: str | Reference, prefix: str | Reference = "", *, max_items: int | None = None) -> DataSet:
-    """Return the objects of a bucket as items, each with ``Key``, ``Size``, ``LastModified`` and more.
+    """List objects of a bucket as items with ``Key``, ``Size``, ``LastModified`` and more.
 
     Args:
         bucket: name of the bucket.

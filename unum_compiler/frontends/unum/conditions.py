@@ -29,7 +29,7 @@ def is_last(condition: str) -> bool:
 
 
 def iterations_less(condition: str) -> int | None:
-    """Return k of the condition ``$0 < $size - k``; None for another one."""
+    """Parse k in the condition ``$0 < $size - k``; None for other conditions."""
     found = _NEXT.fullmatch(re.sub(r"\s", "", condition))
     return None if found is None else int(found["less"])
 

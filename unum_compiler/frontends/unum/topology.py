@@ -49,7 +49,7 @@ def _start(nodes: Mapping[str, Node]) -> str:
 
 @dataclass
 class _Scope:
-    """The states of one level, and its way out.
+    """States and exit of one level.
 
     Attributes:
         start: first state.

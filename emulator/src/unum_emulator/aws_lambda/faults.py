@@ -124,7 +124,7 @@ class FaultInjector:
         return not is_now
 
     def leaves(self, delivery: str) -> None:
-        """Kill the process of `delivery` if it is to die after the effect of this request."""
+        """Kill the process of `delivery` if planned after the effect of this request."""
         with self._lock:
             death = self._deaths.get(delivery)
             is_now = death is not None and death.left < 0

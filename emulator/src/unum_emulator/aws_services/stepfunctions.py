@@ -14,7 +14,7 @@ _PAUSE_S = 0.15
 
 
 class _Time:
-    """The module `time`, without that one pause."""
+    """Module `time` without the pause at each start."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)

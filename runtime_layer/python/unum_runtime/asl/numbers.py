@@ -63,7 +63,7 @@ def is_number(value: Json) -> bool:
 
 
 def read_number(fields: Mapping[str, Json], field: str, select: Callable[[str], Json]) -> float | None:
-    """Return the number in `field`, or at the path in the same field with suffix ``Path``; None without both fields.
+    """Return the number in `field`, or at the path in `field` plus ``Path``; None without both fields.
 
     Args:
         fields: fields of a state, or of its ``ItemBatcher``.

@@ -35,7 +35,7 @@ class Program(Protocol):
     gives_result: bool
 
     def arguments(self, raw: Json, context: ExpressionContext) -> Json:
-        """Return the input after ``InputPath`` and ``Parameters``, or the value of ``Arguments``."""
+        """Evaluate ``InputPath`` and ``Parameters``, or ``Arguments``."""
         ...
 
     def output(self, raw: Json, result: Json, context: ExpressionContext) -> StateOutput:
@@ -73,7 +73,7 @@ class Program(Protocol):
         ...
 
     def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
-        """Return the number of a field such as ``TimeoutSeconds`` or ``TimeoutSecondsPath``; None without both."""
+        """Evaluate a number field, such as ``TimeoutSeconds`` or ``TimeoutSecondsPath``; None without both fields."""
         ...
 
     def until_ms(self, raw: Json, context: ExpressionContext) -> int:

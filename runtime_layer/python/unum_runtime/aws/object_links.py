@@ -24,7 +24,7 @@ class S3Links:
     bucket: str
 
     def upload(self, name: str, *, size: int, sha256: str) -> dict[str, Json]:
-        """Return ``url`` and ``headers`` with which the content of one object may be stored.
+        """Return ``url`` and ``headers`` to upload one object.
 
         The headers are part of the signature, so S3 takes no content of another size or digest.
         """

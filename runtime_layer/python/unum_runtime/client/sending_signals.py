@@ -51,7 +51,7 @@ class SignalSender:
         key: str | None = None,
         id: str | None = None,  # noqa: A002
     ) -> Signalled:
-        """Send a signal to an execution: the Task that waits for it gets it, or else the next one that will.
+        """Send a signal to an execution, for the waiting Task or the next Task that waits.
 
         Args:
             execution: execution name.

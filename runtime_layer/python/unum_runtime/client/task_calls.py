@@ -61,7 +61,7 @@ class Call:
 
 
 def as_completed(calls: Iterable[Call], *, timeout_s: float | None = None) -> Iterator[Call]:
-    """Yield each of `calls` when it has ended, in the order of their ends.
+    """Yield `calls` in order of completion.
 
     Args:
         calls: calls of one or several clients.

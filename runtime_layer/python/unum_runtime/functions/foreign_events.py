@@ -31,7 +31,7 @@ def nudge_instead(rt: Runtime, envelope: Envelope) -> None:
 
 
 def nudge_execution(rt: Runtime, execution: Execution) -> None:
-    """Nudge `execution`, whose version may be any.
+    """Nudge `execution` of any version.
 
     Raises:
         RefusedDelivery: its last moment has passed, or a later execution has its name.

@@ -54,7 +54,7 @@ class Waits(NamedTuple):
         return (Name(execution, self._of_branch(branch), steps - 1) for branch, steps in enumerate(self.steps) if steps)
 
     def joined(self, noted: "Waits") -> "Waits":
-        """Return these steps and those that were `noted` for the same place."""
+        """Merge these steps with steps `noted` for the same place."""
         most = (max(own, other) for own, other in zip(self.steps, noted.steps, strict=True))
         digests = tuple(sorted({*self.digests, *noted.digests}))
         return Waits(self.frames, tuple(most), max(self.tries, noted.tries), digests)

@@ -42,7 +42,7 @@ def callable_tasks(workflow: Workflow) -> list[str]:
 
 
 def why_not_called(workflow: Workflow, state: object) -> str | None:
-    """Return why nobody can call the Task `state` of `workflow`; None if callers can."""
+    """Return the reason against calls of the Task `state`; None if callable."""
     task = workflow.states.get(state) if isinstance(state, str) else None
     if not isinstance(task, Task):
         return f"state: expected a Task, one of {sorted(each.name for each in workflow.tasks)}, got {state!r}"

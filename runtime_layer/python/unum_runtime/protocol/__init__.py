@@ -1,1 +1,1 @@
-"""What a delivery does; `step` has it on one screen."""
+"""Protocol of deliveries; `step` shows it on one screen."""

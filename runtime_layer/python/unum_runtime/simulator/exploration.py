@@ -262,7 +262,7 @@ def _call_until_done(caller: Caller) -> None:
 
 
 def _ask(caller: Caller, asked: Event) -> dict[str, Json]:
-    """Return the answer to a request of `caller`, after all that it has led to."""
+    """Send a request of `caller`, run all consequences, return the answer."""
     begin(caller.world, asked, is_copy=True)
     _run_to_end(caller.world)
     return caller.answer_to(asked)

@@ -16,7 +16,7 @@ class Facts(dict[K, V], Generic[K, V]):
     digest: int = 0
 
     def plus(self, key: K, value: V) -> Self:
-        """Return a copy in which `key` has `value`."""
+        """Return a copy with `value` at `key`."""
         more = type(self)(self)
         more[key] = value
         # XOR commutes: two worlds with the same facts in another order get the same digest and count as one.

@@ -408,7 +408,7 @@ class Reference:
     def _after_failure(
         self, checkpoint: Checkpoint | None, arrival: AtFanOut, failed: Sequence[End], retries: tuple[int, ...]
     ) -> Point | End | None:
-        """Return the position after a fan-out that failed by any of `failed`."""
+        """Return the position after failure of a fan-out, by any failed branch in `failed`."""
         if checkpoint is None:
             return None
         evaluation = replace(arrival.evaluation, seed=str(checkpoint.name))

@@ -218,7 +218,7 @@ Work: TypeAlias = tuple[Name, str]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An item as of its creation.
+    """Item at creation time.
 
     Attributes:
         author: the delivery that created it.

@@ -132,7 +132,7 @@ class Store(Protocol):
         ...
 
     def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
-        """Extend the lease of `owner` on `key` until `expires_at_ms`.
+        """Renew the lease of `owner` on `key` until `expires_at_ms`.
 
         Returns:
             True if renewed; False if `owner` has no lease, or an expired one.

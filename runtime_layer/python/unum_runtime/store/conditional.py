@@ -95,7 +95,7 @@ class ConditionalStore(ABC):
 
     @abstractmethod
     def put(self, key: Key, document: Document, *, replaces: Document | None) -> bool:
-        """Write `document` if `key` still has the version of `replaces`, or no document for None.
+        """Write `document` if `key` still has the version of `replaces`; None means no document yet.
 
         Returns:
             False if the condition failed.
@@ -246,7 +246,7 @@ class ConditionalStore(ABC):
 
 
 def in_parallel(read: Callable[[Any], Any], wanted: Collection[Any]) -> list[Any]:
-    """Return `read` of each of `wanted`, with `PARALLEL_READS` at a time."""
+    """Call `read` for each key in `wanted`, `PARALLEL_READS` at a time."""
     if len(wanted) < 2:  # noqa: PLR2004 - threads cost more than one request saves
         return [read(each) for each in wanted]
     with ThreadPoolExecutor(PARALLEL_READS) as pool:

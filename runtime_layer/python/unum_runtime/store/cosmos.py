@@ -141,7 +141,7 @@ class CosmosStore(ConditionalStore):
         return len(doomed)
 
     def _patch(self, key: Key, members: tuple[int, ...], expires_at_s: int) -> frozenset[int] | None:
-        """Add to a live set, and return it afterwards; None if there is none, or too much to add at once."""
+        """Add to a live set, and return the new set; None without a set, or with too many additions."""
         new = Document(expires_at_s * 1000, {})
         changes: dict[str, int] = {"/expires_at_ms": new.expires_at_ms, "/ttl": self._ttl(new)}
         changes |= {f"/{MEMBERS}/{_name(member)}": 1 for member in members}
@@ -226,7 +226,7 @@ def check_account(place: str, account: Any) -> None:
 
 
 def document_id(key: Key) -> str:
-    """Return the id of the document at `key`, which no other document of the container has."""
+    """Return the document id of `key`, unique in the container."""
     # A digest has no characters that ids must not have, and is unique among all partitions, as exports may need it.
     return sha256("\0".join(key).encode())
 

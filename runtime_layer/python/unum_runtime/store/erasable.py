@@ -16,7 +16,7 @@ class ErasableStore(Store, Protocol):
     """Store that can delete partitions; every store of `unum_runtime.store` can."""
 
     def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
-        """Store `item` at `key` in place of any other item, also of a set.
+        """Replace any item or set at `key` by `item`.
 
         Raises:
             StoreError: the store refused or did not answer; the item may be replaced or not.

@@ -113,7 +113,7 @@ def listed_key(fields: Mapping[str, Any]) -> Key:
 
 
 def last_name(place: str) -> str:
-    """Return a bound that is after all entries at `place` and before those at later places."""
+    """Return a bound between entries at `place` and entries at later places."""
     return place + _AFTER_NAMES
 
 

@@ -152,7 +152,7 @@ def check_size(size: float, largest: int, unit: str) -> None:
 
 
 def check_tree(*values: Any) -> None:
-    """Raise Runaway if there are more than `MAX_ITEMS` values within `values`.
+    """Raise Runaway if `values` contain over `MAX_ITEMS` nested values.
 
     Arrays may contain one array many times, so a few steps can make a value that nobody can copy.
     """

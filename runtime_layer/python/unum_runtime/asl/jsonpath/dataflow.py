@@ -71,7 +71,7 @@ def output(flow: DataFlow, raw: Json, result: Json, context: ExpressionContext) 
 
 
 def apply_result_path(result_path: str | None, raw: Json, result: Json) -> Json:
-    """Return `raw` with `result` at `result_path`; only `result` for ``$``, only `raw` for None.
+    """Insert `result` at `result_path` of `raw`; ``$`` replaces `raw`, None discards `result`.
 
     Raises:
         ResultPathMatchFailure: `result_path` does not fit `raw`.
@@ -82,7 +82,7 @@ def apply_result_path(result_path: str | None, raw: Json, result: Json) -> Json:
 
 
 def select(path: str, data: Json, context: ExpressionContext) -> Json:
-    """Return the value at `path` in `data`, or in `context` if the path begins with ``$$`` or a variable.
+    """Evaluate `path` in `data`; paths with ``$$`` or a variable read `context`.
 
     Raises:
         RuntimeFailure: the path has no value.

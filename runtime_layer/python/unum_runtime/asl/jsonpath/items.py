@@ -17,7 +17,7 @@ from unum_runtime.model.states import Json
 
 
 def map_items(found: Json, path: str, *, takes_objects: bool) -> list[dict[str, Json]]:
-    """Return the items of `found`, the value at `path`, in the form of ``$$.Map.Item`` without ``Index``.
+    """Convert `found`, the value at `path`, to items like ``$$.Map.Item`` without ``Index``.
 
     The items of an object are its fields. The Developer Guide ("ItemsPath") allows objects in every Map, but Step
     Functions was observed to fail in an inline Map, with this cause.

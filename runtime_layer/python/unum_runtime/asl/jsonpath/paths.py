@@ -59,7 +59,7 @@ class Path:
 
     @cached_property
     def keys(self) -> tuple[Key, ...] | None:
-        """Names and indexes of all steps; None if some step has neither."""
+        """Names and indexes of all steps; None if a step is no name or index."""
         keys = tuple(step.key for step in self.steps if step.key is not None)
         return keys if len(keys) == len(self.steps) else None
 

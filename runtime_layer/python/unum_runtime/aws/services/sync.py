@@ -134,7 +134,7 @@ def _fill(template: Json, sources: tuple[Json, ...]) -> Json:
 
 
 def _value_at(value: Json, path: str) -> Json:
-    """Return the value at `path`, such as ``Tasks.0.TaskArn``; None if absent."""
+    """Read the value at `path`, such as ``Tasks.0.TaskArn``; None if absent."""
     for step in path.split("."):
         match value:
             case dict():

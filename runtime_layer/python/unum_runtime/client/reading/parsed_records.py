@@ -39,7 +39,7 @@ class DeliveryRecord(NamedTuple):
 
 
 def parse(text: str, at_ms: int) -> DeliveryRecord | None:
-    """Return the record in `text`, of a commit at `at_ms`; None without a record, or for a malformed one."""
+    """Parse the record in `text`, of a commit at `at_ms`; None if missing or malformed."""
     try:
         found: list[Json] = [*json.loads(text)[: len(DEFAULTS)]]
         found += DEFAULTS[len(found) :]

@@ -110,7 +110,7 @@ def pending_row(missing: Missing, now: datetime) -> tuple[str, ...]:
 
 
 def waiting_text(missing: Missing) -> str:
-    """Return what the commit waits for, and until when."""
+    """Return the pending cause and end time of the commit's wait."""
     if missing.waits_for is WaitsFor.DELIVERY:
         return "RUNNING"
     until = "" if missing.until is None else f" until {time_text(missing.until)}"

@@ -34,7 +34,7 @@ def note_copies(rt: Runtime, name: Name, scope: Scope) -> None:
 def copy_branches(
     rt: Runtime, target: Scope, shard: int, branches: Sequence[Sequence[Checkpoint]], copy: Copy
 ) -> list[bool]:
-    """Copy the steps of `branches` into `shard` of `target`, where they are missing.
+    """Copy missing steps of `branches` into `shard` of `target`.
 
     Args:
         rt: the runtime, which may make several copies at once.

@@ -367,7 +367,7 @@ def _begun(scope: Scope, shard: int, items: Mapping[Key, Item]) -> tuple[int, ..
 
 
 def _tries(items: Mapping[Key, Item]) -> int:
-    """Return the most tries of a step that was tried again; 0 without one."""
+    """Return the maximum number of tries of a retried step; 0 without retries."""
     attempts = (int(item.get("attempt", 0)) for item in items.values())
     return max((attempt + 1 for attempt in attempts if attempt), default=0)
 

@@ -11,7 +11,7 @@ from unum_runtime.store.erasable import ErasableStore
 def mailboxes_of(
     items: ErasableStore, workflow: str, execution: Execution, tasks: Iterable[Task]
 ) -> tuple[str, list[Mailbox]]:
-    """Return all mailboxes that `execution` may have, and the partition that lists those with a key.
+    """Return all possible mailboxes of `execution`, and the partition that lists keyed mailboxes.
 
     Args:
         items: store of items.

@@ -13,7 +13,7 @@ from unum_runtime.model.states import ACTIVITY, Choice, Map, Parallel, State, Ta
 
 
 class Needs(NamedTuple):
-    """What an execution can still need.
+    """Future needs of an execution.
 
     Attributes:
         functions: keys of functions.

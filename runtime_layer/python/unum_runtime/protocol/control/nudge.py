@@ -218,7 +218,7 @@ def _unfinished(steps: list[Checkpoint]) -> ForkOrigin | None:
 
 
 def _overdue(rt: Runtime, found: list[Missing], silent_ms: int) -> list[Missing]:
-    """Return those commits that are overdue by `silent_ms`; all for 0."""
+    """Return commits overdue by `silent_ms`; 0 returns all commits."""
     return [each for each in found if silent_ms == 0 or is_overdue(rt, each, silent_ms)]
 
 

@@ -152,7 +152,7 @@ def still_fails(opened: OpenScope) -> ExecutionNotRedrivable:
 
 
 def same_size(before: OpenScope, after: Effect) -> OpenScope:
-    """Return `after` if it opens the same fan-out as `before`, with as many branches.
+    """Return `after` if it opens the same fan-out with equally many branches.
 
     Raises:
         ExecutionNotRedrivable: another number of branches, because it depends on chance or on the time; or another

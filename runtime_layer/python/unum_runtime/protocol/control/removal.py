@@ -83,7 +83,7 @@ class Removed(NamedTuple):
 
 
 def removed_parts(old: Mapping[str, str], new: Mapping[str, str], *, schedules_s: float) -> Removed:
-    """Return the parts of `old` whose places are not in `new`.
+    """Return parts of `old` without a place in `new`.
 
     Args:
         old: places of a deployment's parts by name.
@@ -207,7 +207,7 @@ class _Search:
         return None if definition is None else needs_from(definition, str(step["state"]))
 
     def _definition(self, digest: str) -> Workflow | None:
-        """Return the definition with `digest`; None if nobody can know it."""
+        """Load the definition with `digest`; None if unknown."""
         try:
             return read_definition(self.rt.store, self.rt.workflow.name, digest)
         except (DefinitionNotStored, InconsistentHistory):

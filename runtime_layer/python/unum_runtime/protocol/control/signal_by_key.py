@@ -141,7 +141,7 @@ def _reach_all(rt: Runtime, kept: Kept, after: str) -> tuple[int, str | None]:
 
 
 def _reach(rt: Runtime, kept: Kept, listener: tuple[Key, Item]) -> bool:
-    """Put the signal into the mailbox of a listener, unless it waits no more; return True if it was not there."""
+    """Put the signal into the mailbox of a waiting listener; return True if new."""
     (key, entry), workflow = listener, rt.workflow.name
     if int(entry["at"]) > kept.until_ms:
         return False

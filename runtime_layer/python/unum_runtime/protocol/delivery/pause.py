@@ -44,7 +44,7 @@ class Pause:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Json]) -> "Pause | None":
-        """Return the pause in `fields`; None if they have none."""
+        """Parse the pause in `fields`; None without one."""
         return cls(int(fields[SINCE]), str(fields[_REASON])) if _REASON in fields else None
 
 

@@ -1,4 +1,4 @@
-"""What was true of a commit, but is not of its copy in a fork.
+"""Facts of a commit that its copy in a fork lacks.
 
 A copy has the version of the fork, and no end: the end before a redrive of the original is not an end of the fork. Only
 readers of the history need both.

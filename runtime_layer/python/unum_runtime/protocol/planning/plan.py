@@ -290,7 +290,7 @@ def parts(opened: OpenScope, most: int) -> list[Invoke]:
 
 
 def started_after(opened: OpenScope, index: int) -> range:
-    """Return the branches after branch `index` of a fan-out other than a region: the next one of its lane, if any."""
+    """Return successors of branch `index` in a fan-out without region: the next branch of its lane, if any."""
     return range(index + opened.arrival.width, opened.scope.size)[:1]
 
 
@@ -300,7 +300,7 @@ def out_of_time(workflow: Workflow) -> Failure:
 
 
 def beyond_budget(workflow: Workflow, name: Name, width: int | None) -> Failure | None:
-    """Return the failure of a step after `name` beyond a budget; None within all.
+    """Return the failure of a step after `name` beyond a budget; None within all budgets.
 
     Invocations are estimated by the step's place alone, so they need no counter, and no event, crash or retry changes
     the estimate: each branch counts as if all its siblings had come as far, and each fan-out as if every step before

@@ -20,7 +20,7 @@ class Links(Protocol):
     """Maker of links to the objects of large values; see `unum_runtime.aws.object_links`."""
 
     def upload(self, name: str, *, size: int, sha256: str) -> dict[str, Json]:
-        """Return ``url`` and ``headers`` with which the content of one object may be stored."""
+        """Return ``url`` and ``headers`` to upload one object."""
         ...
 
     def download(self, name: str) -> str:

@@ -94,7 +94,7 @@ def describe(rt: Runtime, name: str) -> dict[str, Json]:
 
 
 def _within_limit(rt: Runtime, name: str, description: dict[str, Json], links: Links | None) -> Json:
-    """Return `description`, or a link to an object with it."""
+    """Return `description`, or a link to an object that contains it."""
     text = to_text(description)
     if len(text.encode()) <= MAX_BYTES:
         return description

@@ -118,7 +118,7 @@ def _name(record: Mapping[str, Json], queues: Mapping[str, str]) -> str:
 
 
 def _found(body: Json, path: str) -> Json:
-    """Return the text or number at `path`, such as ``$.order.id``, in JSON text; None if there is none."""
+    """Read the text or number at `path` of JSON text, such as ``$.order.id``; None if missing."""
     with suppress(ValueError, TypeError, RecursionError):
         value = json.loads(body)
         for member in path.removeprefix("$.").split("."):

@@ -1,4 +1,4 @@
-"""Slots of mailboxes: what each of them has, and how a signal takes one.
+"""Slots of mailboxes: contents, and the way a signal takes a slot.
 
 See `unum_runtime.protocol.waiting.signal_wait` for the meeting of waits and signals.
 """
@@ -39,7 +39,7 @@ class Signal(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """One slot of a mailbox, as it was read.
+    """Snapshot of one mailbox slot.
 
     Attributes:
         number: its place in the mailbox, from 0.

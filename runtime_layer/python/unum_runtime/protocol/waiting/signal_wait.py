@@ -72,7 +72,7 @@ def mailbox_of(rt: Runtime, task: Task, name: Name, entered: Value) -> Mailbox:
 def begin_wait(
     rt: Runtime, envelope: Envelope, mailbox: Mailbox, limits: Limits
 ) -> Success | Failure | JobPending | CallbackPending:
-    """Take a slot for this try, unless it has one, and return the signal in it, if any.
+    """Take a slot for this try, unless taken; return its signal, if any.
 
     Returns:
         The signal's value; the time of the first check, which names the slot; `CallbackPending` if the result makes

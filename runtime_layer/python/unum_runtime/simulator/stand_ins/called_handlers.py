@@ -9,7 +9,7 @@ from unum_runtime.model.states import Json, Pattern, Task
 
 
 def handler_names(task: Task) -> tuple[str, ...]:
-    """Return the names under which a handler of `task` may be given: its own, and the key of its handler."""
+    """Return names for a handler of `task`: state name and handler key."""
     key = called_key(task)
     return (task.name, task.handler or task.function) if key is None else (task.name, key, task.function)
 

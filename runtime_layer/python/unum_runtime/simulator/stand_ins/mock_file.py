@@ -155,7 +155,7 @@ def _object(around: Json, name: str, place: str) -> Mapping[str, Json]:
 
 
 def _chosen(table: Mapping[str, Json], name: str | None, place: str, kind: str, *, or_only: bool = False) -> str:
-    """Return `name` if `table` has it, or its only key."""
+    """Return `name`, or the only key of `table`."""
     if name in table:
         return str(name)
     if len(table) == 1 and (name is None or or_only):

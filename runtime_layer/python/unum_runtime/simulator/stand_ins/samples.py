@@ -128,7 +128,7 @@ def _preference(value: str) -> int:
 
 
 def _rotated(use: Use, turn: int) -> Json:
-    """Return one of the constants of `use`, or in their turn a value that is unlike all of them."""
+    """Return a constant of `use`; later turns return a different value."""
     values = [*use.constants, _another(use.constants[-1])]
     return values[turn % len(values)]
 

@@ -121,7 +121,7 @@ def paths(text: str) -> Iterator[tuple[str, Json]]:
 
 
 def _unite(state: Map | Parallel, around: dict[str, Use], inside: dict[str, Use]) -> None:
-    """Add what the branches of `state` read to what its own input has."""
+    """Add fields read by branches of `state` to its own input's fields."""
     for name, use in [*inside.items()]:
         if name.startswith("$") and name not in (INPUT, ITEM):
             around.setdefault(name, Use()).add(use)

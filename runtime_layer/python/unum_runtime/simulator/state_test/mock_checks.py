@@ -45,7 +45,7 @@ def check_result(task: Task, result: Json, validation: Validation) -> None:
 
 
 def _answer(resource: str) -> Any:
-    """Return the ``botocore.model.Shape`` of answers of `resource`; None without a model."""
+    """Return the response shape of `resource`, a ``botocore.model.Shape``; None without a model."""
     from unum_runtime.aws.services.boto_clients import Clients  # noqa: PLC0415 - needs botocore, and few mocks do
     from unum_runtime.aws.services.operation import parse  # noqa: PLC0415 - beside the other
 

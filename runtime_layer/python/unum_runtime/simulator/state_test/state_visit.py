@@ -265,7 +265,7 @@ class Visit:
             self.seen[name] = self._only(self.state, *fields).arguments(self.value, self._context_of())
 
     def _only(self, state: State, *fields: str) -> Program:
-        """Return the program of `state` with only some of its `fields`."""
+        """Return the program of `state`, reduced to `fields`."""
         return program(replace(state, data={name: state.data[name] for name in fields if name in state.data}))
 
     def _context_of(self, part: str = "") -> ExpressionContext:

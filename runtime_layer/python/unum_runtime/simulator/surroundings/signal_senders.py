@@ -144,7 +144,7 @@ def _mailboxes(world: World) -> Iterator[Mailbox]:
 
 
 def _slots(world: World) -> Iterator[Slot]:
-    """Yield the slots of all mailboxes of the scenario, with what was ever stored in them."""
+    """Yield slots of all mailboxes, each with every value ever stored."""
     return (slot for mailbox in _mailboxes(world) for slot in _slots_of(world, mailbox))
 
 

@@ -39,7 +39,7 @@ def count_placeholders(template: str) -> int:
 
 
 def fill(template: str, values: Sequence[Json]) -> str:
-    """Replace each ``{}`` in `template` by the text of one value.
+    """Format `template`: one value for each ``{}``.
 
     Raises:
         ValueError: `template` has a single brace without backslash, or another number of placeholders than `values`.

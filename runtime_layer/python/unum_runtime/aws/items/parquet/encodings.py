@@ -119,7 +119,7 @@ def _lengths_before(data: bytes, count: int) -> list[bytes]:
 
 
 def _delta(data: bytes, at: int, bits: int, most: int) -> tuple[list[int], int]:
-    """Return at most `most` integers by their differences, and the position behind them."""
+    """Decode up to `most` delta-encoded integers; return values and end position."""
     block, at = read_varint(data, at)
     parts, at = read_varint(data, at)
     count, at = read_varint(data, at)

@@ -20,7 +20,7 @@ _LIST, _SET, _MAP, _STRUCT = 9, 10, 11, 12
 
 
 def read_struct(data: bytes, at: int = 0) -> tuple[Fields, int]:
-    """Return the struct at `at`, and the position behind it.
+    """Parse the struct at `at`; return value and end position.
 
     Raises:
         ValueError: it nests too deeply, or has an unknown type.

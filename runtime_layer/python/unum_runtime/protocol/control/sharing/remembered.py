@@ -106,7 +106,7 @@ def _list(rt: Runtime, event: Mapping[str, Json]) -> Json:
 
 
 def _page(rt: Runtime, groups: list[_Group], first: str, before: str, limit: int) -> list[Found]:
-    """Return at most `limit` results of `groups`; of the group `first`, only those before the name `before`."""
+    """List up to `limit` results of `groups`; group `first` continues before the name `before`."""
     found: list[Found] = []
     for group in groups:
         begin = before if group.name == first else AFTER_ALL
