@@ -48,7 +48,7 @@ class UnumWorkflowTarget:
         input: input of the execution, as JSON with `aws_events.EventField` for parts of the event. Default: the whole
             event.
         name: name of the execution, also with event fields. Events of one name start one execution, with the input of
-            the first; an invalid name is replaced by its digest. Default: the event's id.
+            the first; an invalid name keeps its valid characters and gets a digest. Default: the event's id.
         dead_letter_queue: queue for events that EventBridge could not deliver to Lambda.
         max_event_age: longest time that EventBridge retries, 1 minute to 24 hours. Default: 24 hours.
         retry_attempts: retries by EventBridge, 0 to 185. Default: 185.

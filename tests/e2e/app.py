@@ -22,6 +22,7 @@ from tests.e2e.endurance.stack import Endurance
 from tests.e2e.failures.stack import Failures
 from tests.e2e.guards.stack import Guards
 from tests.e2e.language.stack import Language
+from tests.e2e.named.stack import Named
 from tests.e2e.nested.stack import Nested
 from tests.e2e.placed.stack import Keyed, Parted
 from tests.e2e.probes.stack import Probes
@@ -31,7 +32,7 @@ from unum_constructs import Store
 IN_BUCKETS = (TextProcessing, IotPipeline, WordCount, ExistingApp, *RESEARCH, Control, Callbacks, Guards, Nested)
 """Stacks that are tested with their state in S3 as well."""
 
-IN_TABLES = (Probes, Chaos, Language, Failures, Called, Endurance, Keyed, Parted, Attacks)
+IN_TABLES = (Probes, Chaos, Language, Failures, Called, Endurance, Keyed, Parted, Attacks, Named)
 
 
 def use_buckets() -> None:

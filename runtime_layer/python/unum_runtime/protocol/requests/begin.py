@@ -23,6 +23,10 @@ def begin(rt: Runtime, event: Mapping[str, Json], request_id: str) -> Json:
         return started(rt, name)
     given, value = started_by(event)
     name = given or request_id
+    if given != event["start"]:  # a name from the text of an event's target, as a former release may have read it
+        from unum_runtime.protocol.requests.renamed import name_in_use  # noqa: PLC0415 - few names are invalid
+
+        name = name_in_use(rt, event, name)
     start(rt, name, value)
     return started(rt, name)
 

@@ -52,9 +52,19 @@ def start_by_event(
 
         if messages.is_batch(event):
             return messages.start_each(rt, event, queues)
-    name = event_name(event) or request_id
+    name = _name(rt, event) or request_id
     start(rt, name, event)
     return started(rt, name)
+
+
+def _name(rt: Runtime, event: Json) -> str | None:
+    """Return the name by the event's identity; None without one."""
+    name = event_name(event)
+    if name is None:
+        return None
+    from unum_runtime.protocol.requests.renamed import name_in_use  # noqa: PLC0415 - few events have an identity
+
+    return name_in_use(rt, event, name)
 
 
 def _may_be_messages(event: Json, queues: Mapping[str, str]) -> bool:

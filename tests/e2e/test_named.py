@@ -1,0 +1,78 @@
+"""Names that events give to executions, and the same event delivered twice."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Deployment, until
+from unum_runtime.client import Client
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.former_names import former_name
+
+pytestmark = pytest.mark.e2e
+
+UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+@pytest.fixture(scope="module")
+def client(deployment: Deployment) -> Client:
+    return deployment.client("Named")
+
+
+def started(client: Client, pattern: str) -> Any:
+    """The only execution whose name matches, ended."""
+    until(lambda: bool(matching(client, pattern)))
+    (name,) = matching(client, pattern)
+    ended = client.wait(name, timeout_s=60)
+    assert ended.status is Status.SUCCEEDED, ended
+    return ended
+
+
+def matching(client: Client, pattern: str) -> list[str]:
+    return [each.name for each in client.list()[0] if re.fullmatch(pattern, each.name)]
+
+
+def test_an_object_names_its_execution_also_when_the_event_comes_twice(deployment: Deployment, client: Client) -> None:
+    alias = deployment.outputs["Named"]["WorkflowStartAlias"]
+    s3, bucket = deployment.session.client("s3"), deployment.outputs["Named"]["UploadsBucket"]
+    target = {"LambdaFunctionArn": alias, "Events": ["s3:ObjectCreated:*"]}
+    s3.put_bucket_notification_configuration(
+        Bucket=bucket, NotificationConfiguration={"LambdaFunctionConfigurations": [target]}
+    )
+    s3.put_object(Bucket=bucket, Key="in/2026/report one.csv", Body=b"1")
+    ended = started(client, r"in-2026-report-one-csv-[0-9A-F]+_[0-9a-f]{20}")
+    deployment.invoke(alias, ended.input)
+    s3.put_object(Bucket=bucket, Key="in/2026/report one.csv", Body=b"2")
+    until(lambda: len(matching(client, r"in-2026-report.*")) == 2)
+
+
+def test_a_message_a_notice_and_an_event_are_found_by_their_ids(deployment: Deployment, client: Client) -> None:
+    outputs, session = deployment.outputs["Named"], deployment.session
+    sent = session.client("sqs").send_message(QueueUrl=outputs["QueueUrl"], MessageBody="{}")["MessageId"]
+    queue = outputs["QueueUrl"].rpartition("/")[2]
+    started(client, f"{queue[-43:].lstrip('-')}-{sent}")
+    published = session.client("sns").publish(TopicArn=outputs["TopicArn"], Message="{}")["MessageId"]
+    topic = outputs["TopicArn"].rpartition(":")[2]
+    started(client, f"{topic[-43:].lstrip('-')}-{published}")
+    entry = {"Source": "named.shop", "DetailType": "Order Placed", "Detail": "{}"}
+    (put,) = session.client("events").put_events(Entries=[entry])["Entries"]
+    started(client, f"Order-Placed-{put['EventId']}")
+
+
+def test_an_event_that_came_to_the_former_release_starts_no_second_execution(
+    deployment: Deployment, client: Client
+) -> None:
+    """As that release has named it, and as it comes again after the deployment."""
+    alias = deployment.outputs["Named"]["WorkflowStartAlias"]
+    sent = (datetime.now(UTC) - timedelta(minutes=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    event = {
+        "version": "0", "id": "0c1d5e4a-7b1f-4c1d-8a55-2f5f3c9f1b11", "detail-type": "Again", "source": "named.again",
+        "account": "000000000000", "time": sent, "region": "us-east-1", "resources": [], "detail": {},
+    }  # fmt: skip
+    former = former_name(event)
+    client.start(json.loads(json.dumps(event)), name=former)
+    assert deployment.invoke(alias, event)["execution"] == former
+    assert matching(client, "Again.*") == []
