@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Deployment, until
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.former_names import former_name
+from unum_runtime.model.earlier_names import former_name
 
 pytestmark = pytest.mark.e2e
 

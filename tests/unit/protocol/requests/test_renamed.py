@@ -9,8 +9,8 @@ import pytest
 from tests.unit.model.test_identity import EVENTBRIDGE, S3
 from tests.unit.protocol.platform import Platform, chain
 from tests.unit.protocol.requests.test_messages import BY_ORDER, QUEUE, batch, message
+from unum_runtime.model.earlier_names import former_name
 from unum_runtime.model.envelope import start_event
-from unum_runtime.model.former_names import former_name
 from unum_runtime.model.identity import event_name, started_by
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.requests import doors

@@ -3,7 +3,7 @@
 The look costs one read. An event of a second ago has hardly come to the deployment before this one, so it does without.
 """
 
-from unum_runtime.model.former_names import former_name, is_first
+from unum_runtime.model.earlier_names import former_name, is_first
 from unum_runtime.model.naming import start_key
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.evaluation import timestamp

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.model.test_identity import EVENTBRIDGE, S3, SNS, SQS
+from unum_runtime.model.earlier_names import former_name, is_first
 from unum_runtime.model.envelope import start_event
-from unum_runtime.model.former_names import former_name, is_first
 
 SINCE = "2026-01-01T00:00:30.500Z"
 
