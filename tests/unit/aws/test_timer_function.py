@@ -9,12 +9,14 @@ from botocore.exceptions import EndpointConnectionError
 from tests.unit.aws.forwarding import INTAKE, MACHINERY, MAX_RECEIVES, ROLE, FailureQueue, event, forwarder_of, messages
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.refused_messages import RefusedMessages
+from unum_runtime.aws.schedules import to_input
 from unum_runtime.aws.senders import Senders
 from unum_runtime.aws.timer import Delayed, SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.functions.failure_function import GivenUp
 from unum_runtime.functions.timer_function import Forwarder
 from unum_runtime.model.take_over import TakeOver
+from unum_runtime.wire.api import _trace
 
 EVENT = event(1)
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f:7"
@@ -262,3 +264,75 @@ def test_a_forwarder_that_believes_its_senders_would_be_noticed(
         test_who_sent_first_decides_after_a_wait(functions, queue, timer, clock)
         functions.events.clear()
         test_nobody_states_another_origin(forwarder_of(functions, timer, clock), functions, clock, "")
+
+
+TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+"""Tracing header of the function that sent an event."""
+
+
+def traced(clock: Any, monkeypatch: pytest.MonkeyPatch, due_ms: int) -> str:
+    """Return the message that a function in a kept trace sends."""
+    sent: list[str] = []
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", f"{TRACE};Lineage=1:a:4")
+
+    class Queue:
+        def send_message_batch(self, **parameters: Any) -> Any:
+            sent.extend(entry["MessageBody"] for entry in parameters["Entries"])
+            return {}
+
+    SqsTimer(Queue(), "url", clock).schedule([(ARN, json.dumps(EVENT).encode(), due_ms)])
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-5759e988-000000000000000000000000;Sampled=0;Lineage=2:b:1")
+    return sent[0]
+
+
+def test_an_event_keeps_its_trace_through_the_queue(
+    functions: Any, timer: SqsTimer, clock: Any, queue: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The count of invocations, by which Lambda detects loops, is the forwarder's own."""
+    headers: list[str] = []
+
+    class Watched:
+        def invoke(self, **parameters: Any) -> Any:
+            headers.append(_trace()["x-amzn-trace-id"])
+            return functions.invoke(**parameters)
+
+    forwarder = forwarder_of(Watched(), timer, clock)
+    body = traced(clock, monkeypatch, clock.ms + 60_000)
+    forwarder.forward(messages(body))
+    again = queue.batches[0][0]["MessageBody"]
+    assert json.loads(again)["trace"] == json.loads(body)["trace"] == TRACE
+    clock.ms += 60_000
+    forwarder.forward(messages(again, delayed(clock.ms)))
+    own = "Root=1-5759e988-000000000000000000000000;Sampled=0;Lineage=2:b:1"
+    assert sorted(headers) == [own, f"{TRACE};Lineage=2:b:1"]
+    assert _trace()["x-amzn-trace-id"] == own
+
+
+@pytest.mark.parametrize("header", ["", TRACE.replace("Sampled=1", "Sampled=0"), "Root=1"])
+def test_traces_that_x_ray_drops_add_nothing_to_a_message(
+    clock: Any, monkeypatch: pytest.MonkeyPatch, header: str
+) -> None:
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", header)
+    sent: list[str] = []
+
+    class Queue:
+        def send_message_batch(self, **parameters: Any) -> Any:
+            sent.extend(entry["MessageBody"] for entry in parameters["Entries"])
+            return {}
+
+    SqsTimer(Queue(), "url", clock).schedule([(ARN, json.dumps(EVENT).encode(), clock.ms)])
+    assert sent == [delayed(clock.ms)]
+
+
+@pytest.mark.parametrize("trace", [f"{TRACE}\r\nhost: other", f"{TRACE};Self=1", 7, "x" * 9_000])
+def test_headers_of_other_senders_are_no_traces(trace: Any) -> None:
+    body = json.dumps({**json.loads(delayed(1)), "trace": trace})
+    assert Delayed.from_body(body).trace == ""
+
+
+def test_a_schedule_has_the_same_name_in_every_trace(schedules: Any) -> None:
+    def named(trace: str) -> str:
+        kept = Delayed(ARN, json.dumps(EVENT).encode(), 1_900_000_000_000, trace=trace)
+        return str(schedules._request(kept, to_input(kept))["Name"])
+
+    assert named("") == named(TRACE)

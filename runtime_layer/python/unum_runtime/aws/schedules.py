@@ -76,7 +76,7 @@ class Schedules:
         if size > MAX_INPUT_BYTES:
             raise InvokeError(f"{delayed.address}: expected at most {MAX_INPUT_BYTES} bytes for a schedule, got {size}")
         try:
-            self.client().create_schedule(**self._request(message, delayed.due_ms))
+            self.client().create_schedule(**self._request(delayed, message))
         except call_errors() as error:
             if error_code(error) != "ConflictException":  # an earlier delivery created the same schedule
                 raise InvokeError(f"schedule group {self.group}: {error}") from error
@@ -86,12 +86,13 @@ class Schedules:
         """Lead time of schedules in seconds, shorter than any wait that deserves a schedule."""
         return min(EARLY_S, self.longer_than_s // 2)
 
-    def _request(self, message: str, due_ms: int) -> dict[str, Any]:
-        sent_at = time.gmtime(due_ms // 1000 - self.early_s)
+    def _request(self, delayed: Delayed, message: str) -> dict[str, Any]:
+        sent_at = time.gmtime(delayed.due_ms // 1000 - self.early_s)
         return {
             "GroupName": self.group,
-            # The digest as a name makes a repeated request fail with a conflict instead of a second event.
-            "Name": sha256(message.encode()),
+            # The digest as a name makes a repeated request fail with a conflict instead of a second event. Repeated
+            # deliveries have other tracing headers.
+            "Name": sha256(to_input(delayed._replace(trace="")).encode()),
             "ScheduleExpression": time.strftime("at(%Y-%m-%dT%H:%M:%S)", sent_at),
             "ScheduleExpressionTimezone": "UTC",
             "FlexibleTimeWindow": {"Mode": "OFF"},

@@ -5,6 +5,7 @@ of its function version, so one queue and one forwarder serve all versions.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -29,6 +30,9 @@ _REFUSED_CHARACTERS = re.compile("[\ufffe\uffff]")
 """Characters valid in JSON but rejected by SQS. Source: Amazon SQS API Reference, SendMessage."""
 
 
+_TRACE = re.compile(r"Root=1-[0-9a-f]{8}-[0-9a-f]{24};Parent=[0-9a-f]{16};Sampled=1")
+"""Tracing header of a kept trace, without its count of invocations. Source: AWS X-Ray Developer Guide."""
+
 _NEVER_MS = 10**14
 """Time that no event reaches, in milliseconds since 1970: after the year 5000."""
 
@@ -41,17 +45,21 @@ class Delayed(NamedTuple):
         payload: event, as JSON.
         due_ms: earliest delivery time, in milliseconds since 1970.
         origin: sender of the first message, if the forwarder sent the event again; see `unum_runtime.aws.senders`.
+        trace: tracing header of the delivery that sent the event first; empty unless X-Ray keeps the trace.
     """
 
     address: str
     payload: bytes
     due_ms: int
     origin: str = ""
+    trace: str = ""
 
     def to_body(self) -> str:
         """Return the message text, with the event as plain JSON: a second escape could exceed the size limit."""
-        origin = {"origin": self.origin} if self.origin else {}
-        head = json.dumps({"address": self.address, "due_ms": self.due_ms, **origin})
+        rest = {"origin": self.origin} if self.origin else {}
+        if self.trace:
+            rest["trace"] = self.trace
+        head = json.dumps({"address": self.address, "due_ms": self.due_ms, **rest})
         body = f'{head[:-1]}, "event": {self.payload.decode()}}}'
         return _REFUSED_CHARACTERS.sub(lambda character: json.dumps(character[0])[1:-1], body)
 
@@ -64,7 +72,9 @@ class Delayed(NamedTuple):
         """
         match json.loads(body):
             case {"address": str(address), "event": event, "due_ms": int(due_ms), **rest} if due_ms < _NEVER_MS:
-                return cls(address, to_text(event).encode(), due_ms, str(rest.get("origin", "")))
+                trace = str(rest.get("trace", ""))
+                sound = trace if _TRACE.fullmatch(trace) else ""
+                return cls(address, to_text(event).encode(), due_ms, str(rest.get("origin", "")), sound)
         raise ValueError(f"expected an address, an event and the time at which it is due, got {body[:200]!r}")
 
     @property
@@ -94,7 +104,9 @@ class SqsTimer:
             InvokeError: SQS rejected an event; it may have stored others.
             RouteGone: SQS refuses this caller, or the queue does not exist.
         """
-        for batch in _batches([(delayed, delayed.to_body()) for delayed in (Delayed(*event) for event in events)]):
+        trace = _trace_here()
+        messages = [each if isinstance(each, Delayed) else Delayed(*each, trace=trace) for each in events]
+        for batch in _batches([(delayed, delayed.to_body()) for delayed in messages]):
             self._send(batch)
 
     def _send(self, batch: "_Batch") -> None:
@@ -115,6 +127,12 @@ class SqsTimer:
     def _delay_s(self, due_ms: int) -> int:
         """Return the remaining whole seconds, rounded up: a message must not arrive before its due time."""
         return min(MAX_DELAY_S, max(0, -(-(due_ms - self.clock.now_ms()) // 1000)))
+
+
+def _trace_here() -> str:
+    """Return this delivery's tracing header, if X-Ray keeps the trace: queues and schedules drop it."""
+    found = _TRACE.match(os.environ.get("_X_AMZN_TRACE_ID", ""))
+    return found[0] if found else ""
 
 
 _Batch = list[tuple[Delayed, str]]

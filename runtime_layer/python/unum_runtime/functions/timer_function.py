@@ -34,6 +34,7 @@ from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.states import Json
+from unum_runtime.wire.api import CARRIED
 
 if TYPE_CHECKING:
     from unum_runtime.aws.schedules import Schedules
@@ -43,6 +44,9 @@ SCHEDULER_TIMEOUT_S = 2
 
 It leaves time to send the event back to the queue before Lambda's timeout.
 """
+
+_COUNTS = ";Lineage="
+"""Beginning of the count in a tracing header."""
 
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, NotOurEvent)
 """Errors while parsing messages of other senders."""
@@ -132,12 +136,15 @@ class Forwarder:
         return Envelope.from_json(event)
 
     def _deliver(self, delayed: Delayed, record: Mapping[str, Json]) -> None:
+        CARRIED.trace = _carried_trace(delayed.trace)
         try:
             self.invoker.invoke([(delayed.address, delayed.payload)])
         except InvokeError as error:
             if int(record["attributes"]["ApproximateReceiveCount"]) < self.max_receives:
                 raise
             self.undelivered.report(delayed, record["messageId"], error)
+        finally:
+            CARRIED.trace = ""
 
     def _ask_intake(self, delayed: Delayed, envelope: Envelope) -> None:
         """Let the intake send the event, if something committed leads to it: its sender proves nothing.
@@ -159,6 +166,12 @@ class Forwarder:
             else:
                 return
         self.timer.schedule([delayed])
+
+
+def _carried_trace(trace: str) -> str:
+    """Return `trace` with this delivery's count of invocations, by which Lambda detects loops; empty for no trace."""
+    _, mark, counts = os.environ.get("_X_AMZN_TRACE_ID", "").partition(_COUNTS)
+    return trace and f"{trace}{mark}{counts}"
 
 
 @cache

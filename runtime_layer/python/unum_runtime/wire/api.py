@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from threading import local
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,9 @@ from unum_runtime.wire.connections import Connections
 from unum_runtime.wire.responses import Response
 from unum_runtime.wire.routes import Route
 from unum_runtime.wire.signing import Signer
+
+CARRIED = local()
+"""Attribute `trace`: tracing header of the event that a thread forwards, in place of its delivery's own."""
 
 
 class Api:
@@ -68,7 +72,7 @@ def _trace() -> dict[str, str]:
 
     Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops".
     """
-    trace_id = os.environ.get("_X_AMZN_TRACE_ID")
+    trace_id = getattr(CARRIED, "trace", None) or os.environ.get("_X_AMZN_TRACE_ID")
     return {"x-amzn-trace-id": quote(trace_id, safe="-=;:+&[]{}\"',")} if trace_id else {}
 
 
