@@ -67,11 +67,13 @@ class Executor:
         invocation = current_invocation()
         arn = func["config"]["FunctionArn"]
         name = secrets.token_hex(8)
+        traced = (func["config"].get("TracingConfig") or {}).get("Mode") == "Active"
+        lineage = invocation.lineage.with_invocation_of(FunctionRef.parse(arn), traced=traced)
         delivery = Delivery(
             payload=json.dumps(event).encode(),
             request_id=invocation.request_id,
             invoked_function_arn=arn,
-            trace_id=invocation.lineage.with_invocation_of(FunctionRef.parse(arn)).header(name),
+            trace_id=lineage.header(name),
             timeout_s=function.timeout_s,
         )
         begun: Result = {"by": sender(), "request": invocation.request_id, "version": function.version}

@@ -24,10 +24,11 @@ HEADER = "x-amzn-trace-id"
 
 @dataclass(frozen=True)
 class Lineage:
-    """Invocations per function in the chain of requests behind an invocation."""
+    """Invocations per function in the chain of requests behind an invocation; `sampled` if X-Ray keeps its trace."""
 
     root: str
     counts: Mapping[str, int] = field(default_factory=dict)
+    sampled: bool = False
 
     @classmethod
     def new(cls) -> "Lineage":
@@ -36,17 +37,19 @@ class Lineage:
 
     @classmethod
     def parse(cls, header: str | None) -> "Lineage":
-        """Parse `Root=...;Parent=...;Sampled=0;Lineage=HASH:COUNT|HASH:COUNT`; without a root, start a chain."""
+        """Parse `Root=...;Parent=...;Sampled=1;Lineage=HASH:COUNT|HASH:COUNT`; without a root, start a chain."""
         fields = dict(part.split("=", 1) for part in unquote(header or "").split(";") if "=" in part)
         if "Root" not in fields:
             return cls.new()
         entries = [entry.split(":") for entry in fields.get("Lineage", "").split("|") if entry]
-        return cls(fields["Root"], {entry[0]: int(entry[-1]) for entry in entries})
+        counts = {entry[0]: int(entry[-1]) for entry in entries}
+        return cls(fields["Root"], counts, fields.get("Sampled") == "1")
 
-    def with_invocation_of(self, function: FunctionRef) -> "Lineage":
-        """Return the chain with one more invocation of `function`."""
+    def with_invocation_of(self, function: FunctionRef, *, traced: bool = False) -> "Lineage":
+        """Return the chain with one more invocation of `function`; one with active tracing samples every chain."""
         name = _hash(function)
-        return Lineage(self.root, {**self.counts, name: self.counts.get(name, 0) + 1})
+        counts = {**self.counts, name: self.counts.get(name, 0) + 1}
+        return Lineage(self.root, counts, self.sampled or traced)
 
     def exceeds(self, function: FunctionRef) -> bool:
         """Return True if Lambda stops the next invocation of `function` in this chain."""
@@ -57,7 +60,7 @@ class Lineage:
     def header(self, delivery: str) -> str:
         """Return the X-Ray header for one delivery to the invoked function, which passes it on."""
         counts = "|".join(f"{name}:{count}" for name, count in self.counts.items())
-        return f"Root={self.root};Parent={delivery};Sampled=0;Lineage={counts}"
+        return f"Root={self.root};Parent={delivery};Sampled={int(self.sampled)};Lineage={counts}"
 
 
 def loop_error(function: FunctionRef) -> dict[str, Any]:
