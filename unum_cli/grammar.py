@@ -256,6 +256,8 @@ def _add_trace(commands: _Commands) -> None:
     parser = _add(commands, "trace", "command", summary, room="traces")
     where = "send to this collector, by OTLP over HTTP (default: OTEL_EXPORTER_OTLP_ENDPOINT)"
     parser.add_argument("--otlp", metavar="URL", nargs="?", const="", help=where)
+    without = "leave out attempts of user code, which functions with the option `opentelemetry` send themselves"
+    parser.add_argument("--without-user-code", action="store_true", help=without)
     _add_execution(parser)
     _add_version(parser)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from unum_constructs.errors import ConstructError
     from unum_constructs.function import UnumFunction
     from unum_constructs.grants import IUnumWorkflow
+    from unum_constructs.layer.opentelemetry import OpenTelemetry
     from unum_constructs.payload import Payload
     from unum_constructs.resources.upgrades import Keep, OnRemoved
     from unum_constructs.store import Store
@@ -44,6 +45,7 @@ __all__ = [
     "Metrics",
     "NodeMetric",
     "OnRemoved",
+    "OpenTelemetry",
     "Payload",
     "Store",
     "Sweep",
@@ -72,6 +74,7 @@ _MODULES = {
     "Metrics": "unum_runtime.model.metrics",
     "NodeMetric": "unum_runtime.model.metrics",
     "OnRemoved": "unum_constructs.resources.upgrades",
+    "OpenTelemetry": "unum_constructs.layer.opentelemetry",
     "Payload": "unum_constructs.payload",
     "Store": "unum_constructs.store",
     "Sweep": "unum_constructs.sweep",

@@ -40,6 +40,7 @@ from unum_constructs.assembly.options import (
 from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.state_machine_words import StateMachineWords, translate
 from unum_constructs.assembly.template_size import check_size
+from unum_constructs.assembly.user_code_traces import trace_user_code
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.argument_checks import check_mappings, check_types, checked_switch
@@ -51,6 +52,7 @@ from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting.host import Failures
 from unum_constructs.imported import Importable
+from unum_constructs.layer.opentelemetry import OpenTelemetry
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
 from unum_constructs.resources import activities
@@ -138,6 +140,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             item. Larger results and failures cost as much as without the option, plus one write for every 7 branches.
         log_level: lowest level of the runtime's log lines, in all functions.
         metrics: metrics that the runtime writes to the logs; CloudWatch bills each metric.
+        opentelemetry: spans of user code, which the functions send to a collector, in the trace of ``unum trace``.
+            Default: none, and nothing of it in the functions.
         fusion: True lets a function run the next Task in the same sandbox, without an invocation, if that Task belongs
             to the same function and enough time remains. Default: True with ``Collection.TTL``; impossible with
             ``Collection.EAGER``.
@@ -221,6 +225,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         small_results: bool = False,
         log_level: LogLevel = LogLevel.INFO,
         metrics: Metrics = Metrics.WORKFLOW,
+        opentelemetry: OpenTelemetry | None = None,
         fusion: bool | None = None,
         architecture: lambda_.Architecture | None = None,
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
@@ -279,12 +284,12 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             self, self.workflow_name, name=self._fixed_name(store.purpose), encryption_key=encryption_key
         )
         sweep = sweep and sweep.checked(self, self.storage, self._hosts.values())
+        traces = trace_user_code(self, opentelemetry, self._hosts.values())
         guarded = is_guarded(self, self.storage, decision, is_in_vpc=vpc is not None)
         layers = WorkflowLayers(
-            self, workflow=self._workflow, python=provision.python, in_bucket=self.storage.in_bucket
+            self, workflow=self._workflow, python=provision.python, in_bucket=self.storage.in_bucket, traces=traces
         )
-        self.layer = layers.first
-        self.failure_queue = new_dead_letter_queue(self, "Failures", encryption_key)
+        self.layer, self.failure_queue = layers.first, new_dead_letter_queue(self, "Failures", encryption_key)
         self.activities = activities.new_activities(
             self, "Activities", self._workflow, encryption_key, kept=kept.activities
         )

@@ -192,6 +192,9 @@ FOR_SIGNALS = {
 FOR_RESULTS = {f"unum_runtime.protocol.control.sharing.{name}" for name in ("remembered", "calling")}
 """What workflows without memoized results do not need."""
 
+FOR_TRACES = {"unum_runtime.functions.tracing.traced"}
+"""What workflows without traces of user code do not need."""
+
 ARRIVALS = "unum_runtime.protocol.fanout.arrivals"
 
 FOR_CERTAIN_CALLS = {
@@ -210,7 +213,7 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others
     missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
         module_name(path) for path in content
     }
-    extensions = FOR_REGIONS | FOR_WAVES | FOR_SIGNALS | FOR_RESULTS | {ARRIVALS}
+    extensions = FOR_REGIONS | FOR_WAVES | FOR_SIGNALS | FOR_RESULTS | FOR_TRACES | {ARRIVALS}
     assert missing == NEVER_NEEDED | extensions | {f"unum_runtime.asl.{other}" for other in others}
 
 
@@ -233,6 +236,23 @@ def test_modules_for_memoized_results_are_there_for_them_alone() -> None:
     chain = Definition.from_graph(g.task("a")).compile("Flow", None)
     shared, alone = ({*map(module_name, layer_content(each, runtime_folder()))} for each in (flow, chain))
     assert shared - alone == FOR_RESULTS
+
+
+@pytest.mark.parametrize(
+    ("kinds", "modules"),
+    [
+        (["opentelemetry"], {"functions.tracing.otel_spans", "functions.tracing.otlp_exporter", "model.span_ids"}),
+        (["xray"], {"functions.tracing.xray_segments"}),
+    ],
+)
+def test_modules_for_traces_are_there_for_each_kind_alone(
+    workflow: Workflow, kinds: list[str], modules: set[str]
+) -> None:
+    traced, plain = (
+        {*map(module_name, layer_content(workflow, runtime_folder(), traces=each))} for each in (kinds, ())
+    )
+    common = FOR_TRACES | {"unum_runtime.functions.tracing"}
+    assert traced - plain == common | {f"unum_runtime.{module}" for module in modules}
 
 
 def test_modules_for_signals_are_there_for_waits_alone() -> None:

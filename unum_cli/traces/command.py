@@ -34,6 +34,8 @@ def run(options: argparse.Namespace) -> None:
     try:
         name = Arns(client.workflow, home_of(client.start_alias)).name_of(options.execution)
         traces = [*_family(client, options).traces(client, name, given_definition(options, client))]
+        if options.without_user_code:
+            traces = [_without_user_code(each) for each in traces]
     except UnumError as error:
         raise CommandFailed(str(error)) from error
     if exporter is not None:
@@ -43,6 +45,11 @@ def run(options: argparse.Namespace) -> None:
         print_json(document(traces))
     else:
         print("\n\n".join("\n".join(tree(trace)) for trace in traces))
+
+
+def _without_user_code(trace: Trace) -> Trace:
+    """Return `trace` without the spans that functions with the option `opentelemetry` send themselves."""
+    return replace(trace, spans=[span for span in trace.spans if not span.of_function])
 
 
 def _report(traces: list[Trace], url: str, *, as_json: bool) -> None:

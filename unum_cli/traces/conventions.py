@@ -45,6 +45,11 @@ def of_task(state: State | None) -> dict[str, Attribute]:
     return found
 
 
+def is_user_code(state: State | None) -> bool:
+    """Return True if a function of the workflow runs user code for `state`."""
+    return isinstance(state, Task) and state.resource is None
+
+
 def is_service_call(state: State | None) -> bool:
     """Return True if `state` calls an API in place of user code."""
     return _called(state) is not None

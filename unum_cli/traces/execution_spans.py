@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from unum_cli.timing.levels import Levels, Row, Shown
-from unum_cli.traces import conventions, identity
+from unum_cli.traces import conventions
 from unum_cli.traces.spans import Attribute, Attributes, Event, Link, Span
 from unum_cli.traces.step_spans import UNFINISHED, Causes, StepSpans, error_of
+from unum_runtime.model import span_ids
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.naming import Execution, Frames, Scope
 from unum_runtime.model.region import region_of
@@ -28,13 +29,13 @@ class ExecutionSpans:
         self._levels, self._timeline, self._links = levels, levels.timeline, links
         self._workflow = levels.timeline.workflow.name
         self._execution = levels.timeline.start.name.execution
-        self.trace_id = identity.trace_id(self._workflow, self._execution)
+        self.trace_id = span_ids.trace_id(self._workflow, self._execution)
         self._steps = StepSpans(levels.timeline, self.trace_id)
         self._redriven = {ended.name for ended, _ in redrives(self._timeline.top_level)}
 
     def spans(self) -> Iterator[Span]:
         """Yield all spans, each after the span around it."""
-        root = identity.execution_span(self._workflow, self._execution)
+        root = span_ids.execution_span(self._workflow, self._execution)
         end = self._timeline.end
         failure = end.ending.outcome if end is not None and end.ending is not None else None
         yield Span(
@@ -72,7 +73,7 @@ class ExecutionSpans:
         fork = self._timeline.start.fork
         if fork is not None:
             facts = {conventions.LINK: FORK, "unum.execution": fork.execution.name, "unum.fork.state": fork.node}
-            yield self._link(fork.execution, identity.execution_span(self._workflow, fork.execution), facts)
+            yield self._link(fork.execution, span_ids.execution_span(self._workflow, fork.execution), facts)
 
     def _level(self, frames: Frames, parent_id: str) -> tuple[list[Span], str]:
         """Return the spans of a level, and the last step's own; the parent's for a level without steps."""
@@ -110,7 +111,7 @@ class ExecutionSpans:
         self, row: Row, scope: Scope, parent_id: str, causes: tuple[Link, ...], *, joins: bool
     ) -> tuple[list[Span], list[str]]:
         """Return the spans of a fan-out and of its branches, and the last span of each branch that has ended."""
-        scope_id = identity.scope_span(self._workflow, scope)
+        scope_id = span_ids.scope_span(self._workflow, scope)
         branches: list[Span] = []
         lasts: dict[int, str] = {}
         statuses = self._levels.statuses(scope)
@@ -146,7 +147,7 @@ class ExecutionSpans:
         self, scope: Scope, index: int, status: Shown, scope_id: str, lasts: dict[int, str]
     ) -> tuple[list[Span], str]:
         """Return the spans of a branch, and the id of its last step's; `lasts` are those of the branches before."""
-        branch_id = identity.branch_span(self._workflow, scope, index)
+        branch_id = span_ids.branch_span(self._workflow, scope, index)
         inside, last_id = self._level(scope.branch(index), branch_id)
         origin_ms = max(self._timeline.committed[scope.origin].committed_ms, self._timeline.start.committed_ms)
         from_ms = min((each.from_ms for each in inside), default=origin_ms)
@@ -192,7 +193,7 @@ class ExecutionSpans:
         return self._link(self._execution, span_id, {conventions.LINK: FAN_IN})
 
     def _link(self, execution: Execution, span_id: str, facts: Attributes) -> Link:
-        return Link(identity.trace_id(self._workflow, execution), span_id, facts)
+        return Link(span_ids.trace_id(self._workflow, execution), span_id, facts)
 
     def _is_copy(self, row: Row) -> bool:
         """Return True for what a fork has copied: it happened in its original, whose trace shows it."""

@@ -7,13 +7,14 @@ from itertools import product, starmap
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
-from unum_cli.traces import conventions, identity
+from unum_cli.traces import conventions
 from unum_cli.traces.execution_spans import ExecutionSpans
 from unum_cli.traces.nesting import Started, parent_of, started_by_job, started_by_steps, unnamed_starts
 from unum_cli.traces.spans import Link, Trace
 from unum_runtime.client.client import Client
 from unum_runtime.client.reading.stored_steps import start_record
 from unum_runtime.errors import UnumError
+from unum_runtime.model import span_ids
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import Execution
@@ -193,7 +194,7 @@ def _trace(levels: Levels, links: Mapping[str, tuple[Link, ...]]) -> Trace:
 
 def _link(one: Started, execution: Execution, relation: str, step: str | None = None) -> Link:
     """Return a link to an execution, or to one of its steps."""
-    own = identity.execution_span(one.workflow, execution)
-    span_id = own if step is None else identity.step_span(one.workflow, step)
+    own = span_ids.execution_span(one.workflow, execution)
+    span_id = own if step is None else span_ids.step_span(one.workflow, step)
     facts = {conventions.LINK: relation, "unum.workflow": one.workflow, "unum.execution": one.name}
-    return Link(identity.trace_id(one.workflow, execution), span_id, facts)
+    return Link(span_ids.trace_id(one.workflow, execution), span_id, facts)

@@ -55,6 +55,7 @@ class Span:
         events: what happened during it, in order.
         links: spans that it follows from, beside its parent.
         dropped_links: number of links that were left out.
+        of_function: True for an attempt of user code, which functions with the option `opentelemetry` send, too.
     """
 
     trace_id: str
@@ -69,6 +70,7 @@ class Span:
     events: tuple[Event, ...] = ()
     links: tuple[Link, ...] = ()
     dropped_links: int = 0
+    of_function: bool = False
 
 
 @dataclass(frozen=True, slots=True)

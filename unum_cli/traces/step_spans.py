@@ -6,9 +6,10 @@ from datetime import datetime
 
 from unum_cli.timing.levels import Row, Shown
 from unum_cli.timing.stretches import Part
-from unum_cli.traces import conventions, identity
+from unum_cli.traces import conventions
 from unum_cli.traces.spans import Attribute, Event, Kind, Link, Span
 from unum_runtime.client.deliveries import Delivery, FailedAttempt
+from unum_runtime.model import span_ids
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import Name
 from unum_runtime.model.states import State, Wait
@@ -63,7 +64,7 @@ class StepSpans:
         """Yield the span of the step in `row`, which commits as `name`, and the spans inside it."""
         delivery = None if row.checkpoint is None else Delivery.of(row.checkpoint)
         from_ms, to_ms = self.bounds(row)
-        step_id = identity.step_span(self._workflow, name)
+        step_id = span_ids.step_span(self._workflow, name)
         yield Span(
             trace_id=self._trace_id,
             span_id=step_id,
@@ -96,7 +97,7 @@ class StepSpans:
             facts |= {conventions.UNFINISHED: True, "unum.note": row.note}
         span = Span(
             trace_id=self._trace_id,
-            span_id=identity.wait_span(self._workflow, name),
+            span_id=span_ids.wait_span(self._workflow, name),
             parent_id=parent_id,
             name=wait,
             from_ms=from_ms,
@@ -134,16 +135,18 @@ class StepSpans:
     def _attempts(
         self, checkpoint: Checkpoint, delivery: Delivery | None, name: Name, parent_id: str, bounds: tuple[int, int]
     ) -> Iterator[Span]:
+        is_user_code = conventions.is_user_code(self._timeline.version_of(checkpoint).states.get(checkpoint.state))
         for number, failed in _failed(checkpoint, delivery):
             yield Span(
                 trace_id=self._trace_id,
-                span_id=identity.attempt_span(self._workflow, name, number),
+                span_id=span_ids.attempt_span(self._workflow, name, number),
                 parent_id=parent_id,
                 name="failed attempt",
                 from_ms=_within(failed.began_at, *bounds),
                 to_ms=_within(failed.failed_at, *bounds),
                 attributes={"unum.attempt": number},
                 error=conventions.error_type(failed.error),
+                of_function=is_user_code,
             )
 
     def _parts(
@@ -160,7 +163,11 @@ class StepSpans:
                 facts |= {} if delivery is None else conventions.of_delivery(delivery)
             yield Span(
                 trace_id=self._trace_id,
-                span_id=identity.part_span(self._workflow, name, stretch.part.name, number),
+                span_id=(
+                    span_ids.attempt_span(self._workflow, name, checkpoint.attempt + 1)
+                    if is_code
+                    else span_ids.part_span(self._workflow, name, stretch.part.name, number)
+                ),
                 parent_id=parent_id,
                 name="service call" if is_code and is_call else str(stretch.part),
                 kind=(Kind.CLIENT if is_call else Kind.SERVER) if is_code else Kind.INTERNAL,
@@ -169,6 +176,7 @@ class StepSpans:
                 attributes=facts,
                 # Whatever failed, failed last: the code, or the answer or job that the step waited for.
                 error=error_of(row) if number == last else None,
+                of_function=is_code and conventions.is_user_code(state),
             )
 
     def _state(self, row: Row) -> State | None:

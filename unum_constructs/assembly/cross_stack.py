@@ -97,7 +97,11 @@ def distant_layers_of(
     for path, stack in stacks.items():
         python = newest_python(_in_stack(path, hosts))
         made[path] = WorkflowLayers(
-            Construct(stack, place), workflow=compiled, python=python, in_bucket=layers.in_bucket
+            Construct(stack, place),
+            workflow=compiled,
+            python=python,
+            in_bucket=layers.in_bucket,
+            traces=layers.traces,
         )
     return made
 

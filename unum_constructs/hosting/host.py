@@ -1,7 +1,7 @@
 """Lambda functions as hosts of workflow nodes."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -28,10 +28,14 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.hosting import environment
 from unum_constructs.hosting.version_ids import retain_with, version_arn, version_output
 from unum_constructs.layer.workflow_layer import WorkflowLayers
+from unum_runtime.functions.configuration import TRACES
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
 
 IMAGE = "Image"
 """Package type of container images."""
+
+_ACTIVE = "Active"
+"""Mode of X-Ray tracing. Source: AWS CloudFormation User Guide, "AWS::Lambda::Function TracingConfig"."""
 
 HANDLER = "unum_runtime.handler.handle"
 """Handler of functions that host nodes."""
@@ -104,6 +108,7 @@ class Host(Construct):
         references: functions whose versions the environment names.
         failures: destination of failed events; None before the first workflow sets it.
         handlers: the user's handlers by key; empty for a function with one or none.
+        traces: kinds of traces of user code.
     """
 
     ID = "Unum"
@@ -128,6 +133,7 @@ class Host(Construct):
         self._variables: dict[str, str] = {}
         self._callers: list[tuple[iam.Policy, iam.IRole]] = []
         self._starting: list[str] = []
+        self.traces: dict[str, None] = {}
         self._redirect()
         self.handlers = {**(handlers or {})}
         if self.handlers:
@@ -211,6 +217,31 @@ class Host(Construct):
         else:
             # An image has its own runtime, but its failure handler has modules for what this definition can contain.
             layers.first.publish_with(self.function)
+
+    @property
+    def has_user_code(self) -> bool:
+        """Return True unless the workflow made the function, which then has none."""
+        return environment.HANDLER in self._variables or environment.HANDLERS in self._variables
+
+    @property
+    def is_traced(self) -> bool:
+        """Return True if X-Ray traces the function."""
+        found = properties_of(self.resource).get("tracingConfig")
+        mode = found.get("mode") if isinstance(found, Mapping) else getattr(found, "mode", None)
+        return mode == _ACTIVE
+
+    def trace(self, kinds: Iterable[str], variables: Mapping[str, str]) -> None:
+        """Let the function trace its user code.
+
+        Args:
+            kinds: kinds of traces, in addition to those of other workflows.
+            variables: environment variables for them.
+        """
+        self.traces |= dict.fromkeys(kinds)
+        if self.traces:
+            self._set(TRACES, ",".join(self.traces))
+        for variable, value in variables.items():
+            self._set(variable, value)
 
     def serves(self, workflow: str) -> bool:
         """Return True if a workflow named `workflow` uses this function."""

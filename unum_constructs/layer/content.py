@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start.bundle import SUFFIX, bundled
+from unum_runtime.functions.configuration import OPENTELEMETRY, XRAY
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, FanOut, Language
@@ -90,6 +91,14 @@ _SIGNAL_MODULES = (
     "protocol/control/mailboxes.py",
 )
 
+_TRACING = "functions/tracing"
+_TRACE_MODULES: Mapping[str, tuple[str, ...]] = {
+    OPENTELEMETRY: ("model/span_ids.py", f"{_TRACING}/otel_spans.py", f"{_TRACING}/otlp_exporter.py"),
+    XRAY: (f"{_TRACING}/xray_segments.py",),
+}
+_ALL_TRACES = (f"{_TRACING}/__init__.py", f"{_TRACING}/traced.py")
+"""Modules that functions load for traces of user code: for one kind, and for each."""
+
 _MODULES_OF_RESOURCES: Mapping[str, tuple[str, ...]] = {
     "aws/items": (READ_ITEMS, WRITE_RESULTS),
     "aws/services/kubernetes.py": ("eks:call", "eks:runJob"),
@@ -115,15 +124,18 @@ def runtime_folder() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def layer_content(workflow: Workflow, runtime: Path, *, in_bucket: bool = False) -> Content:
+def layer_content(
+    workflow: Workflow, runtime: Path, *, in_bucket: bool = False, traces: Collection[str] = ()
+) -> Content:
     """Return all that layers can give to a function of `workflow`, as sources: runtime and definition.
 
     Args:
         workflow: compiled workflow.
         runtime: folder of the package `unum_runtime`.
         in_bucket: True if the state is in a bucket.
+        traces: kinds of traces of user code.
     """
-    files = runtime_content(unused_modules(workflow, in_bucket=in_bucket), runtime)
+    files = runtime_content(unused_modules(workflow, in_bucket=in_bucket, traces=traces), runtime)
     return dict(sorted({**files, **definition_content(workflow)}.items()))
 
 
@@ -146,12 +158,14 @@ def runtime_content(unused: Collection[str], runtime: Path) -> Content:
     return dict(sorted(files.items()))
 
 
-def unused_modules(workflow: Workflow, *, in_bucket: bool = False) -> frozenset[str]:
+def unused_modules(workflow: Workflow, *, in_bucket: bool = False, traces: Collection[str] = ()) -> frozenset[str]:
     """Return folders and modules that no function of `workflow` loads.
 
     Several workflows together leave out what all of them leave out: the intersection.
     """
-    return frozenset(_unused(workflow)) | (frozenset() if in_bucket else _BUCKET_MODULES)
+    untraced = {module for kind, modules in _TRACE_MODULES.items() if kind not in traces for module in modules}
+    every = frozenset(_unused(workflow)) | untraced | {*(() if traces else _ALL_TRACES)}
+    return every if in_bucket else every | _BUCKET_MODULES
 
 
 def compilable_modules(content: Content) -> Content:

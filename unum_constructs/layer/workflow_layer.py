@@ -2,7 +2,7 @@
 
 import binascii
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -73,16 +73,26 @@ class WorkflowLayers:
         workflow: compiled workflow.
         python: runtime of the first layer's functions.
         in_bucket: True if the state is in a bucket.
+        traces: kinds of traces of user code.
 
     Attributes:
         scope: parent construct of the layer with the definition.
         in_bucket: True if the state is in a bucket.
+        traces: kinds of traces of user code.
     """
 
-    def __init__(self, scope: Construct, *, workflow: Workflow, python: str, in_bucket: bool = False) -> None:
-        self.scope, self.in_bucket = scope, in_bucket
+    def __init__(
+        self,
+        scope: Construct,
+        *,
+        workflow: Workflow,
+        python: str,
+        in_bucket: bool = False,
+        traces: Collection[str] = (),
+    ) -> None:
+        self.scope, self.in_bucket, self.traces = scope, in_bucket, traces
         self._workflow, self._python = workflow, python
-        self._unused = unused_modules(workflow, in_bucket=in_bucket)
+        self._unused = unused_modules(workflow, in_bucket=in_bucket, traces=traces)
         self._functions: dict[RuntimeLayer, list[lambda_.Function]] = {}
         # The command line reads the definitions of an assembly from such files, also of those in environments.
         write_definition(scope, workflow)

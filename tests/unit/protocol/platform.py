@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 from tests.unit.protocol.log_lines import check_line
 from unum_compiler import compile_workflow
@@ -58,7 +58,7 @@ class Platform:
     @classmethod
     def of(
         cls, definition: dict[str, Any], options: dict[str, FunctionOptions] | None = None, **functions: Function
-    ) -> "Platform":
+    ) -> Self:
         compiled = compile_workflow(definition, name="w", functions=functions, options=options or {})
         return cls(compiled, functions)
 

@@ -6,6 +6,7 @@
 * `UNUM_QUEUES`: JSON object by workflow and ARN of queues whose messages start executions, and whose mappings take
   reports of single failures; the value is the path of the execution's name in the body of messages, or empty.
 * ``UNUM_MAINTAIN_LEASES=0``: do not renew leases.
+* `UNUM_TRACES`: kinds of traces of user code, `OPENTELEMETRY` and `XRAY`, separated by commas; unset for none.
 * `UNUM_CLIENT`: AWS client library, see `unum_runtime.aws.client_factory`.
 """
 
@@ -85,6 +86,9 @@ class Service:
 
 _LISTS: Mapping[str, tuple[str, ...]] = {"hosts": (), "carried": (), "loads": (Language.JSONPATH,)}
 """Fields of `Service` that are lists in JSON, with their defaults."""
+
+TRACES, OPENTELEMETRY, XRAY = "UNUM_TRACES", "opentelemetry", "xray"
+"""Environment variable of functions whose user code is traced, and its values."""
 
 QUEUES = "UNUM_QUEUES"
 """Environment variable of the function in which executions start, if queues have settings."""

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -13,7 +14,7 @@ from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.functions.configuration import Service, handler_paths, services
+from unum_runtime.functions.configuration import TRACES, Service, handler_paths, services
 from unum_runtime.functions.definitions import definition_at
 from unum_runtime.functions.delivery_facts import arrival_of
 from unum_runtime.functions.time_limit import time_limit
@@ -85,7 +86,13 @@ def user_handler(key: str | None = None) -> UserHandler:
         raise NotOurEvent(_without_handler(key))
     module, _, attribute = path.rpartition(".")
     handler: UserHandler = getattr(importlib.import_module(module.replace("/", ".")), attribute)
-    return handler
+    return _traced(handler) if TRACES in os.environ else handler
+
+
+def _traced(handler: UserHandler) -> UserHandler:
+    from unum_runtime.functions.tracing.traced import traced  # noqa: PLC0415 - layers without traces leave it out
+
+    return traced(handler)
 
 
 def _without_handler(key: str | None) -> str:

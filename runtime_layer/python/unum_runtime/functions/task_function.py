@@ -28,7 +28,7 @@ from unum_runtime.errors import (
     StoreError,
 )
 from unum_runtime.functions import runtime_factory
-from unum_runtime.functions.configuration import SERVICE_CALLS, Service, handler_paths, queues, services
+from unum_runtime.functions.configuration import SERVICE_CALLS, TRACES, Service, handler_paths, queues, services
 from unum_runtime.functions.definitions import has_own_definition, keep_definition, load_workflow
 from unum_runtime.functions.delivery_facts import end_init
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
@@ -205,3 +205,7 @@ def _services_called() -> Iterator[str]:
 
 if "UNUM_WORKFLOWS" in os.environ:
     _initialize()
+if TRACES in os.environ:
+    from unum_runtime.functions.tracing.traced import flushed
+
+    handle = flushed(handle)  # type: ignore[assignment]

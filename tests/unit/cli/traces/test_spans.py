@@ -14,11 +14,12 @@ from tests.unit.cli.ui.shop import Shop
 from tests.unit.client.test_region_history import begun
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
-from unum_cli.traces import execution_spans, identity, step_spans
+from unum_cli.traces import execution_spans, step_spans
 from unum_cli.traces.family import Family
 from unum_cli.traces.otlp_json import document
 from unum_cli.traces.spans import Link
 from unum_compiler import compile_workflow
+from unum_runtime.model import span_ids
 from unum_runtime.model.naming import Execution
 
 DONE = """
@@ -130,7 +131,7 @@ def test_identifiers_never_change(shop: Shop) -> None:
 
 
 def test_the_trace_id_begins_with_the_time_of_the_start() -> None:
-    found = identity.trace_id("w", Execution("e", 1_800_000_000_123))
+    found = span_ids.trace_id("w", Execution("e", 1_800_000_000_123))
     assert (int(found[:8], 16), len(found)) == (1_800_000_000, 32)
 
 
@@ -165,8 +166,8 @@ def test_what_every_trace_holds(shop: Shop, check: Callable[[Shop], None]) -> No
 @pytest.mark.parametrize(
     ("check", "where", "name", "broken"),
     [
-        (CHECKS[0], identity, "_span", lambda *_: uuid4().hex[:16]),
-        (CHECKS[0], identity, "_span", lambda *_: "0" * 15 + "1"),
+        (CHECKS[0], span_ids, "_span", lambda *_: uuid4().hex[:16]),
+        (CHECKS[0], span_ids, "_span", lambda *_: "0" * 15 + "1"),
         (CHECKS[1], execution_spans.ExecutionSpans, "_fan_in", lambda *_: Link("0" * 32, "0" * 16)),
         (CHECKS[2], step_spans, "_failed", lambda *_: []),
     ],

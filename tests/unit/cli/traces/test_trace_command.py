@@ -1,6 +1,7 @@
 """``unum trace`` against DynamoDB in this process."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def test_a_tree(unum: Any, definition: str) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert title.endswith(" of w/good")
     assert headings.split() == ["SPAN", "BEGAN", "DURATION", "STATUS", "NOTES"]
-    names = [row[: headings.index("BEGAN")].rstrip() for row in rows]
+    names = [re.split(r" {2,}(?=\d)", row)[0] for row in rows]  # times are as wide as the machine is slow
     assert [name for name in names if name.strip() not in ("queue", "cold start")] == [
         "w",
         "  Each",

@@ -1,4 +1,4 @@
-"""Names of traces and spans, computed from invocation names, so that every export of an execution gives the same ones.
+"""Names of traces and spans, computed from invocation names: functions and ``unum trace`` give the same ones.
 
 Sources: W3C Trace Context, "trace-id" and "parent-id"; AWS X-Ray Developer Guide, "Tracing header".
 """
@@ -23,7 +23,7 @@ def trace_id(workflow: str, execution: Execution) -> str:
 
 
 def execution_span(workflow: str, execution: Execution) -> str:
-    """Return the span of an execution, the root of its trace: 16 hexadecimal digits, as of all spans."""
+    """Return an execution's span id, the root of its trace: 16 hexadecimal digits, like every span id."""
     return _span(EXECUTION, workflow, str(execution))
 
 
@@ -33,27 +33,27 @@ def step_span(workflow: str, name: Name | str) -> str:
 
 
 def part_span(workflow: str, name: Name, part: str, number: int) -> str:
-    """Return the span of the part `part` of a step's time, the `number`-th of the step."""
+    """Return the span id of a step's part `part`, number `number` in its time."""
     return _span(PART, workflow, str(name), part, str(number))
 
 
-def attempt_span(workflow: str, name: Name, number: int) -> str:
-    """Return the span of the failed attempt `number` of a step, from 1."""
+def attempt_span(workflow: str, name: Name | str, number: int) -> str:
+    """Return the span id of a step's attempt `number`, counted from 1, failed or not."""
     return _span(ATTEMPT, workflow, str(name), str(number))
 
 
 def wait_span(workflow: str, name: Name) -> str:
-    """Return the span of the Wait that delays the step that commits as `name`."""
+    """Return the span id of a Wait before the step `name`."""
     return _span(WAIT, workflow, str(name))
 
 
 def scope_span(workflow: str, scope: Scope) -> str:
-    """Return the span of a fan-out."""
+    """Return a fan-out's span id."""
     return _span(SCOPE, workflow, str(scope.join), scope.state, str(scope.generation))
 
 
 def branch_span(workflow: str, scope: Scope, index: int) -> str:
-    """Return the span of one branch of a fan-out."""
+    """Return a fan-out branch's span id."""
     return _span(BRANCH, workflow, str(scope.join), scope.state, str(scope.generation), str(index))
 
 

@@ -1,0 +1,1 @@
+"""Traces of user code; layers of workflows without them leave this folder out."""
