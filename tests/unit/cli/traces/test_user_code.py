@@ -8,10 +8,11 @@ import pytest
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
 from tests.unit.cli.traces.collector import decoded, facts, spans_of
+from tests.unit.cli.traces.test_nesting import check_links, nest
 from tests.unit.cli.traces.traced import client_of, named
-from tests.unit.cli.traces.user_code import Traced, query, sent, tree
+from tests.unit.cli.traces.user_code import Traced, call_in_span, query, sent, tree
 from tests.unit.protocol.map_platform import mapped
-from tests.unit.protocol.platform import chain
+from tests.unit.protocol.platform import Platform, chain
 from unum_cli.traces.command import _without_user_code
 from unum_cli.traces.family import Family
 from unum_cli.traces.otlp_json import document
@@ -50,6 +51,16 @@ w
         user code
           try
   C <-A <-A
+    queue
+    user code
+"""
+
+WAIT = """
+w
+  A
+    user code
+  Pause
+  B
     queue
     user code
 """
@@ -162,6 +173,31 @@ def check_identifiers(platform: Traced, of_functions: list[Any]) -> None:
     assert attempts == {span.span_id: span.parent_span_id for span in of_functions if span.name == "user code"}
     assert {span.parent_span_id for span in of_functions if span.name == "try"} <= attempts.keys()
     assert {span.trace_id for span in of_functions} == {whole[0].trace_id}
+
+
+def test_user_code_of_a_child_is_in_the_child_s_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parent and child are linked both ways by the table's side; neither passes a context on."""
+    sent()
+    monkeypatch.setattr(Platform, "_call", call_in_span)
+    traces = nest().traces("parent", "p")
+    check_links(traces)
+    found = [span for span in sent() if span.name == "user code"]
+    assert [span.trace_id.hex() for span in found] == [traces[1].trace_id, traces[0].trace_id]
+    attempts = {span.span_id for trace in traces for span in trace.spans if span.name == "user code"}
+    assert {span.span_id.hex() for span in found} == attempts
+
+
+@pytest.mark.parametrize("seconds", [60, 100_000], ids=["queue", "schedule"])
+def test_a_trace_survives_waits(seconds: int) -> None:
+    sent()
+    states = chain("A", "B")
+    states["States"]["A"]["Next"] = "Pause"
+    states["States"]["Pause"] = {"Type": "Wait", "Seconds": seconds, "Next": "B"}
+    platform = Traced.of(states, A=lambda event: event, B=lambda event: event)
+    platform.start()
+    platform.go_on()
+    assert platform.clock.ms > 1_800_000_000_000 + seconds * 1000
+    check_one_trace([*orchestration(platform), *sent()], WAIT)
 
 
 def test_an_attempt_is_named_as_the_table_names_it() -> None:

@@ -46,6 +46,14 @@ def query(name: str) -> None:
         pass
 
 
+def call_in_span(platform: Platform, call: Call, event: Any) -> Any:
+    """Run user code as a function with the option `opentelemetry` does."""
+    exporter()
+    inner: Callable[[Any], Any] = platform.functions[call.function]
+    context = SimpleNamespace(unum=call, aws_request_id="request", log_stream_name="stream")
+    return otel_spans.in_spans(lambda value, _: inner(value))(event, context)
+
+
 @dataclass
 class Traced(Platform):
     """A platform whose functions have the option `opentelemetry`; a clock that passes while events wait."""
@@ -53,12 +61,7 @@ class Traced(Platform):
     requests: Any = field(default_factory=count)
 
     def _call(self, call: Call, event: Any) -> Any:
-        if call.resource is not None:
-            return super()._call(call, event)
-        exporter()
-        inner: Callable[[Any], Any] = self.functions[call.function]
-        context = SimpleNamespace(unum=call, aws_request_id="request", log_stream_name="stream")
-        return otel_spans.in_spans(lambda value, _: inner(value))(event, context)
+        return super()._call(call, event) if call.resource is not None else call_in_span(self, call, event)
 
     def deliver(self, event: Envelope) -> None:
         self.clock.ms += QUEUED_MS
