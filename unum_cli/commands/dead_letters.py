@@ -3,14 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from unum_cli.aws.session import Session
 from unum_runtime.errors import UnumError
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.states import Json
-
-if TYPE_CHECKING:
-    from boto3 import Session
+from unum_runtime.wire.call_errors import call_errors
 
 _UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, UnumError)
 """Errors while parsing letters from other senders, or from versions with other events."""
@@ -21,20 +20,18 @@ MOST_BATCHES = 20
 HIDDEN_S = 10
 
 
-def last_errors(session: "Session", queue_url: str | None) -> Mapping[str, str]:
+def last_errors(session: Session, queue_url: str | None) -> Mapping[str, str]:
     """Return the last error by invocation name; empty for an unknown or forbidden queue.
 
     Args:
-        session: boto3 session.
+        session: source of clients.
         queue_url: URL of the dead-letter queue.
     """
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only these commands need them
-
     if queue_url is None:
         return {}
     try:
-        return dict(_read_letters(session.client("sqs"), queue_url))
-    except (BotoCoreError, ClientError):  # reading letters is optional: a caller may lack the permission
+        return dict(_read_letters(session.create("sqs"), queue_url))
+    except call_errors():  # reading letters is optional: a caller may lack the permission
         return {}
 
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from unum_cli.aws.session import Session
 from unum_cli.commands.arguments import compiled_or_failed, execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_child, print_description, print_json, to_json
@@ -18,15 +18,12 @@ from unum_runtime.client.client import Client
 from unum_runtime.client.control import Missing
 from unum_runtime.client.deliveries import to_datetime
 from unum_runtime.client.descriptions import Description
-from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.client.terminal.amounts import duration_text, time_text
 from unum_runtime.client.terminal.live import LiveTable, waiting_text
 from unum_runtime.errors import DefinitionNotStored, InvalidExecutionInput, InvalidName, UnumError
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
-
-if TYPE_CHECKING:
-    from boto3 import Session
+from unum_runtime.wire.call_errors import call_errors
 
 MOST_PLACES = 5
 """Most places of a running execution that ``unum describe`` prints."""
@@ -109,6 +106,8 @@ def _print_places(client: Client, name: str) -> None:
 def _describe_child(client: Client, name: str, options: argparse.Namespace) -> None:
     if options.receipt:
         raise UsageError("--receipt: expected an execution, got a child execution, which its parent pays for")
+    from unum_runtime.client.stepfunctions import StepFunctionsClient  # noqa: PLC0415 - loads all kinds of events
+
     _, child = StepFunctionsClient(client).find_child(name)
     print_child(child, as_json=options.json)
 
@@ -181,7 +180,7 @@ def connected(options: argparse.Namespace) -> Client:
         return client_at(located(session, options), session)
 
 
-def client_at(found: Deployed, session: "Session") -> Client:
+def client_at(found: Deployed, session: Session) -> Client:
     """Return a client for the workflow at the addresses `found`."""
     return Client.connect(
         table=found.table,
@@ -236,7 +235,7 @@ def needing_boto3() -> Iterator[None]:
         raise CommandFailed(f"{error}; this command needs boto3: pip install boto3") from error
 
 
-def located(session: "Session", options: argparse.Namespace) -> Deployed:
+def located(session: Session, options: argparse.Namespace) -> Deployed:
     """Return the addresses of the workflow in `options`.
 
     Raises:
@@ -245,20 +244,18 @@ def located(session: "Session", options: argparse.Namespace) -> Deployed:
     return _explicit(options) if options.stack is None else in_stack(session, options)
 
 
-def session_of(options: argparse.Namespace) -> "Session":
-    """Return a boto3 session for the profile and region in `options`.
+def session_of(options: argparse.Namespace) -> Session:
+    """Return a session for the profile and region in `options`.
 
     Raises:
         UsageError: unknown profile, or no region.
     """
-    import boto3  # noqa: PLC0415 - only these commands need an AWS client, and it need not be installed
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - the same
-
+    session = Session(options.profile, options.region)
     try:
-        session = boto3.Session(profile_name=options.profile, region_name=options.region)
-    except BotoCoreError as error:
+        region = session.region_name
+    except call_errors() as error:
         raise UsageError(f"--profile {options.profile}: {error}") from error
-    if session.region_name is None:
+    if region is None:
         raise UsageError("no AWS region: give --region REGION, or set AWS_REGION or the profile's region")
     return session
 
@@ -275,7 +272,7 @@ def _explicit(options: argparse.Namespace) -> Deployed:
     )
 
 
-def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
+def in_stack(session: Session, options: argparse.Namespace) -> Deployed:
     """Return the addresses of a workflow from the outputs of its stack.
 
     Raises:
@@ -290,7 +287,7 @@ def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
     return deployed(options.stack, _outputs(session, options.stack), options.workflow)
 
 
-def workflows_in_stack(session: "Session", stack: str) -> list[Deployed]:
+def workflows_in_stack(session: Session, stack: str) -> list[Deployed]:
     """Return the addresses of all workflows of a stack.
 
     Raises:
@@ -300,12 +297,10 @@ def workflows_in_stack(session: "Session", stack: str) -> list[Deployed]:
     return all_deployed(_outputs(session, stack))
 
 
-def _outputs(session: "Session", stack: str) -> dict[str, str]:
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
-
+def _outputs(session: Session, stack: str) -> dict[str, str]:
     try:
-        stacks = session.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-    except (BotoCoreError, ClientError) as error:
+        stacks = session.create("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    except call_errors() as error:
         raise stack_failure(stack, error) from error
     return {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", ())}
 

@@ -3,8 +3,8 @@
 import argparse
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from unum_cli.aws.session import Session
 from unum_cli.commands.arguments import json_option
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import in_stack, needing_boto3, session_of
@@ -12,9 +12,6 @@ from unum_cli.commands.printing import print_json
 from unum_runtime.client.task_responses import POLL_S, ActivityTask, Tasks
 from unum_runtime.errors import InvalidOutput, UnumError
 from unum_runtime.model.checkpoint import to_text
-
-if TYPE_CHECKING:
-    from boto3 import Session
 
 
 def run(options: argparse.Namespace) -> None:
@@ -62,7 +59,7 @@ def _connected(options: argparse.Namespace) -> Tasks:
         return Tasks.connect(start_alias=start_alias, activities=activities, session=session)
 
 
-def _in_stack(session: "Session", options: argparse.Namespace) -> tuple[str, Mapping[str, str]]:
+def _in_stack(session: Session, options: argparse.Namespace) -> tuple[str, Mapping[str, str]]:
     """Return the ARN of the start alias and the URLs of activity queues, from the stack."""
     found = in_stack(session, options)
     return str(found.start_alias), found.activities

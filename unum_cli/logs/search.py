@@ -5,12 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from unum_cli.aws.session import Session
 from unum_cli.logs.execution_logs import Invocation, LogReader, committing, step_text
 from unum_cli.logs.log_groups import log_groups
 from unum_runtime import errors
 from unum_runtime.client.client import Client
 from unum_runtime.client.descriptions import Step
 from unum_runtime.client.reading.stored_steps import start_record
+from unum_runtime.wire.call_errors import call_errors
 
 
 class LogsUnavailable(errors.UnumError):
@@ -24,11 +26,9 @@ def reading_logs() -> Iterator[None]:
     Raises:
         LogsUnavailable: AWS refused a request.
     """
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - boto3 need not be installed
-
     try:
         yield
-    except (BotoCoreError, ClientError) as error:
+    except call_errors() as error:
         raise LogsUnavailable(str(error)) from error
 
 
@@ -48,9 +48,10 @@ class LogSearch:
     _groups: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def by(cls, client: Client, session: Any) -> "LogSearch":
-        """Return a search that `session`, a boto3 session, gives rights and region."""
-        return cls(client=client, functions=session.client("lambda"), reader=LogReader(session.client("logs")))
+    def by(cls, client: Client, session: Session) -> "LogSearch":
+        """Return a search that `session` gives rights and region."""
+        aws = session.boto3
+        return cls(client=client, functions=aws.client("lambda"), reader=LogReader(aws.client("logs")))
 
     def invocations(self, name: str, only: str | None = None) -> Iterator[Invocation]:
         """Yield the invocations of an execution: those with commits, then those of attempts that failed.

@@ -5,8 +5,8 @@ import webbrowser
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from unum_cli.aws.session import Session
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import client_at, located, names_workflow, needing_boto3, session_of, stack_failure
 from unum_cli.commands.printing import print_json
@@ -14,9 +14,7 @@ from unum_cli.commands.stack import Deployed, all_deployed
 from unum_cli.logs.search import LogSearch
 from unum_cli.ui.directory import Address, Directory, Place
 from unum_runtime.client.client import Client
-
-if TYPE_CHECKING:
-    from boto3 import Session
+from unum_runtime.wire.call_errors import call_errors
 
 NO_STACK = "-"
 
@@ -75,41 +73,39 @@ def _directory(options: argparse.Namespace) -> Directory:
     return Directory(listed)
 
 
-def _place(address: Address, found: Deployed, session: "Session", options: argparse.Namespace) -> Place:
+def _place(address: Address, found: Deployed, session: Session, options: argparse.Namespace) -> Place:
     connect = partial(_connected, found, session, options)
     return Place(*address, connect=connect, search=partial(LogSearch.by, session=session))
 
 
-def _found(session: "Session", options: argparse.Namespace) -> Mapping[Address, Deployed]:
+def _found(session: Session, options: argparse.Namespace) -> Mapping[Address, Deployed]:
     if options.table is not None or (options.stack is not None and options.workflow is not None):
         one = located(session, options)
         return {(options.stack or NO_STACK, one.workflow): one}
     return {(stack, one.workflow): one for stack, one in _in_stacks(session, options.stack)}
 
 
-def _in_stacks(session: "Session", stack: str | None) -> list[tuple[str, Deployed]]:
+def _in_stacks(session: Session, stack: str | None) -> list[tuple[str, Deployed]]:
     """Return the workflows of a stack, or of all stacks.
 
     Raises:
         UsageError: unknown stack.
         CommandFailed: AWS refused to describe stacks.
     """
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - boto3 need not be installed
-    from botocore.exceptions import ClientError as AwsError  # noqa: PLC0415 - the same
-
-    pages = session.client("cloudformation").get_paginator("describe_stacks")
+    with needing_boto3():
+        pages = session.boto3.client("cloudformation").get_paginator("describe_stacks")
     found: list[tuple[str, Deployed]] = []
     try:
         for page in pages.paginate() if stack is None else pages.paginate(StackName=stack):
             for each in page["Stacks"]:
                 outputs = {output["OutputKey"]: output["OutputValue"] for output in each.get("Outputs", ())}
                 found += [(each["StackName"], one) for one in all_deployed(outputs)]
-    except (BotoCoreError, AwsError) as error:
+    except call_errors() as error:
         raise stack_failure(stack or "(all)", error) from error
     return found
 
 
-def _connected(found: Deployed, session: "Session", options: argparse.Namespace) -> Client:
+def _connected(found: Deployed, session: Session, options: argparse.Namespace) -> Client:
     client = client_at(found, session)
     # What only changes something is not even connected.
     return client if options.allow_changes else replace(client, starts=None, tasks=None)

@@ -7,9 +7,14 @@ now, as the same object under both names.
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # `importlib.abc` loads thirty modules for two empty classes, before each command of a client
+    Loader, MetaPathFinder = type("Loader", (), {}), type("MetaPathFinder", (), {})
 
 
 def parse_names(table: str) -> dict[str, str]:

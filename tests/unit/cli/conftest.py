@@ -34,6 +34,12 @@ def unum(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
     return run
 
 
+@pytest.fixture(autouse=True)
+def botocore_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Botocore for all calls of commands: tests put moto between it and AWS."""
+    monkeypatch.setenv("UNUM_CLIENT", "botocore")
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[..., Path]:
     """Writes a file: (name, text, or a value to write as JSON)."""

@@ -12,6 +12,7 @@ from moto import mock_aws
 from tests.unit.protocol.job_platform import watching
 from tests.unit.protocol.map_platform import deliver_all, deployed, lose
 from tests.unit.protocol.platform import Platform, chain
+from unum_cli.aws.session import Session
 from unum_cli.commands.dead_letters import last_errors
 from unum_runtime.aws.timer import Delayed
 from unum_runtime.client.aws_connection import AwsConnection
@@ -157,7 +158,7 @@ def test_events_that_waited_may_be_dead_letters(*, wrapped: bool, is_scheduled: 
         url = queues.create_queue(QueueName="letters")["QueueUrl"]
         letter = json.dumps({"MessageBody": body, "QueueUrl": "timer"}) if wrapped else body
         queues.send_message(QueueUrl=url, MessageBody=letter, MessageAttributes=attributes)  # type: ignore[arg-type]
-        error = last_errors(session, url)["e:1#2"]
+        error = last_errors(Session(None, "us-east-1"), url)["e:1#2"]
     assert error == "AccessDenied: not allowed" if is_scheduled else "not delivered to arn:f" in error
 
 
@@ -174,8 +175,8 @@ def test_dead_letters_tell_the_last_error_and_stay() -> None:
         for other in ("no JSON", "[" * 99_999, json.dumps(newer), json.dumps(broken)):
             queues.send_message(QueueUrl=url, MessageBody=other)
         queues.send_message(QueueUrl=url, MessageBody=json.dumps(letter))
-        assert last_errors(session, url) == {"e:1#2": "StoreError: throttled"}
+        assert last_errors(Session(None, "us-east-1"), url) == {"e:1#2": "StoreError: throttled"}
         attributes = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         assert attributes["ApproximateNumberOfMessagesNotVisible"] == "5"
-        assert last_errors(session, f"{url}-other") == {}
-    assert last_errors(session, None) == {}
+        assert last_errors(Session(None, "us-east-1"), f"{url}-other") == {}
+    assert last_errors(Session(None, "us-east-1"), None) == {}

@@ -196,7 +196,7 @@ def test_a_stack_and_an_address(unum: Any, arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(("code", "kind"), [("ValidationError", UsageError), ("AccessDenied", CommandFailed)])
 def test_a_stack_that_is_not_shown(code: str, kind: type[Exception]) -> None:
     cloudformation: Any = boto3.client("cloudformation")
-    session: Any = Namespace(client=lambda _name: cloudformation)
+    session: Any = Namespace(create=lambda _name: cloudformation)
     with Stubber(cloudformation) as stub:
         stub.add_client_error("describe_stacks", code)
         with pytest.raises(kind, match=f"^--stack Nowhere: .*{code}"):

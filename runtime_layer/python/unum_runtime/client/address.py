@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from boto3 import Session
 
+    from unum_runtime.client.aws_clients import AwsClients
+
 
 class Address(TypedDict, total=False):
     """Arguments of `Client.connect`, for clients built on it.
@@ -35,7 +37,7 @@ class Address(TypedDict, total=False):
     start_alias: str | None
     describe_alias: str | None
     control_alias: str | None
-    session: "Session | None"
+    session: "Session | AwsClients | None"
     retention_s: int
     activities: Mapping[str, str] | None
     payload_bucket: str | None

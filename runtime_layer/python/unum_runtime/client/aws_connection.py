@@ -1,32 +1,33 @@
-"""AWS clients behind `connect`, with boto3; imported on use, because boto3 is an optional dependency."""
+"""AWS clients behind `connect`: those of a boto3 session, unless another source is given."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from threading import Lock
-from typing import Any
-
-import boto3
-from botocore.config import Config
+from typing import TYPE_CHECKING, Any
 
 from unum_runtime.aws.activities import Activities
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
 from unum_runtime.aws.object_bucket import S3Objects
+from unum_runtime.client.aws_clients import AwsClients
 from unum_runtime.store.base import BUCKET, Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.s3 import S3Store
+
+if TYPE_CHECKING:
+    from boto3 import Session
 
 
 class AwsConnection:
     """AWS clients of one session.
 
     Args:
-        session: source of credentials and region; None for boto3's default session.
+        session: source of credentials and region, or of clients; None for boto3's default session.
     """
 
-    def __init__(self, session: boto3.Session | None) -> None:
-        self.session = session or boto3.Session()
+    def __init__(self, session: "Session | AwsClients | None") -> None:
+        self.clients = session if isinstance(session, AwsClients) else Boto3Clients(session)
 
     def open_stores(self, table: str, workflow: str, payload_bucket: str | None) -> tuple[Store, Index]:
         """Return the workflow's store, and its table or bucket as index."""
@@ -57,11 +58,26 @@ class AwsConnection:
         return self._client(service, max_pool_connections=PARALLEL_CALLS)
 
     def _client(self, service: str, *, attempts: int = 5, **config: Any) -> Any:
-        return _LazyClient(partial(self._create, service, attempts, config))
+        return _LazyClient(partial(self.clients.create, service, retries=attempts, **config))
 
-    def _create(self, service: str, attempts: int, config: Mapping[str, Any]) -> Any:
+
+class Boto3Clients(AwsClients):
+    """Clients of a boto3 session.
+
+    Args:
+        session: the session; None for a new one with boto3's defaults.
+    """
+
+    def __init__(self, session: "Session | None") -> None:
+        import boto3  # noqa: PLC0415 - an optional dependency, and slow
+
+        self.session = session or boto3.Session()
+
+    def create(self, service: str, *, retries: int, **config: Any) -> Any:  # noqa: D102 - in the base class
+        from botocore.config import Config  # noqa: PLC0415 - as above
+
         create: Any = self.session.client  # boto3's type stubs accept only literal names
-        return create(service, config=Config(retries={"mode": "standard", "max_attempts": attempts}, **config))
+        return create(service, config=Config(retries={"mode": "standard", "max_attempts": retries}, **config))
 
 
 class _LazyClient:

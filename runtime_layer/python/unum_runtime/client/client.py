@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from boto3 import Session
 
+    from unum_runtime.client.aws_clients import AwsClients
+
 
 @dataclass(frozen=True, kw_only=True)
 class Client(PastReader):
@@ -85,7 +87,7 @@ class Client(PastReader):
         table: str | None = None,
         start_alias: str | None = None,
         describe_alias: str | None = None,
-        session: "Session | None" = None,
+        session: "Session | AwsClients | None" = None,
         retention_s: int = DEFAULT_RETENTION_S,
         activities: Mapping[str, str] | None = None,
         control_alias: str | None = None,
@@ -120,11 +122,11 @@ class Client(PastReader):
         if start_alias is not None:
             run = with_alias(start_alias, run_alias(workflow))
             starts = Starts(caller=aws.caller(), invoker=aws.invoker(), run_alias=run)
-            tasks = Tasks.connect(start_alias=start_alias, activities=activities, session=aws.session)
+            tasks = Tasks.connect(start_alias=start_alias, activities=activities, session=aws.clients)
         if describe_alias is not None:
             descriptions = AskedDescriptions(caller=aws.caller(), describe_alias=describe_alias)
         if control_alias is not None:
-            control = Control.connect(control_alias=control_alias, workflow=workflow, session=aws.session)
+            control = Control.connect(control_alias=control_alias, workflow=workflow, session=aws.clients)
         return cls(
             store=store,
             index=index,

@@ -40,6 +40,8 @@ from unum_runtime.protocol.history.start_records import checked_input, checked_n
 if TYPE_CHECKING:
     from boto3 import Session
 
+    from unum_runtime.client.aws_clients import AwsClients
+
 _ERRORS = (
     DefinitionNotStored,
     ExecutionAlreadyExists,
@@ -186,7 +188,9 @@ class Control(SignalSender):
     workflow: str = ""
 
     @classmethod
-    def connect(cls, *, control_alias: str, workflow: str = "", session: "Session | None" = None) -> "Control":
+    def connect(
+        cls, *, control_alias: str, workflow: str = "", session: "Session | AwsClients | None" = None
+    ) -> "Control":
         """Connect to a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
         Args:

@@ -1,9 +1,7 @@
 """Starts of executions through the workflow's run alias."""
 
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import Any
 
 from unum_runtime.client.alias_requests import Caller, send_request
@@ -100,6 +98,9 @@ def transfer(url: str, **request: Any) -> bytes:
     Raises:
         InvokeError: the link did not work; repeat the call that led to it.
     """
+    import urllib.request  # noqa: PLC0415 - slow, and few values are too large for a request
+    from http.client import HTTPException  # noqa: PLC0415 - the same
+
     try:
         asked = urllib.request.Request(url, **request)  # noqa: S310 - the link is the answer of the workflow's function
         with urllib.request.urlopen(asked, timeout=TRANSFER_S) as response:  # noqa: S310

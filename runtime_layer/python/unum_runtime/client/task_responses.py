@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from boto3 import Session
 
     from unum_runtime.aws.activities import Activities
+    from unum_runtime.client.aws_clients import AwsClients
 
 POLL_S = 60
 """Duration of `Tasks.get_activity_task`. Source: AWS Step Functions API Reference, GetActivityTask."""
@@ -70,7 +71,11 @@ class Tasks:
 
     @classmethod
     def connect(
-        cls, *, start_alias: str, activities: Mapping[str, str] | None = None, session: "Session | None" = None
+        cls,
+        *,
+        start_alias: str,
+        activities: Mapping[str, str] | None = None,
+        session: "Session | AwsClients | None" = None,
     ) -> "Tasks":
         """Connect to a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 

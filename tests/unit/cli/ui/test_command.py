@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 from botocore.awsrequest import AWSResponse
 
+from unum_cli.aws.session import Session
 from unum_cli.grammar import grammar
 from unum_cli.ui import command
 from unum_cli.ui.server import open_socket
@@ -63,6 +64,14 @@ class BytesIO(io.BytesIO):
         yield self.read()
 
 
+class SessionOf(Session):
+    """Session over one of boto3's."""
+
+    def __init__(self, session: boto3.Session) -> None:
+        super().__init__(None, session.region_name)
+        self.boto3 = session
+
+
 @pytest.fixture
 def stacks(monkeypatch: pytest.MonkeyPatch) -> Stacks:
     """Stacks in an account: two with workflows, one without."""
@@ -70,7 +79,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch) -> Stacks:
     session = boto3.Session(region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="s")
     answer: Any = made.answer
     session.events.register("before-send.cloudformation.DescribeStacks", answer)
-    monkeypatch.setattr(command, "session_of", lambda _options: session)
+    monkeypatch.setattr(command, "session_of", lambda _options: SessionOf(session))
     return made
 
 
