@@ -215,7 +215,12 @@ def _add_start(commands: _Commands) -> None:
     _add_input(parser)
     parser.add_argument("--name", help="name of the execution; starting it again with the same input changes nothing")
     parser.add_argument("--force", action="store_true", help="compute memoized results anew, and replace those stored")
+    _add_attributes(parser, "attribute to find the execution by; may be repeated")
     _add_deployed(parser)
+
+
+def _add_attributes(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--attribute", metavar="NAME=VALUE", action="append", default=[], help=what)
 
 
 def _add_describe(commands: _Commands) -> None:
@@ -271,6 +276,7 @@ def _add_list(commands: _Commands) -> None:
     )
     parser.add_argument("--status", choices=_STATUSES, help="status of the listed executions (default: any)")
     parser.add_argument("--limit", metavar="N", type=partial(count, 1), default=100, help="longest list (default: 100)")
+    _add_attributes(parser, "attribute of the listed executions; may be repeated")
     _add_deployed(parser)
 
 

@@ -122,6 +122,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             `retention`.
         payload_limit: largest output of a state, in bytes of JSON; larger outputs fail with
             ``States.DataLimitExceeded``. Default: the most that is stored.
+        attributes: where executions have attributes to find them by in their input, by name: reference paths such as
+            ``$.order.id``, or JSONata. Others are chosen at a start.
         compatibility: ``STRICT`` refuses what Step Functions refuses or does otherwise, and applies its quotas; see
             "Behave as Step Functions" in ``docs/asl.md``. Default: ``GENEROUS``.
         sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It also tries
@@ -217,6 +219,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         payload: Payload | str = Payload.AUTO,
         payload_bucket: s3.IBucket | None = None,
         payload_limit: int | None = None,
+        attributes: Mapping[str, str] | None = None,
         compatibility: Compatibility | str = Compatibility.GENEROUS,
         sweep: Sweep | None = HOURLY,
         on_removed: OnRemoved | str | None = None,
@@ -268,7 +271,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         limits = checked_limits(self, max_event_age, retry_attempts)
         decision, kept = checked_on_removed(self, on_removed), checked_keep(self, keep)
         bounds = ExecutionBounds(
-            timeout, hop_budget, width_budget, invocation_budget, payload, payload_limit, small_results
+            timeout, hop_budget, width_budget, invocation_budget, payload, payload_limit, small_results, attributes
         )
 
         # 2. The definition, compiled, and bound to its functions.

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Deployment, until
+from unum_cli.main import main
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.earlier_names import former_name
@@ -76,3 +77,16 @@ def test_an_event_that_came_to_the_former_release_starts_no_second_execution(
     client.start(json.loads(json.dumps(event)), name=former)
     assert deployment.invoke(alias, event)["execution"] == former
     assert matching(client, "Again.*") == []
+
+
+def test_executions_are_found_by_attributes(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of the definition, also where an event source starts, and those that a starter has chosen."""
+    for number in range(4):
+        client.start({"customer": number % 2}, name=f"of-{number}", attributes={"region": "eu"})
+    client.submit({"customer": 1}, name="of-5", attributes={"customer": "7"})
+    until(lambda: bool(client.list(attributes={"customer": "7"})[0]))
+    assert {each.name for each in client.list(attributes={"customer": "1", "region": "eu"})[0]} == {"of-1", "of-3"}
+    assert client.describe("of-1").attributes == {"customer": "1", "region": "eu"}
+    assert all(each.name.startswith("Order-Placed") for each in client.list(attributes={"kind": "Order Placed"})[0])
+    assert main(["list", "--attribute", "customer=7", "--stack", "Named", "--workflow", client.workflow]) == 0
+    assert "of-5  customer=7" in capsys.readouterr().out

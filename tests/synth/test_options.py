@@ -122,6 +122,17 @@ def test_architecture_of_the_entry() -> None:
         ({"width_budget": 0}, "width_budget: expected at least 1 branch, got 0"),
         ({"width_budget": True}, "width_budget: expected at least 1 branch, got True"),
         ({"invocation_budget": -1}, "invocation_budget: expected at least 1 invocation, got -1"),
+        ({"attributes": {"a b": "$.a"}}, "attributes: expected places by name (at most 10 texts"),
+        ({"attributes": {f"a{n}": "$.a" for n in range(11)}}, "attributes: expected places by name (at most 10 texts"),
+        ({"attributes": ["$.a"]}, "attributes: expected places by name (at most 10 texts"),
+        (
+            {"attributes": {"a": "a"}},
+            "attributes['a']: expected a reference path into the input, such as",
+        ),
+        (
+            {"attributes": {"a": "{% 1 %}"}},
+            "attributes['a']: expected a reference path, such as $.order.id, in ",
+        ),
         ({"payload_limit": 1.5}, "payload_limit: expected at least 1 byte, got 1.5"),
         ({"collection": "x"}, "collection: expected one of ['ttl', 'eager'], got 'x'"),
         ({"guard": "x"}, "guard: expected one of ['read', 'commit', 'lease'], got 'x'"),
@@ -160,6 +171,13 @@ def test_options_that_cannot_be(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ConstructError) as caught:
         deployment.flow(chain("A"), **{"functions": {"A": function(deployment.stack, "A")}, **options})
     assert str(caught.value).startswith(f"Stack/Flow: {reason}")
+
+
+def test_places_of_attributes_are_part_of_the_definition() -> None:
+    deployment = Deployment.new()
+    functions = {"A": function(deployment.stack, "A")}
+    flow = deployment.flow(chain("A"), functions=functions, attributes={"customer": "$.order.lines[0].id"})
+    assert flow._workflow.attributes == {"customer": ["order", "lines", 0, "id"]}
 
 
 def test_name_that_is_a_token() -> None:

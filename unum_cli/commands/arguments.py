@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import MAX_NAME, NAME_RULE, is_name
+from unum_runtime.model.start_facts import checked_attributes
 from unum_runtime.model.states import Json
 
 if TYPE_CHECKING:
@@ -29,6 +30,21 @@ def workflow_name(file: str, given: str | None) -> str:
     if not is_name(given):
         raise UsageError(f"--name: expected {NAME_RULE}, got {given!r}")
     return given
+
+
+def attributes_in(given: Sequence[str]) -> dict[str, str]:
+    """Return attributes by name from ``NAME=VALUE``.
+
+    Raises:
+        UsageError: a text lacks the equals sign, or the attributes are beyond their bounds.
+    """
+    for text in given:
+        if "=" not in text:
+            raise UsageError(f"--attribute: expected NAME=VALUE, such as customer=7, got {text!r}")
+    try:
+        return checked_attributes(dict(text.split("=", 1) for text in given))
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
 
 
 def compiled(file: str, name: str | None, *, strict: bool = False) -> Workflow:

@@ -3,12 +3,12 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 
 from unum_cli.aws.session import Session
-from unum_cli.commands.arguments import compiled_or_failed, execution_input
+from unum_cli.commands.arguments import attributes_in, compiled_or_failed, execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_child, print_description, print_json, to_json
 from unum_cli.commands.stack import Deployed, all_deployed, deployed
@@ -45,10 +45,11 @@ def run(options: argparse.Namespace) -> None:
     try:
         # Parse the input before any AWS call: an invalid one needs no credentials to be reported.
         value = execution_input(options.input) if options.command == "start" else None
+        attributes = attributes_in(options.attribute) if options.command == "start" else {}
         client = connected(options)
         match options.command:
             case "start":
-                _start(client, value, options)
+                _start(client, value, attributes, options)
             case "describe":
                 _describe(client, options)
             case "wait":
@@ -61,8 +62,8 @@ def run(options: argparse.Namespace) -> None:
         raise CommandFailed(str(error)) from error
 
 
-def _start(client: Client, value: object, options: argparse.Namespace) -> None:
-    started = client.start(value, name=options.name, force=options.force)
+def _start(client: Client, value: object, attributes: Mapping[str, str], options: argparse.Namespace) -> None:
+    started = client.start(value, name=options.name, force=options.force, attributes=attributes)
     if options.json:
         print_json(to_json(started))
     else:

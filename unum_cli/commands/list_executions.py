@@ -2,12 +2,14 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain, islice
 
+from unum_cli.commands.arguments import attributes_in
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected
-from unum_cli.commands.printing import to_json
+from unum_cli.commands.printing import attributes_text, to_json
 from unum_runtime.client.client import Client
 from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.client.reading.page_tokens import LARGEST_PAGE
@@ -22,12 +24,12 @@ def run(options: argparse.Namespace) -> None:
     """Print one line for each execution, as pages arrive.
 
     Raises:
-        UsageError: unknown workflow.
+        UsageError: unknown workflow, or malformed attribute.
         CommandFailed: table without an index for lists, or AWS error.
     """
-    status = None if options.status is None else Status(options.status)
+    status, attributes = None if options.status is None else Status(options.status), attributes_in(options.attribute)
     try:
-        found = islice(_executions(connected(options), status, options.limit), options.limit)
+        found = islice(_executions(connected(options), status, attributes, options.limit), options.limit)
         if options.json:
             for execution in found:
                 print(json.dumps(to_json(execution)))
@@ -37,11 +39,14 @@ def run(options: argparse.Namespace) -> None:
         raise CommandFailed(str(error)) from error
 
 
-def _executions(client: Client, status: Status | None, limit: int) -> Iterator[ListedExecution]:
-    page = client.list(status, limit=min(limit, LARGEST_PAGE))
+def _executions(
+    client: Client, status: Status | None, attributes: Mapping[str, str], limit: int
+) -> Iterator[ListedExecution]:
+    read = partial(client.list, status, attributes=attributes, limit=min(limit, LARGEST_PAGE))
+    page = read()
     yield from page.executions
     while page.token is not None:
-        page = client.list(status, limit=min(limit, LARGEST_PAGE), token=page.token)
+        page = read(token=page.token)
         yield from page.executions
 
 
@@ -49,7 +54,8 @@ def _print_table(executions: Iterator[ListedExecution]) -> None:
     first = [*islice(executions, 1)]  # nothing is printed if AWS has nothing to say
     print(_ROW.format("STARTED", "STATUS", "AFTER", "NAME"))
     for each in chain(first, executions):
-        print(_ROW.format(time_text(each.started_at), each.status, _lasted(each), each.name))
+        about = attributes_text(each.attributes or {})
+        print(_ROW.format(time_text(each.started_at), each.status, _lasted(each), f"{each.name}  {about}".rstrip()))
 
 
 def _lasted(execution: ListedExecution) -> str:

@@ -1,6 +1,7 @@
 """Text and JSON output for executions."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
@@ -51,6 +52,8 @@ def print_description(description: Description) -> None:
         lasted_ms = int((description.stopped_at - description.started_at).total_seconds() * 1000)
         print(f"stopped  {time_text(description.stopped_at)}, after {duration_text(lasted_ms)}")
     print(f"input    {_line(description.input)}")
+    if description.attributes:
+        print(f"about    {attributes_text(description.attributes)}")
     if description.forked_from is not None:
         print(f"fork     {_fork_text(description.forked_from)}")
     match description.status:
@@ -60,6 +63,11 @@ def print_description(description: Description) -> None:
             print(f"error    {failure_text(description.error, description.cause)}")
         case Status.ABORTED if description.error or description.cause:
             print(f"error    {failure_text(description.error, description.cause)}")
+
+
+def attributes_text(attributes: Mapping[str, str]) -> str:
+    """Return attributes on one line, such as ``customer=7, region=eu``."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(attributes.items()))
 
 
 def _fork_text(origin: ForkedFrom) -> str:

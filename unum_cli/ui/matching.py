@@ -4,7 +4,8 @@ The index of executions is ordered by start time and knows no other property. So
 and a page ends after `MOST_LISTED` executions, however few of them match.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from unum_runtime.client.client import Client
@@ -26,12 +27,14 @@ class Wanted:
         name: part of the name; empty for any.
         since: earliest start; None for any.
         until: latest start; None for any.
+        attributes: required attributes.
     """
 
     status: Status | None = None
     name: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     def admits(self, execution: ListedExecution) -> bool:
         """Return True if `execution` passes all filters."""
@@ -40,6 +43,7 @@ class Wanted:
             and self.status in (None, execution.status)
             and (self.since is None or execution.started_at >= self.since)
             and (self.until is None or execution.started_at <= self.until)
+            and self.attributes.items() <= (execution.attributes or {}).items()
         )
 
 
@@ -72,7 +76,7 @@ def matching(client: Client, wanted: Wanted, token: str | None) -> Matching:
     known = {each.name for each in found}
     try:
         for _ in range(MOST_LISTED // PAGE):
-            page = client.list(wanted.status, limit=PAGE, token=token)
+            page = client.list(wanted.status, limit=PAGE, token=token, attributes=wanted.attributes)
             found += [each for each in page.executions if wanted.admits(each) and each.name not in known]
             token = None if _is_over(page, wanted) else page.token
             if token is None or len(found) >= PAGE:
@@ -94,5 +98,11 @@ def _exact(client: Client, wanted: Wanted) -> ListedExecution | None:
         one = client.describe(wanted.name)
     except ExecutionDoesNotExist:
         return None
-    listed = ListedExecution(name=one.name, status=one.status, started_at=one.started_at, stopped_at=one.stopped_at)
+    listed = ListedExecution(
+        name=one.name,
+        status=one.status,
+        started_at=one.started_at,
+        stopped_at=one.stopped_at,
+        attributes=one.attributes,
+    )
     return listed if wanted.admits(listed) else None

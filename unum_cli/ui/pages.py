@@ -61,6 +61,7 @@ class Pages:
             name=query.get("name", "").strip(),
             since=_time(query.get("since")),
             until=_time(query.get("until")),
+            attributes=_attributes(query.get("attributes", "")),
         )
         page = matching(place.client, wanted, query.get("after") or None)
         return self.site.render(
@@ -256,6 +257,12 @@ def _number(request: Request, name: str, least: int = 1) -> int:
 
 def _pages(count: int, size: int, page: int) -> dict[str, int]:
     return {"page": page, "last": max(1, -(-count // size)), "count": count, "first": (page - 1) * size + 1}
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """Return the attributes in ``NAME=VALUE, NAME=VALUE``; parts without an equals sign count as nothing."""
+    pairs = (part.partition("=") for part in text.split(",") if "=" in part)
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _time(given: str | None) -> datetime | None:

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from unum_cli.commands.printing import attributes_text
 from unum_cli.logs.log_lines import shown_text
 from unum_cli.ui.directory import Directory, Place
 from unum_cli.ui.guard import Secrets
@@ -105,4 +106,4 @@ _TEMPLATES.filters |= {
     "at": _ms_time,
     "line": shown_text,
 }
-_TEMPLATES.globals |= {"lasted": _lasted}
+_TEMPLATES.globals |= {"attributes_text": attributes_text, "lasted": _lasted}

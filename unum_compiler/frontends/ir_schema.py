@@ -99,8 +99,12 @@ def _schema_of(hint: Any) -> dict[str, Json]:
 
 
 def _schema_of_generic(origin: Any, arguments: tuple[Any, ...]) -> dict[str, Json]:
+    if origin is UnionType and not _PLAIN.keys() >= {*arguments}:
+        return {"anyOf": [_schema_of(each) for each in arguments]}
     if origin is UnionType:
         return {"type": [_PLAIN[each] for each in arguments]}
+    if origin is list:
+        return {"type": "array", "items": _schema_of(arguments[0])}
     if origin is tuple and arguments[1:] == (...,):
         return {"type": "array", "items": _schema_of(arguments[0])}
     if origin is tuple:

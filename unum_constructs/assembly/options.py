@@ -14,6 +14,7 @@ from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.payload import Payload
+from unum_constructs.assembly.attributes import with_attributes
 from unum_constructs.cdk.argument_checks import check_mappings, check_types, whole_seconds
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
@@ -116,6 +117,7 @@ class ExecutionBounds:
         payload: storage of large values.
         payload_limit: largest output of a state, in bytes of JSON.
         small_results: True if branches are expected to have small results.
+        attributes: places of attributes in the input, by name; None without any.
     """
 
     timeout: Duration | None
@@ -125,17 +127,18 @@ class ExecutionBounds:
     payload: str
     payload_limit: int | None
     small_results: bool
+    attributes: Mapping[str, str] | None = None
 
     def apply(self, workflow: Construct, compiled: Workflow, collection: Collection) -> Workflow:
         """Return `compiled` with these bounds.
 
         Raises:
             ConstructError: a budget or `payload_limit` is below 1 or above what is stored; a Parallel has more branches
-                than `width_budget`; no branch can pack small results; or `timeout` is outside the range of Step
-                Functions, or is defined twice.
+                than `width_budget`; no branch can pack small results; attributes are invalid; or `timeout` is outside
+                the range of Step Functions, or is defined twice.
         """
         return replace(
-            compiled,
+            with_attributes(workflow, compiled, self.attributes),
             collection=collection,
             hop_budget=self._checked_hop_budget(workflow, compiled),
             width_budget=self._checked_width_budget(workflow, compiled),

@@ -43,10 +43,10 @@ edge."""
 
 _RARE = (
     *("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py", "erasure.py"),
-    *("former.py", "object_links.py"),
+    *("former.py", "object_links.py", "attributes.py", "start_facts.py"),
 )
-"""Modules for long waits, for what cannot be delivered, for answers over HTTP, for clients of release 0.1.0, and for
-large inputs."""
+"""Modules for long waits, for what cannot be delivered, for answers over HTTP, for clients of release 0.1.0, for
+large inputs, and for attributes."""
 
 _BUCKET_STORE = ("additions.py", "conditional.py", "s3.py", "s3_names.py")
 """Modules for state in a bucket."""

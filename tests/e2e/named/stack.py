@@ -28,7 +28,13 @@ class Named(Stack):
             code=lambda_.Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]),
         )
         machine = {"StartAt": "Note", "States": {"Note": {"Type": "Task", "Resource": "Note", "End": True}}}
-        workflow = UnumWorkflow(self, "Workflow", definition=Definition.from_asl(machine), functions={"Note": note})
+        workflow = UnumWorkflow(
+            self,
+            "Workflow",
+            definition=Definition.from_asl(machine),
+            functions={"Note": note},
+            attributes={"customer": "$.customer", "kind": "$['detail-type']"},
+        )
         self._start_by_objects(workflow)
         queue, topic = sqs.Queue(self, "Queue"), sns.Topic(self, "Topic")
         start_by_messages(workflow, queue)

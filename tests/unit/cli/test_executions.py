@@ -278,9 +278,28 @@ def test_list_shows_one_status_and_as_many_as_asked_for(unum: Any) -> None:
         return [json.loads(line) for line in unum("list", *options, "--json", *ADDRESS).out.splitlines()]
 
     (good,) = shown("--status", "SUCCEEDED")
-    assert good.keys() == {"name", "status", "started_at", "stopped_at"}
+    assert good.keys() == {"name", "status", "started_at", "stopped_at", "attributes"}
     assert [each["name"] for each in shown("--limit", "2")] == ["slow", "bad"]
     assert [each["stopped_at"] for each in shown("--status", "RUNNING")] == [None]
+
+
+def test_attributes_are_given_listed_and_described(unum: Any, run_alias: None) -> None:  # noqa: ARG001 - for Lambda
+    alias = ("--start-alias", RUN.replace(":run-", ":start-"))
+    given = ("--attribute", "customer=7", "--attribute", "note=a=b")
+    assert unum("start", "--input", "{}", "--name", "labelled", *given, *ADDRESS, *alias).code == 0
+    assert "about    customer=7, note=a=b" in unum("describe", "labelled", *ADDRESS).out
+    assert json.loads(unum("describe", "labelled", *ADDRESS, "--json").out)["attributes"]["customer"] == "7"
+    heading, row = unum("list", "--attribute", "customer=7", *ADDRESS).out.splitlines()
+    assert row.endswith("labelled  customer=7, note=a=b")
+    assert unum("list", "--attribute", "customer=8", *ADDRESS).out.splitlines() == [heading]
+    assert len(unum("list", *ADDRESS).out.splitlines()) == 5
+
+
+@pytest.mark.parametrize("bad", ["customer", "=7", "a b=7", "customer="])
+def test_a_malformed_attribute_is_refused(unum: Any, bad: str) -> None:
+    for ran in (unum("list", "--attribute", bad, *ADDRESS), unum("start", "--attribute", bad, *ADDRESS)):
+        assert (ran.code, ran.out) == (2, "")
+        assert "--attribute" in ran.err
 
 
 def test_list_needs_an_index(unum: Any) -> None:

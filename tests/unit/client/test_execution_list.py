@@ -15,10 +15,11 @@ from botocore.validate import validate_parameters
 from unum_runtime.client import Client
 from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.client.stepfunctions import StepFunctionsClient
-from unum_runtime.errors import ClientError, InvalidToken, NoIndex
+from unum_runtime.errors import ClientError, InvalidExecutionInput, InvalidToken, NoIndex
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Phase, Status, Success, start_record
 from unum_runtime.model.list_index import SHARDS, Kind, entry, partition, place, shard_of, stored_item
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition
+from unum_runtime.model.start_facts import to_text
 from unum_runtime.store.memory import MemoryStore
 
 BEGUN_MS = 1_800_000_000_000
@@ -378,3 +379,69 @@ def test_an_execution_that_cannot_be_read_hides_no_other(caplog: pytest.LogCaptu
     executions.store.create(step, {"status": "GARBAGE"}, expires_at_s=LATER)
     assert executions.names() == ["e2", "e0"]
     assert "'e1'" in caplog.text
+
+
+def with_attributes() -> Executions:
+    """600 executions, of which every fifth has a customer, and the others have another or none."""
+    executions = Executions()
+    for number in range(600):
+        execution = Execution(f"e{number}", BEGUN_MS + number)
+        about = to_text({"customer": str(number % 5), "odd": str(number % 2)} if number % 5 < 4 else {})
+        executions._store(start_record(execution, None).saying(about=about))
+    return executions
+
+
+def test_a_list_has_the_executions_with_all_attributes() -> None:
+    executions = with_attributes()
+    found: list[ListedExecution] = []
+    token = None
+    while True:
+        page, token = executions.client.list(attributes={"customer": "3", "odd": "1"}, limit=25, token=token)
+        found += page
+        if token is None:
+            break
+    assert [each.name for each in found] == [f"e{number}" for number in range(599, -1, -1) if number % 10 == 3]
+    assert {tuple((each.attributes or {}).items()) for each in found} == {(("customer", "3"), ("odd", "1"))}
+
+
+def test_a_list_by_attributes_reads_starts_of_all_and_ends_of_those_it_shows() -> None:
+    executions = with_attributes()
+    page, _ = executions.client.list(attributes={"customer": "3"}, limit=100)
+    assert (len(page), executions.index.reads) == (100, 500 + 100)
+
+
+def test_a_list_without_attributes_reads_no_start() -> None:
+    executions = with_attributes()
+    page, _ = executions.client.list(limit=100)
+    assert (page[0].attributes, executions.index.reads) == (None, 100)
+    page, _ = executions.client.list(limit=100, attributes={})
+    assert (page[1].attributes, executions.index.reads) == ({"customer": "3", "odd": "0"}, 300)
+
+
+def test_a_token_belongs_to_its_attributes() -> None:
+    client = with_attributes().client
+    _, token = client.list(attributes={"customer": "3"}, limit=5)
+    for other in (None, {}, {"customer": "2"}):
+        with pytest.raises(InvalidToken, match="same status and attributes"):
+            client.list(attributes=other, token=token)
+    with pytest.raises(InvalidToken):
+        client.list(Status.RUNNING, attributes={"customer": "3"}, token=token)
+    assert len(client.list(attributes={"customer": "3"}, limit=5, token=token)[0]) == 5
+
+
+def test_malformed_attributes_and_those_of_another_execution_of_the_name_are_none() -> None:
+    executions = Executions()
+    for number, about in enumerate(["[", '{"attributes": 5}', to_text({"customer": "3"})]):
+        execution = Execution(f"e{number}", BEGUN_MS + number)
+        executions._store(start_record(execution, None).saying(about=about))
+    earlier = start_record(Execution("e2", BEGUN_MS), None)
+    executions.store.create(
+        Key("elsewhere", "start"), entry("w", earlier.name.execution, Kind.STARTED), expires_at_s=LATER
+    )
+    page, _ = executions.client.list(attributes={})
+    assert {each.name: each.attributes for each in page} == {"e0": {}, "e1": {}, "e2": {"customer": "3"}}
+
+
+def test_attributes_beyond_their_bounds_are_refused() -> None:
+    with pytest.raises(InvalidExecutionInput, match="attributes: expected at most 10"):
+        Executions().client.list(attributes={"a b": "x"})

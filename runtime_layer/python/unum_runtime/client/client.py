@@ -37,7 +37,7 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Name, run_alias
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import On
-from unum_runtime.protocol.history.start_records import as_json, checked_name
+from unum_runtime.protocol.history.start_records import as_attributes, as_json, checked_name
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.base import Index, Store
 
@@ -146,6 +146,7 @@ class Client(PastReader):
         name: str | None = None,
         lease: bool = False,
         force: bool = False,
+        attributes: Mapping[str, str] | None = None,
     ) -> Started:
         """Start an execution, or find the earlier one with the same name and input.
 
@@ -163,19 +164,27 @@ class Client(PastReader):
             name: name, unique in the workflow; default: a random one.
             lease: True to share the start with other clients that use leases.
             force: True for an execution whose Tasks compute memoized results anew, and replace those that are stored.
+            attributes: texts to find the execution by; they win over the definition's. One that exists keeps its own.
 
         Raises:
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
-            InvalidExecutionInput: `input` is not JSON, or too large.
+            InvalidExecutionInput: `input` is not JSON, or too large; or `attributes` are beyond their bounds.
             ExecutionAlreadyExists: the name was started with another input, or another `force`.
             StartsPaused: the workflow is paused; the text says since when and why.
             InvokeError: unknown whether the execution exists, and whether it has begun; call again with the same name.
         """
         name, value = self._checked(input, name)
-        answer = self._starts.start(name, value, lease=lease, force=force, pauses=self._pauses(name, None))
+        given, pauses = as_attributes(attributes), self._pauses(name, None)
+        answer = self._starts.start(name, value, lease=lease, force=force, attributes=given, pauses=pauses)
         return Started(name=name, started_at=to_datetime(answer["StartDate"]), is_new=answer["IsNew"])
 
-    def submit(self, input: object, *, name: str | None = None) -> str:  # noqa: A002 - as in `start`
+    def submit(
+        self,
+        input: object,  # noqa: A002 - as in `start`
+        *,
+        name: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> str:
         """Start an execution without waiting for what becomes of the start; return its name.
 
         It costs one invocation less than `start`. If the name was started before, that execution goes on, whatever its
@@ -185,6 +194,7 @@ class Client(PastReader):
         Args:
             input: any JSON.
             name: name, unique in the workflow; default: a random one.
+            attributes: as in `start`.
 
         Raises:
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
@@ -192,7 +202,7 @@ class Client(PastReader):
             InvokeError: unknown whether Lambda accepted the request; call again with the same name.
         """
         name, value = self._checked(input, name)
-        self._starts.submit(name, value)
+        self._starts.submit(name, value, as_attributes(attributes))
         return name
 
     def run(
@@ -203,6 +213,7 @@ class Client(PastReader):
         timeout_s: float | None = None,
         on_step: Callable[[Step], None] | None = None,
         force: bool = False,
+        attributes: Mapping[str, str] | None = None,
     ) -> Description:
         """Start an execution and wait for its end; concurrent runs of the same name share it.
 
@@ -215,6 +226,7 @@ class Client(PastReader):
             timeout_s: limit of the wait, in seconds; None for no limit.
             on_step: callback for each committed step, read from the table.
             force: as in `start`.
+            attributes: as in `start`.
 
         Raises:
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
@@ -227,7 +239,8 @@ class Client(PastReader):
         """
         begun_s = self.waiter.now_s()  # before the start: `timeout_s` covers start and wait
         name, value = self._checked(input, name)
-        answer = self._starts.start(name, value, lease=True, force=force, pauses=self._pauses(name, timeout_s))
+        given, pauses = as_attributes(attributes), self._pauses(name, timeout_s)
+        answer = self._starts.start(name, value, lease=True, force=force, attributes=given, pauses=pauses)
         left_s = None if timeout_s is None else begun_s + timeout_s - self.waiter.now_s()
         told = self.descriptions or descriptions_by(answer, self._starts.caller) or self._descriptions
         return self._wait(name, told, left_s, on_step)
@@ -280,11 +293,19 @@ class Client(PastReader):
         steps = stored_steps.redrives(self.store, self.workflow, self._record(name).name.execution)
         return tuple(to_datetime(step.committed_ms) for step in steps)
 
-    def list(self, status: Status | str | None = None, *, limit: int = 0, token: str | None = None) -> ExecutionPage:
+    def list(
+        self,
+        status: Status | str | None = None,
+        *,
+        limit: int = 0,
+        token: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> ExecutionPage:
         """Return a page of executions, newest first; eventually consistent.
 
         Args:
             status: required status; None for any.
+            attributes: required attributes, read in start records; an empty mapping requires none. None reads none.
             limit: page size up to 1,000; 0 for 100. A page may have fewer executions although more pages follow.
             token: token of the previous page; None for the first page.
 
@@ -297,7 +318,8 @@ class Client(PastReader):
         if self.index is None:
             raise NoIndex("index: expected the store's, got None; this client cannot list executions")
         listing = Listing(self.index, self.workflow)
-        return listing.page(checked_status(status), limit=checked_size(limit), token=token)
+        wanted = None if attributes is None else as_attributes(attributes)
+        return listing.page(checked_status(status), limit=checked_size(limit), token=token, attributes=wanted)
 
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
         """Yield each step once, after its commit, until the execution has ended.

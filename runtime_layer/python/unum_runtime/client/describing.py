@@ -122,4 +122,5 @@ def _parse(answer: dict[str, Any]) -> Description:
         started_at=to_datetime(answer["StartDate"]),
         stopped_at=None if stopped_ms is None else to_datetime(stopped_ms),
         forked_from=ForkedFrom(**answer["ForkedFrom"]) if "ForkedFrom" in answer else None,
+        attributes=answer.get("Attributes", {}),
     )

@@ -1,5 +1,6 @@
 """Records of executions and steps for users: immutable, with times in UTC."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -7,6 +8,7 @@ from typing import Self
 
 from unum_runtime.client.deliveries import Delivery, to_datetime
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success, to_text
+from unum_runtime.model.start_facts import attributes_in
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.timeline import failed_with
 
@@ -57,6 +59,7 @@ class Description:
         started_at: start time.
         stopped_at: end time; None while it runs.
         forked_from: origin of a fork; None for other executions, and for forks made before this was recorded.
+        attributes: attributes by name.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Description:
     started_at: datetime
     stopped_at: datetime | None
     forked_from: ForkedFrom | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, start: Checkpoint, last: Checkpoint | None) -> Self:
@@ -86,6 +90,7 @@ class Description:
             started_at=to_datetime(start.committed_ms),
             stopped_at=to_datetime(last.committed_ms) if last and last.ending else None,
             forked_from=_forked_from(start, last),
+            attributes=attributes_in(start.about),
         )
 
 

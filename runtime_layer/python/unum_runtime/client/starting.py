@@ -39,26 +39,35 @@ class Starts:
     invoker: Invoker
     run_alias: str
 
-    def start(self, name: str, value: Json, *, lease: bool, pauses: Pauses, force: bool = False) -> Mapping[str, Any]:
+    def start(
+        self,
+        name: str,
+        value: Json,
+        *,
+        lease: bool,
+        pauses: Pauses,
+        force: bool = False,
+        attributes: Mapping[str, Json] | None = None,
+    ) -> Mapping[str, Any]:
         """Start an execution, and return the answer of `unum_runtime.protocol.requests.run`.
 
         With a lease, wait while another client's request is starting it.
 
         Raises:
-            InvalidExecutionInput: too large for the workflow.
+            InvalidExecutionInput: too large for the workflow, or attributes beyond their bounds.
             ExecutionAlreadyExists: the name was started with another input.
             StartsPaused: the workflow is paused.
             InvokeError: unknown whether the execution exists; call again with the same name.
             WaitTimedOut: another client held the lease until the deadline.
         """
-        request = run_request(name, self._content(value, MAX_BYTES), lease=lease, force=force)
+        request = run_request(name, self._content(value, MAX_BYTES), lease=lease, force=force, attributes=attributes)
         first = answer = self._ask(request)
         while "Waits" in answer:
             pauses.pause()
             answer = self._ask(request)
         return {**answer, "IsNew": first["IsNew"]}
 
-    def submit(self, name: str, value: Json) -> None:
+    def submit(self, name: str, value: Json, attributes: Mapping[str, Json] | None = None) -> None:
         """Send a start without waiting for what becomes of it.
 
         Raises:
@@ -66,7 +75,10 @@ class Starts:
             InvokeError: unknown whether Lambda accepted the request; call again with the same name.
         """
         content = self._content(value, MAX_SUBMITTED_BYTES)
-        event = start_event(name, value) if INPUT in content else uploaded_event(name, content[UPLOADED])
+        if INPUT in content:
+            event = start_event(name, value, attributes)
+        else:
+            event = uploaded_event(name, content[UPLOADED], attributes)
         self.invoker.invoke([(self.run_alias, to_text(event).encode())])
 
     def _content(self, value: Json, most: int) -> dict[str, Json]:

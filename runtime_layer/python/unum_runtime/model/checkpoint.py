@@ -254,6 +254,7 @@ class Checkpoint:
         fused: committed without an invocation of its own.
         fork: origin of the execution, in the start record of a fork.
         secret: seed of the execution's random numbers, in its start record; empty if none is needed or known.
+        about: in start records, facts for readers as text; see `unum_runtime.model.start_facts`.
         past: in copies of a fork, facts of the original as text; see `unum_runtime.protocol.history.past`.
         delivery: record of its delivery as text; see `unum_runtime.model.delivery_record`.
     """
@@ -274,6 +275,7 @@ class Checkpoint:
     fused: bool = False
     fork: ForkOrigin | None = None
     secret: str = ""
+    about: str = ""
     past: str = ""
     delivery: str = ""
 
@@ -311,9 +313,8 @@ class Checkpoint:
             item |= began_to_item(self.began)
         if self.fork is not None:
             item |= self.fork.to_item()
-        for attribute, text in (("secret", self.secret), ("past", self.past), ("dlv", self.delivery)):
-            if text:
-                item[attribute] = text
+        texts = {"secret": self.secret, "about": self.about, "past": self.past, "dlv": self.delivery}
+        item |= {attribute: text for attribute, text in texts.items() if text}
         return item | {"fused": 1} if self.fused else item
 
     @classmethod
@@ -439,6 +440,7 @@ def read_start_record(execution_name: str, item: Item) -> Checkpoint:
             digest=str(item["ir"]),
             began=began_from_item(item),
             fork=ForkOrigin.from_item(item) if "forking" in item else None,
+            about=str(item.get("about", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _not_a_start(execution_name, repr(error)) from error
@@ -447,8 +449,10 @@ def read_start_record(execution_name: str, item: Item) -> Checkpoint:
 _START_FORM: Item = {"state": "", "phase": Phase.ENTERED, "ms": 0, "attempt": 0}
 """Attributes with one value in all start records; earlier releases need them to read one."""
 
-_START_DATA = frozenset(("ir", "at", "value", f"value{REFERENCE}", "error", "cause", "list", "list_at", "secret"))
-"""Digest of a variant of the definition, time, input or its failure, entry in the list of executions, and secret."""
+_START_DATA = frozenset(
+    ("ir", "at", "value", f"value{REFERENCE}", "error", "cause", "list", "list_at", "secret", "about")
+)
+"""Digest of a variant of the definition, time, input or its failure, entry in the list, secret, facts for readers."""
 
 _FORK_DATA = frozenset(("by", "routes", "forking", "fork_value", f"fork_value{REFERENCE}"))
 
@@ -465,15 +469,8 @@ def started_execution(execution_name: str, item: Item) -> Execution:
 
 def stop_record(name: Name, failure: Failure, stopped_ms: int) -> Checkpoint:
     """Return the stop record `name`, which ends an execution by `failure` in the place of its next step."""
-    return Checkpoint(
-        name=name,
-        state="",
-        phase=Phase.LEFT,
-        outcome=failure,
-        digest="",
-        committed_ms=stopped_ms,
-        ending=Ending(Status.ABORTED, failure),
-    )
+    record = Checkpoint(name=name, state="", phase=Phase.LEFT, outcome=failure, digest="", committed_ms=stopped_ms)
+    return record.saying(ending=Ending(Status.ABORTED, failure))
 
 
 def is_stop_record(item: Item) -> bool:

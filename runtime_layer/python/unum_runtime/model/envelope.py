@@ -285,7 +285,11 @@ def named_start(event: Json) -> str | None:
     return None
 
 
-def start_event(execution_name: Json, value: Json) -> dict[str, Json]:
+ATTRIBUTES = "attributes"
+"""Optional field of starts: attributes of the execution."""
+
+
+def start_event(execution_name: Json, value: Json, attributes: Mapping[str, Json] | None = None) -> dict[str, Json]:
     """Return an event that starts an execution under a chosen name through the start alias.
 
     Event sources cannot write start records. Unlike Lambda's request id, the name is equal on every delivery, and the
@@ -294,13 +298,15 @@ def start_event(execution_name: Json, value: Json) -> dict[str, Json]:
     Args:
         execution_name: text or number; the name of the execution is derived from it if it is no valid name.
         value: the execution's input.
+        attributes: attributes of the execution; see `unum_runtime.model.start_facts`.
     """
-    return {MARK: WIRE_VERSION, "start": execution_name, "input": value}
+    event = {MARK: WIRE_VERSION, "start": execution_name, "input": value}
+    return event | {ATTRIBUTES: dict(attributes)} if attributes else event
 
 
 def is_start_event(event: Json) -> bool:
     """Return True for an event of `start_event`."""
-    return isinstance(event, dict) and event.keys() == {MARK, "start", "input"}
+    return isinstance(event, dict) and event.keys() - {ATTRIBUTES} == {MARK, "start", "input"}
 
 
 def start_writer(event: Mapping[str, Json]) -> Writer | None:

@@ -110,6 +110,7 @@ class Workflow:
         payload_limit: most bytes of an outcome, for definitions that rely on a limit; None for the store's limit.
         small_results: True if results of branches are expected to be small, to keep them in packs.
         strict: True if the quotas of Step Functions hold, on every value with `payload_limit` and on branches at once.
+        attributes: places of attributes in the input, by name: names and indexes of a path, or JSONata.
         variant: kind of a definition that the runtime has derived from a deployed one; None for one of an author.
         home: partition, region and account; not part of the IR.
     """
@@ -130,6 +131,7 @@ class Workflow:
     strict: bool | None = None
     width_budget: int | None = None
     invocation_budget: int | None = None
+    attributes: Mapping[str, str | list[str | int]] | None = None
     variant: str | None = None
     home: Home = Home()
 
@@ -260,6 +262,7 @@ _OPTIONAL = (
     "strict",
     "width_budget",
     "invocation_budget",
+    "attributes",
     "variant",
 )
 """Attributes that the text contains only if they are set."""

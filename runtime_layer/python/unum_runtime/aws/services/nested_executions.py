@@ -27,6 +27,9 @@ ALIAS = "DescribeAlias"
 
 _PREFIX = start_alias_name("")
 _START_ALIAS = re.compile(rf"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+:{_PREFIX}[A-Za-z0-9_-]+")
+_OURS = frozenset(("ForkedFrom", "Attributes"))
+"""Fields of a description that ``DescribeExecution`` lacks."""
+
 _UNKNOWN = "StepFunctions.AWSStepFunctionsException"
 _FAILURES = {
     "Lambda.ResourceNotFoundException": "StepFunctions.StateMachineDoesNotExistException",
@@ -114,7 +117,7 @@ def _ended(alias: str, name: str, clients: Clients) -> dict[str, Json]:
     answer = _ask(alias, describe_request(name), clients)
     if "url" in answer:
         raise StatesError("States.DataLimitExceeded", f"execution {name!r}: its description exceeds 6 MB")
-    return {field: value for field, value in answer.items() if field != "ForkedFrom"}
+    return {field: value for field, value in answer.items() if field not in _OURS}
 
 
 def _start(alias: str, parameters: Mapping[str, Json], clients: Clients) -> dict[str, Json]:

@@ -101,6 +101,7 @@ def _start(rt: Runtime, request: ForkRequest, began: Began | None) -> Checkpoint
     fresh = replace(
         start_record(Execution(request.name, rt.clock.now_ms()), None, steps[0].secret),
         outcome=steps[0].outcome,
+        about=steps[0].about,
         digest=rt.workflow.digest,
         began=began,
         fork=origin,

@@ -19,15 +19,21 @@ from unum_runtime.protocol.planning.plan import Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
 
 
-def start(rt: Runtime, execution_name: str, value: Json) -> None:
+def start(rt: Runtime, execution_name: str, value: Json, attributes: Json = None) -> None:
     """Start execution `execution_name` with input `value`, or continue an existing execution.
+
+    Args:
+        rt: the runtime.
+        execution_name: the execution.
+        value: its input.
+        attributes: attributes that a sender has chosen; others than valid ones are left out.
 
     Raises:
         StartsPaused: the workflow is paused, and the execution does not exist; deliver the event again.
         StoreError: the execution may exist or not; deliver the event again.
     """
     check_pause(rt, execution_name)
-    record = new_record(rt, execution_name, value)
+    record = new_record(rt, execution_name, value, attributes)
     # An input that is too large becomes a failure, so that the execution exists and fails visibly.
     record = replace(record, outcome=limit_outcome(rt, Success(value), what="input"))
     winner = create(rt, record)
@@ -45,10 +51,15 @@ def check_pause(rt: Runtime, execution_name: str) -> None:
         refuse_start(rt, execution_name, pause)
 
 
-def new_record(rt: Runtime, execution_name: str, value: Json) -> Checkpoint:
-    """Return the start record of a new execution, with the time of this clock."""
+def new_record(rt: Runtime, execution_name: str, value: Json, attributes: Json = None) -> Checkpoint:
+    """Return the start record of a new execution, with the time of this clock, and facts for readers."""
     secret = rt.new_secret() if rt.workflow.draws else ""
-    return start_record(Execution(execution_name, rt.clock.now_ms()), value, secret)
+    record = start_record(Execution(execution_name, rt.clock.now_ms()), value, secret)
+    if not (rt.workflow.attributes or attributes):
+        return record
+    from unum_runtime.protocol.delivery.attributes import facts  # noqa: PLC0415 - few executions have any
+
+    return record.saying(about=facts(rt, value, attributes))
 
 
 def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> None:

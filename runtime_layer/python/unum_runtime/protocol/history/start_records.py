@@ -7,6 +7,7 @@ from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, I
 from unum_runtime.model.checkpoint import Checkpoint, Item, Status, Success, read_start_record, to_text
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import NAME_RULE, Execution, Name, execution_partition, is_name, start_key
+from unum_runtime.model.start_facts import checked_attributes
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
@@ -36,6 +37,18 @@ def as_json(value: object) -> Json:
         InvalidExecutionInput: not JSON; the text names type and place.
     """
     return json.loads(_text(value))
+
+
+def as_attributes(given: object) -> dict[str, str]:
+    """Return the attributes `given`, with numbers and truth values as text; none for None.
+
+    Raises:
+        InvalidExecutionInput: no attributes, or beyond their bounds.
+    """
+    try:
+        return {} if given is None else checked_attributes(given)
+    except ValueError as error:
+        raise InvalidExecutionInput(str(error)) from error
 
 
 def checked_input(value: object, store: Store | None = None) -> Json:

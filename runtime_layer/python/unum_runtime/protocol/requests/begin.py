@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from unum_runtime.model.envelope import named_start, start_writer
+from unum_runtime.model.envelope import ATTRIBUTES, named_start, start_writer
 from unum_runtime.model.identity import started_by
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.start import resume, start
@@ -27,7 +27,7 @@ def begin(rt: Runtime, event: Mapping[str, Json], request_id: str) -> Json:
         from unum_runtime.protocol.requests.renamed import name_in_use  # noqa: PLC0415 - few names are invalid
 
         name = name_in_use(rt, event, name)
-    start(rt, name, value)
+    start(rt, name, value, event.get(ATTRIBUTES))
     return started(rt, name)
 
 

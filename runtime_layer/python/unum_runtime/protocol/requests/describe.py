@@ -51,7 +51,7 @@ def _execute(rt: Runtime, event: Mapping[str, Json], links: Links | None) -> Jso
         case {"describe": str(name), "status": True} if event.keys() == {MARK, "describe", "status"}:
             return {"Status": status(rt, name)}
         case {"describe": str(name)} if event.keys() == {MARK, "describe"}:
-            return _within_limit(rt, name, describe(rt, name), links)
+            return _within_limit(rt, name, describe(rt, name, with_facts=True), links)
         case {"pause": True} if event.keys() == {MARK, "pause"}:
             found = read_pause(rt.store, rt.workflow.name)
             return {"pause": None if found is None else found.to_json()}
@@ -74,8 +74,13 @@ def status(rt: Runtime, name: str) -> Status:
     return Status.RUNNING if end is None else end[0]
 
 
-def describe(rt: Runtime, name: str) -> dict[str, Json]:
+def describe(rt: Runtime, name: str, *, with_facts: bool = False) -> dict[str, Json]:
     """Describe execution `name` in ``DescribeExecution``'s response format, with the origin of a fork.
+
+    Args:
+        rt: a runtime of any version.
+        name: name of the execution.
+        with_facts: True for attributes, too, which Tasks of release 0.1.0 would take for results.
 
     Raises:
         ExecutionDoesNotExist: there is no execution of that name.
@@ -89,6 +94,7 @@ def describe(rt: Runtime, name: str) -> dict[str, Json]:
         "StateMachineArn": rt.workflow.home.arn(f"stateMachine:{rt.workflow.name}"),
         **_value("Input", start.outcome),
         **_origin(start, last),
+        **(_facts(start) if with_facts else {}),
     }
     return description | (_end(last, last.ending) if last and last.ending else {"Status": Status.RUNNING})
 
@@ -112,6 +118,16 @@ def _origin(start: Checkpoint, last: Checkpoint | None) -> dict[str, Json]:
     step = 0 if last is None else last.name.step - last.is_stop
     told = {"execution": origin.execution.name, "node": origin.node, "visit": origin.visit}
     return {"ForkedFrom": {**told, "is_finished": step >= origin.step}}
+
+
+def _facts(start: Checkpoint) -> dict[str, Json]:
+    """Return the attributes of an execution, if it has any."""
+    if not start.about:
+        return {}
+    from unum_runtime.model.start_facts import attributes_in  # noqa: PLC0415 - few executions have attributes
+
+    attributes = attributes_in(start.about)
+    return {"Attributes": dict(attributes)} if attributes else {}
 
 
 def _end(last: Checkpoint, ending: Ending) -> dict[str, Json]:

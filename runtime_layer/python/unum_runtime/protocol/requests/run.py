@@ -12,7 +12,7 @@ from functools import partial
 
 from unum_runtime.errors import ClientError, InvalidExecutionInput, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, to_text
-from unum_runtime.model.envelope import MARK, Writer, start_event, start_request, with_alias
+from unum_runtime.model.envelope import ATTRIBUTES, MARK, Writer, start_event, start_request, with_alias
 from unum_runtime.model.naming import escape, lease_key, run_alias, start_key
 from unum_runtime.model.requests import INPUT, UPLOADED
 from unum_runtime.model.states import Json
@@ -27,8 +27,8 @@ LEASE_MS = 60_000
 """Lease of a start: longer than Lambda needs to begin the execution."""
 
 _FORMS = (
-    f'"start" and one of "{INPUT}" and "{UPLOADED}", with or without "answer": true, "lease": true and '
-    '"force": true; or "upload" and "bytes"'
+    f'"start" and one of "{INPUT}" and "{UPLOADED}", with or without "answer": true, "lease": true, '
+    f'"force": true and "{ATTRIBUTES}"; or "upload" and "bytes"'
 )
 
 
@@ -54,9 +54,10 @@ def answer(rt: Runtime, event: Mapping[str, Json], links: Links | None = None) -
 def begin_uploaded(rt: Runtime, event: Json, request_id: str) -> Json:
     """Begin the execution of an `uploaded_event`; refuse every other event, and log why."""
     reason = f"expected {_FORMS}; got {sorted(event) if isinstance(event, dict) else type(event).__name__}"
-    if isinstance(event, dict) and event.keys() == {MARK, "start", UPLOADED}:
+    if isinstance(event, dict) and event.keys() - {ATTRIBUTES} == {MARK, "start", UPLOADED}:
         try:
-            return begin(rt, start_event(event["start"], _uploaded_input(rt, event[UPLOADED])), request_id)
+            value = _uploaded_input(rt, event[UPLOADED])
+            return begin(rt, start_event(event["start"], value, event.get(ATTRIBUTES)), request_id)
         except InvalidExecutionInput as error:
             reason = str(error)
     rt.log("refused", reason=reason)
@@ -81,20 +82,22 @@ def _uploaded_input(rt: Runtime, reference: Json) -> Json:
 
 def _execute(rt: Runtime, event: Mapping[str, Json], links: Links | None) -> Json:
     # Every field is checked: the sender may be any principal that may invoke the alias.
-    known = {MARK, "start", "answer", "lease", "force", INPUT, UPLOADED}
+    known = {MARK, "start", "answer", "lease", "force", INPUT, UPLOADED, ATTRIBUTES}
     match event:
         case {"upload": str(digest), "bytes": int(size)} if event.keys() == {MARK, "upload", "bytes"}:
             return _link(rt, digest, size, links)
         case {"start": name, "answer": True} if event.keys() <= known and (INPUT in event) != (UPLOADED in event):
             value = event[INPUT] if INPUT in event else _uploaded_input(rt, event[UPLOADED])
-            return _start(rt, name, value, lease=event.get("lease") is True)
+            return _start(rt, name, value, event, lease=event.get("lease") is True)
     return refusal(INVALID_REQUEST, f"expected {_FORMS}; got {sorted(event)}")
 
 
-def _start(rt: Runtime, name: Json, value: Json, *, lease: bool) -> Json:
+def _start(rt: Runtime, name: Json, value: Json, event: Mapping[str, Json], *, lease: bool) -> Json:
     checked = start_records.checked_name(name)
     check_pause(rt, checked)
-    draft = new_record(rt, checked, start_records.checked_input(value, rt.store))
+    content = start_records.checked_input(value, rt.store)
+    attributes = start_records.as_attributes(event.get(ATTRIBUTES))
+    draft = new_record(rt, checked, content, attributes)
     if rt.workflow.variant is not None:
         if not any(task.memoize for task in rt.workflow.tasks):
             raise ClientError(f"force: expected a Task with memoize in workflow {rt.workflow.name!r}, found none")
