@@ -14,11 +14,13 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.model.envelope import start_event
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import start_key
-from unum_runtime.model.requests import INPUT, run_request
+from unum_runtime.model.requests import INPUT, run_request, uploaded_event
 from unum_runtime.model.start_facts import attributes_in
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.requests import describe, doors
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 INPUT_OF = {"order": {"customer": 7, "lines": [{"sku": "b-1"}], "paid": False, "note": None}}
 
@@ -54,6 +56,7 @@ def test_paths_are_read_in_the_input_whatever_starts_the_execution() -> None:
     doors.run(here(platform), start_event("named", INPUT_OF), "r")
     doors.run(here(platform), run_request("asked", {INPUT: INPUT_OF}), "r")
     assert [attributes(platform, name) for name in (event, "named", "asked")] == [expected] * 3
+    assert "refused" not in dict(platform.logged)
 
 
 @pytest.mark.parametrize("path", ["$.a", "$.order.a", "$.order.customer.a", "$.order.lines[1].sku", "$.order[0]",
@@ -71,9 +74,10 @@ def test_text_is_no_array() -> None:
 
 
 def test_jsonata_is_evaluated() -> None:
-    platform = deployed("JSONata", sum="{% $sum([1, $states.input.order.customer]) %}", none="{% $states.input.x %}")
+    platform = deployed("JSONata", sum="{% $sum([1, $states.input.order.customer]) %}", none="{% $states.input.x %}",
+                        at="{% $millis() %}")  # fmt: skip
     doors.run(here(platform), start_event("e", INPUT_OF), "r")
-    assert attributes(platform) == {"sum": "8"}
+    assert attributes(platform) == {"sum": "8", "at": str(platform.clock.ms)}
 
 
 def test_chosen_attributes_win() -> None:
@@ -82,6 +86,7 @@ def test_chosen_attributes_win() -> None:
     doors.run(here(platform), run_request("f", {INPUT: INPUT_OF}, attributes={"customer": 8}), "r")
     assert attributes(platform) == {"customer": "8", "paid": "false", "region": "eu"}
     assert attributes(platform, "f") == {"customer": "8", "paid": "false"}
+    assert "refused" not in dict(platform.logged)
 
 
 def test_an_answered_start_with_bad_attributes_is_refused() -> None:
@@ -100,6 +105,22 @@ def test_another_start_with_bad_attributes_begins_without_them_and_says_so() -> 
     (reason,) = [fields["reason"] for message, fields in platform.logged if message == "refused"]
     assert reason.startswith("attributes: expected at most 10 texts")
     assert reason.endswith("got {'a b': 'x'}")
+
+
+def test_the_log_has_the_begin_of_what_is_refused() -> None:
+    platform, bad = deployed(), {"a": "x" * 300}
+    doors.run(here(platform), start_event("e", 1, bad), "r")
+    assert dict(platform.logged)["refused"]["reason"].endswith(f"got {str(bad)[:200]}")
+
+
+def test_an_uploaded_start_has_them() -> None:
+    platform = deployed()
+    objects = MemoryObjects()
+    rt = replace(here(platform), store=LargeItems(platform.memory, objects, "w"))
+    objects.put("w/~uploads/abc", b'{"n": 1}')
+    event = uploaded_event("e", "w/~uploads/abc", {"customer": "7"})
+    doors.run(rt, event, "r")
+    assert attributes(platform) == {"customer": "7"}
 
 
 def test_an_equal_start_with_other_attributes_is_the_same_execution() -> None:

@@ -20,8 +20,7 @@ def facts(rt: Runtime, value: Json, chosen: Json) -> str:
     own = chosen if are_attributes(chosen) else {}
     if chosen and not own:
         rt.log("refused", reason=f"attributes: expected {RULE}, got {str(chosen)[:_SHOWN]}")
-    found = dict(_found(rt, value)) if rt.workflow.attributes else {}
-    return to_text(merged(own, found))
+    return to_text(merged(own, dict(_found(rt, value))))
 
 
 def _found(rt: Runtime, value: Json) -> Iterator[tuple[str, Json]]:

@@ -20,6 +20,7 @@ from unum_runtime.model.checkpoint import (
 )
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.naming import Execution, execution_partition
+from unum_runtime.model.start_facts import attributes_in
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.pause import read_pause
 from unum_runtime.protocol.history import start_records
@@ -122,10 +123,6 @@ def _origin(start: Checkpoint, last: Checkpoint | None) -> dict[str, Json]:
 
 def _facts(start: Checkpoint) -> dict[str, Json]:
     """Return the attributes of an execution, if it has any."""
-    if not start.about:
-        return {}
-    from unum_runtime.model.start_facts import attributes_in  # noqa: PLC0415 - few executions have attributes
-
     attributes = attributes_in(start.about)
     return {"Attributes": dict(attributes)} if attributes else {}
 
