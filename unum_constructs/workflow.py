@@ -108,8 +108,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             is free; ``EAGER`` deletes them at once. Default: ``TTL``.
         guard: protection against running user code again for a duplicate event, for functions without a guard of their
             own. Default: ``READ``.
-        timeout: longest duration of an execution, 1 s to 99,999,999 s, unless the definition has ``TimeoutSeconds``.
-            Default: no limit.
+        timeout: longest duration of an execution, 1 to 99,999,999 s; not beside ``TimeoutSeconds``. Default: no limit.
         max_event_age: longest time that Lambda retries an event, 1 minute to 6 hours. Default: 6 hours.
         retry_attempts: retries by Lambda after a failed delivery, 0 to 2. Default: 2.
         hop_budget: most steps between the start and any other step; more fail the execution, which ends endless loops.
@@ -122,8 +121,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
             `retention`.
         payload_limit: largest output of a state, in bytes of JSON; larger outputs fail with
             ``States.DataLimitExceeded``. Default: the most that is stored.
-        attributes: where executions have attributes to find them by in their input, by name: reference paths such as
-            ``$.order.id``, or JSONata. Others are chosen at a start.
+        attributes: places of attributes in the input, by name: reference paths such as ``$.order.id``, or JSONata.
         compatibility: ``STRICT`` refuses what Step Functions refuses or does otherwise, and applies its quotas; see
             "Behave as Step Functions" in ``docs/asl.md``. Default: ``GENEROUS``.
         sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It also tries

@@ -95,6 +95,7 @@ def test_every_field_of_a_workflow_is_written_and_known() -> None:
         "strict": True,
         "width_budget": 1,
         "invocation_budget": 1,
+        "attributes": {"a": ["b", 0]},
     }
     workflow = Workflow(name="w", start_at="", states={}, **given)  # type: ignore[arg-type]  # by name
     assert json.loads(workflow.to_json()).keys() == TOP_LEVEL

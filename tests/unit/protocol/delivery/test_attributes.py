@@ -10,6 +10,7 @@ from tests.unit.protocol.map_platform import deployed as map_platform
 from tests.unit.protocol.platform import Platform, chain
 from tests.unit.protocol.requests.test_renamed import Counting
 from unum_compiler.analysis.attribute_places import place_of
+from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.envelope import start_event
 from unum_runtime.model.ir import Workflow
@@ -117,9 +118,10 @@ def test_an_uploaded_start_has_them() -> None:
     platform = deployed()
     objects = MemoryObjects()
     rt = replace(here(platform), store=LargeItems(platform.memory, objects, "w"))
-    objects.put("w/~uploads/abc", b'{"n": 1}')
-    event = uploaded_event("e", "w/~uploads/abc", {"customer": "7"})
-    doors.run(rt, event, "r")
+    content = b'{"n":1}'
+    reference = f"w/~uploads/{sha256(content)}"
+    objects.put(reference, content)
+    doors.run(rt, uploaded_event("e", reference, {"customer": "7"}), "r")
     assert attributes(platform) == {"customer": "7"}
 
 
