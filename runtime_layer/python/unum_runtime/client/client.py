@@ -317,8 +317,7 @@ class Client(PastReader):
         """
         if self.index is None:
             raise NoIndex("index: expected the store's, got None; this client cannot list executions")
-        listing = Listing(self.index, self.workflow)
-        wanted = None if attributes is None else as_attributes(attributes)
+        listing, wanted = Listing(self.index, self.workflow), attributes and as_attributes(attributes)
         return listing.page(checked_status(status), limit=checked_size(limit), token=token, attributes=wanted)
 
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
