@@ -23,13 +23,13 @@ from unum_constructs.cdk.lookup import path_of
 from unum_constructs.cdk.storage import Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_constructs.layer import task_responses
-from unum_constructs.metrics import MeteredWorkflow
+from unum_constructs.resources.event_rules import AnnouncedWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
 from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
 from unum_runtime.protocol.control.doors import Door, call_door
 
 
-class IUnumWorkflow(MeteredWorkflow):
+class IUnumWorkflow(AnnouncedWorkflow):
     """Workflow, made by this app or imported.
 
     Each grant allows what the named calls of `unum_runtime.client` need, for this workflow alone, even in a shared

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import jsii
 from aws_cdk import Fn
@@ -19,6 +20,7 @@ from unum_constructs.cdk.resource_checks import check_is_table
 from unum_constructs.cdk.storage import BucketStorage, Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
+from unum_constructs.resources.event_rules import check_is_bus
 from unum_runtime.model.envelope import with_alias
 from unum_runtime.model.naming import (
     control_alias,
@@ -29,6 +31,9 @@ from unum_runtime.model.naming import (
     start_alias,
 )
 from unum_runtime.store.base import BUCKET
+
+if TYPE_CHECKING:
+    from aws_cdk.aws_events import IEventBus
 
 _FUNCTION = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+")
 _ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+:[^:]+")
@@ -51,8 +56,11 @@ class ImportedWorkflow(IUnumWorkflow):
         activities: Mapping[str, sqs.IQueue],
         payload_bucket: s3.IBucket | str | None,
         same_environment: bool | None,
+        events: "IEventBus | None",
     ) -> None:
         super().__init__(scope, construct_id)
+        check_is_bus(self, events)
+        self.events = events
         self.workflow_name = checked_name(self, workflow_name)
         self.storage = self._storage(table)
         self.activities = self._queues(activities)
@@ -163,7 +171,9 @@ class ImportedWorkflow(IUnumWorkflow):
         return arn
 
     @classmethod
-    def by_name(cls, scope: Construct, construct_id: str, workflow_name: str) -> "ImportedWorkflow":
+    def by_name(
+        cls, scope: Construct, construct_id: str, workflow_name: str, events: "IEventBus | None"
+    ) -> "ImportedWorkflow":
         """Import the workflow exported as `workflow_name` in this account and region."""
         return cls(
             scope,
@@ -177,6 +187,7 @@ class ImportedWorkflow(IUnumWorkflow):
             activities={},
             payload_bucket=None,
             same_environment=True,
+            events=events,
         )
 
 
@@ -204,6 +215,7 @@ class Importable:
         activities: Mapping[str, sqs.IQueue] | None = None,
         payload_bucket: s3.IBucket | str | None = None,
         same_environment: bool | None = None,
+        events: "IEventBus | None" = None,
     ) -> IUnumWorkflow:
         """Import a deployed workflow by its attributes, for grants, metrics and event targets.
 
@@ -225,6 +237,7 @@ class Importable:
                 `grant_fork` and `grant_nudge` require it.
             activities: queues of the activities by activity name; `grant_activity` requires them.
             payload_bucket: bucket for large values, as construct or name.
+            events: bus of its status events, which rules for them require.
             same_environment: True if account and region are those of this stack, so that event sources may add
                 permissions to the alias. Default: the CDK compares the ARN, if synth knows both.
 
@@ -243,19 +256,22 @@ class Importable:
             activities=activities or {},
             payload_bucket=payload_bucket,
             same_environment=same_environment,
+            events=events,
         )
 
     @staticmethod
-    def from_workflow_name(scope: Construct, construct_id: str, workflow_name: str) -> IUnumWorkflow:
+    def from_workflow_name(
+        scope: Construct, construct_id: str, workflow_name: str, *, events: "IEventBus | None" = None
+    ) -> IUnumWorkflow:
         """Import a workflow, deployed with ``exported=True`` in the same account and region.
 
         CloudFormation refuses to change or delete an exported value that another stack imports: the function of the
         workflow's first Task must stay. Activities and customer managed keys are not exported; import such workflows by
-        `from_workflow_attributes`.
+        `from_workflow_attributes`. Nor is the bus of status events, `events`, which rules for them require.
 
         Source: AWS CloudFormation User Guide, "Get exported outputs from a deployed CloudFormation stack".
         """
-        return ImportedWorkflow.by_name(scope, construct_id, workflow_name)
+        return ImportedWorkflow.by_name(scope, construct_id, workflow_name, events)
 
 
 @jsii.implements(IValidation)

@@ -45,9 +45,7 @@ from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.argument_checks import check_mappings, check_types, checked_switch
 from unum_constructs.cdk.lookup import path_of, stack_of
-from unum_constructs.cdk.outputs import add_outputs
 from unum_constructs.cdk.queues import new_dead_letter_queue
-from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting.host import Failures
@@ -59,6 +57,7 @@ from unum_constructs.resources import activities
 from unum_constructs.resources.control_function import DIRECTORY, ControlFunction
 from unum_constructs.resources.deployment_guard import DeploymentGuard, is_guarded, policies_of
 from unum_constructs.resources.doors import new_doors
+from unum_constructs.resources.event_rules import checked_events
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.payload_bucket import payload_bucket_for
@@ -75,9 +74,10 @@ from unum_runtime.model.states import Guard
 
 if TYPE_CHECKING:
     from aws_cdk import aws_stepfunctions as sfn
+    from aws_cdk.aws_events import IEventBus
 
 
-class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow):
+class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkflow, Importable, IUnumWorkflow):
     """Workflow of Lambda functions that orchestrate themselves, without an orchestrator service.
 
     The construct puts a layer with runtime and definition on each function, points the handler to the runtime, and lets
@@ -145,12 +145,13 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         fusion: True lets a function run the next Task in the same sandbox, without an invocation, if that Task belongs
             to the same function and enough time remains. Default: True with ``Collection.TTL``; impossible with
             ``Collection.EAGER``.
+        events: bus for status events, see `on_execution_status_change`. Requires a sweep. Default: no events.
         architecture: instruction set of the functions that the workflow makes (see below). Default: ARM64.
         log_retention: retention of their log groups. Default: 1 month.
         tracing: their X-Ray tracing. Default: none.
         environment_encryption: KMS key of their environments, if not `encryption_key`.
         vpc: their VPC. It must reach DynamoDB and Lambda; SQS, if events wait; EventBridge Scheduler, if events wait
-            for long.
+            for long; EventBridge, for `events`.
         vpc_subnets: their subnets. Default: the private subnets of `vpc`.
         security_groups: their security groups. Default: one for each function.
         encryption_key: customer managed KMS key for the workflow's table (unless `store` names another key), bucket,
@@ -228,6 +229,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         metrics: Metrics = Metrics.WORKFLOW,
         opentelemetry: OpenTelemetry | None = None,
         fusion: bool | None = None,
+        events: "IEventBus | None" = None,
         architecture: lambda_.Architecture | None = None,
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         tracing: lambda_.Tracing | None = None,
@@ -264,7 +266,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         checked = checked_definition(self, definition, definition_body, definition_substitutions, words.of_chain)
         checked, timeout = with_deployed_timeout(self, with_compatibility(self, checked, compatibility), timeout)
         runtime = RuntimeOptions.checked(
-            self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
+            self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion, events=events
         )
         limits = checked_limits(self, max_event_age, retry_attempts)
         decision, kept = checked_on_removed(self, on_removed), checked_keep(self, keep)
@@ -284,11 +286,18 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         self.storage = store.storage_for(
             self, self.workflow_name, name=self._fixed_name(store.purpose), encryption_key=encryption_key
         )
-        sweep = sweep and sweep.checked(self, self.storage, self._hosts.values())
+        sweep, self.events = checked_events(
+            self, events, sweep and sweep.checked(self, self.storage, self._hosts.values()), self._hosts.values()
+        )
         traces = trace_user_code(self, opentelemetry, self._hosts.values())
         guarded = is_guarded(self, self.storage, decision, is_in_vpc=vpc is not None)
         layers = WorkflowLayers(
-            self, workflow=self._workflow, python=provision.python, in_bucket=self.storage.in_bucket, traces=traces
+            self,
+            workflow=self._workflow,
+            python=provision.python,
+            in_bucket=self.storage.in_bucket,
+            traces=traces,
+            events=events,
         )
         self.layer, self.failure_queue = layers.first, new_dead_letter_queue(self, "Failures", encryption_key)
         self.activities = activities.new_activities(
@@ -329,26 +338,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, Importable, IUnumWorkflow
         ).add_to(self, self.workflow_name, exported=exported)
         for key, value in (tags or {}).items():
             Tags.of(self).add(key, value)
-
-    def add_task_response_url(self) -> lambda_.FunctionUrl:
-        """Add a function URL that takes signed HTTP responses for Tasks with a task token.
-
-        Give responders ``grant_invoke_url`` of the result; it does not let them start executions.
-
-        Returns:
-            The URL; it requires IAM authorization.
-
-        Raises:
-            ConstructError: no Task of the definition waits for a response.
-        """
-        if not activities.answered_functions(self._workflow):
-            raise ConstructError(
-                self, "add_task_response_url: expected a Task that waits for a response, found none; remove the call"
-            )
-        # An IAM policy cannot look into a request, but the alias behind the URL takes answers alone.
-        url = self.doors.respond.add_function_url(auth_type=lambda_.FunctionUrlAuthType.AWS_IAM)
-        add_outputs(self, {"TaskResponseUrl": (url.url, f"Where Tasks of workflow {self.workflow_name} are answered")})
-        return url
 
     def _others(self) -> Iterator[OtherWorkflow]:
         """Yield the other workflows of the app, lazily: few workflows need this search through all constructs."""

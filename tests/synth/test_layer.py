@@ -43,7 +43,7 @@ from unum_constructs.layer.strip import strip_source
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
-SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 244, 294, 313, 387
+SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 245, 295, 314, 388
 """Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks call services, and of
 that in JSONata."""
 

@@ -102,6 +102,7 @@ def distant_layers_of(
             python=python,
             in_bucket=layers.in_bucket,
             traces=layers.traces,
+            events=layers.events or None,
         )
     return made
 

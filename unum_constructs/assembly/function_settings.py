@@ -152,6 +152,8 @@ class Assembly:
             service["fusion"] = False
         if self.former_clients:
             service["former_clients"] = True
+        if self.runtime.events is not None:
+            service["events"] = self.runtime.events.event_bus_arn
         return service
 
     @property
@@ -187,7 +189,7 @@ class Assembly:
         # All operations: executions of older definitions may need those that no function has any more.
         statements = [*self._state_statements(frozenset(Operation)), *permissions.send_statements(self._queues)]
         definitions = self._definition_statements(Operation.CREATE, Operation.READ, Operation.LIST)
-        every = [*statements, *definitions, *self._object_statements()]
+        every = [*statements, *definitions, *self._object_statements(), *self._event_statements()]
         control.handler = handler
         deletion = permissions.deletion_statements(self.state.storage, self.state.payload_bucket, self.workflow.name)
         hosts = dict.fromkeys(self.wired.known.values())
@@ -279,6 +281,8 @@ class Assembly:
         yield from self._shared("definitions", lambda: self._definition_statements(Operation.LIST))
         yield from self._state_statements(operations(self.workflow, self.wiring, key), starts=starts, key=key)
         yield from self._object_statements()
+        # Each of them may commit an end: a failure that no catcher handles.
+        yield from self._event_statements()
         if not self.hosts[key].takes_layers and not service["definition"].startswith((STORE, INLINE)):
             yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).definition.object)
         timer = self._queues if self._uses_timer(key) else []
@@ -326,6 +330,11 @@ class Assembly:
             return ()
         bucket = self.state.payload_bucket
         return self._shared("objects", lambda: permissions.object_statements(bucket, self.workflow.name))
+
+    def _event_statements(self) -> Statements:
+        """Return permission for status events."""
+        bus = self.runtime.events
+        return () if bus is None else self._shared("status events", lambda: [permissions.put_events_statement(bus)])
 
     def _shared(self, what: Hashable, make: Callable[[], Iterable[iam.PolicyStatement]]) -> Statements:
         """Return statements that many policies share, made once: each is a call to the CDK's process."""

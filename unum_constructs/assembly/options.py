@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aws_cdk import Duration, Names, Token
 from constructs import Construct
@@ -30,6 +30,9 @@ from unum_runtime.protocol.fanout.packing import packed_tasks
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
+if TYPE_CHECKING:
+    from aws_cdk.aws_events import IEventBus
+
 EVENT_AGE_S = range(60, 6 * 3600 + 1)
 """Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig, MaximumEventAgeInSeconds."""
 
@@ -52,6 +55,7 @@ class RuntimeOptions:
         log_level: lowest level of log lines.
         metrics: metrics in the logs.
         fusion: True if functions continue with their own Tasks without an invocation.
+        events: bus for status events; None for no events.
     """
 
     collection: Collection
@@ -59,9 +63,10 @@ class RuntimeOptions:
     log_level: LogLevel
     metrics: Metrics
     fusion: bool
+    events: "IEventBus | None" = None
 
     @classmethod
-    def checked(
+    def checked(  # noqa: PLR0913 - one keyword for each option
         cls,
         workflow: Construct,
         *,
@@ -70,8 +75,9 @@ class RuntimeOptions:
         log_level: LogLevel,
         metrics: Metrics,
         fusion: bool | None,
+        events: "IEventBus | None",
     ) -> "RuntimeOptions":
-        """Check the options; enumerations also accept their text.
+        """Check the options; enumerations also accept their text, and `events` is checked with the sweep.
 
         Raises:
             ConstructError: a value is none of the choices; or fusion is combined with eager collection, which deletes
@@ -84,6 +90,7 @@ class RuntimeOptions:
             log_level=_checked_choice(workflow, "log_level", log_level, LogLevel),
             metrics=_checked_choice(workflow, "metrics", metrics, Metrics),
             fusion=_checked_fusion(workflow, collection, fusion=fusion),
+            events=events,
         )
 
 

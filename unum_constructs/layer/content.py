@@ -99,6 +99,13 @@ _TRACE_MODULES: Mapping[str, tuple[str, ...]] = {
 _ALL_TRACES = (f"{_TRACING}/__init__.py", f"{_TRACING}/traced.py")
 """Modules that functions load for traces of user code: for one kind, and for each."""
 
+_EVENT_MODULES = (
+    "aws/event_bus.py",
+    "protocol/control/events",
+    "protocol/delivery/status_events.py",
+    "wire/event_client.py",
+)
+
 _MODULES_OF_RESOURCES: Mapping[str, tuple[str, ...]] = {
     "aws/items": (READ_ITEMS, WRITE_RESULTS),
     "aws/services/kubernetes.py": ("eks:call", "eks:runJob"),
@@ -158,14 +165,22 @@ def runtime_content(unused: Collection[str], runtime: Path) -> Content:
     return dict(sorted(files.items()))
 
 
-def unused_modules(workflow: Workflow, *, in_bucket: bool = False, traces: Collection[str] = ()) -> frozenset[str]:
+def unused_modules(
+    workflow: Workflow, *, in_bucket: bool = False, traces: Collection[str] = (), events: bool = False
+) -> frozenset[str]:
     """Return folders and modules that no function of `workflow` loads.
 
     Several workflows together leave out what all of them leave out: the intersection.
+
+    Args:
+        workflow: compiled workflow.
+        in_bucket: True if the state is in a bucket.
+        traces: kinds of traces of user code.
+        events: True if it has status events.
     """
     untraced = {module for kind, modules in _TRACE_MODULES.items() if kind not in traces for module in modules}
     every = frozenset(_unused(workflow)) | untraced | {*(() if traces else _ALL_TRACES)}
-    return every if in_bucket else every | _BUCKET_MODULES
+    return every | {*(() if in_bucket else _BUCKET_MODULES), *(() if events else _EVENT_MODULES)}
 
 
 def compilable_modules(content: Content) -> Content:

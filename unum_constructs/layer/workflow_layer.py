@@ -74,11 +74,13 @@ class WorkflowLayers:
         python: runtime of the first layer's functions.
         in_bucket: True if the state is in a bucket.
         traces: kinds of traces of user code.
+        events: bus of the workflow's status events; None without events.
 
     Attributes:
         scope: parent construct of the layer with the definition.
         in_bucket: True if the state is in a bucket.
         traces: kinds of traces of user code.
+        events: True if the workflow has status events.
     """
 
     def __init__(
@@ -89,10 +91,11 @@ class WorkflowLayers:
         python: str,
         in_bucket: bool = False,
         traces: Collection[str] = (),
+        events: object = None,
     ) -> None:
-        self.scope, self.in_bucket, self.traces = scope, in_bucket, traces
+        self.scope, self.in_bucket, self.traces, self.events = scope, in_bucket, traces, events is not None
         self._workflow, self._python = workflow, python
-        self._unused = unused_modules(workflow, in_bucket=in_bucket, traces=traces)
+        self._unused = unused_modules(workflow, in_bucket=in_bucket, traces=traces, events=self.events)
         self._functions: dict[RuntimeLayer, list[lambda_.Function]] = {}
         # The command line reads the definitions of an assembly from such files, also of those in environments.
         write_definition(scope, workflow)

@@ -7,12 +7,16 @@ Tasks wait for a worker.
 from collections.abc import Iterable, Mapping
 
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.parsing.task_resources import activities
 from unum_constructs.cdk.nag import ACTIVITIES, acknowledge
+from unum_constructs.cdk.outputs import add_outputs
 from unum_constructs.cdk.queues import new_queue
+from unum_constructs.errors import ConstructError
+from unum_constructs.resources.doors import Doors
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Pattern
 
@@ -31,3 +35,31 @@ def new_activities(
     if names:
         acknowledge(place, ACTIVITIES)
     return {name: new_queue(place, name, encryption_key=encryption_key) for name in names}
+
+
+class AnsweredWorkflow(Construct):
+    """Workflow with Tasks that may wait for responses."""
+
+    workflow_name: str
+    doors: Doors
+    _workflow: Workflow
+
+    def add_task_response_url(self) -> lambda_.FunctionUrl:
+        """Add a function URL that takes signed HTTP responses for Tasks with a task token.
+
+        Give responders ``grant_invoke_url`` of the result; it does not let them start executions.
+
+        Returns:
+            The URL; it requires IAM authorization.
+
+        Raises:
+            ConstructError: no Task of the definition waits for a response.
+        """
+        if not answered_functions(self._workflow):
+            raise ConstructError(
+                self, "add_task_response_url: expected a Task that waits for a response, found none; remove the call"
+            )
+        # An IAM policy cannot look into a request, but the alias behind the URL takes answers alone.
+        url = self.doors.respond.add_function_url(auth_type=lambda_.FunctionUrlAuthType.AWS_IAM)
+        add_outputs(self, {"TaskResponseUrl": (url.url, f"Where Tasks of workflow {self.workflow_name} are answered")})
+        return url

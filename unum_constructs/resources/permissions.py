@@ -1,7 +1,7 @@
 """Least-privilege permissions of a workflow's functions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
@@ -22,6 +22,9 @@ from unum_runtime.model.naming import (
     partition_prefixes,
     start_partition_prefix,
 )
+
+if TYPE_CHECKING:
+    from aws_cdk.aws_events import IEventBus
 
 INVOKE = "lambda:InvokeFunction"
 UNPUBLISHED = "$LATEST"
@@ -222,6 +225,14 @@ def objects_of(bucket: s3.IBucket, workflow_name: str) -> str:
 def read_asset_statement(asset: s3_assets.Asset) -> iam.PolicyStatement:
     """Return read permission for `asset`, excluding other objects."""
     return iam.PolicyStatement(actions=["s3:GetObject"], resources=[asset.bucket.arn_for_objects(asset.s3_object_key)])
+
+
+def put_events_statement(bus: "IEventBus") -> iam.PolicyStatement:
+    """Return permission to put events on `bus`. EventBridge itself uses the key of an encrypted one.
+
+    Source: Amazon EventBridge User Guide, "Authorizing EventBridge to use a customer managed key".
+    """
+    return iam.PolicyStatement(actions=["events:PutEvents"], resources=[bus.event_bus_arn])
 
 
 def send_statements(queues: Iterable[sqs.IQueue]) -> Iterator[iam.PolicyStatement]:

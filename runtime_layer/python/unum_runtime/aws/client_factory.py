@@ -27,7 +27,7 @@ _CREATION_LOCK = RLock()
 
 
 def client(service: str) -> Any:
-    """Return the cached client of `service`: ``dynamodb``, ``lambda`` or ``sqs``.
+    """Return the cached client of `service`: ``dynamodb``, ``lambda``, ``sqs`` or ``events``.
 
     Raises:
         ValueError: `UNUM_CLIENT` has an unknown value.

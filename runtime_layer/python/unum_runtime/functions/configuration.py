@@ -59,6 +59,7 @@ class Service:
         describe_alias: ARN of the describe alias, where executions start; None elsewhere.
         former_clients: the start alias executes requests in the form of release 0.1.0.
         stores_first: starts wait until the definition is stored, because other functions take it from there alone.
+        events: ARN of the bus for status events; None for no events.
         loads: query languages, and `SERVICE_CALLS`, that a function loads before its first event names a definition.
     """
 
@@ -81,6 +82,7 @@ class Service:
     describe_alias: str | None = None
     former_clients: bool = False
     stores_first: bool = False
+    events: str | None = None
     loads: tuple[str, ...] = (Language.JSONPATH,)
 
 

@@ -40,7 +40,7 @@ from unum_runtime.protocol.control.doors import CALL, OF_RESULTS, SIGNAL
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, On, Request, is_request
 from unum_runtime.protocol.control.redrive import under_way
-from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
+from unum_runtime.protocol.control.sweep import Sweep, Swept, is_sweep, sweep
 from unum_runtime.protocol.control.versions import pinned
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import last_step, start_record
@@ -155,7 +155,14 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
     here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
     if found.rest is not None:
         here.invoker.invoke([(context.invoked_function_arn, to_text(found.rest.to_json()).encode())])
-    elif asked.letters:
+        return _told(found)
+    if here.statuses is not None:
+        from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+            announce_noted,
+        )
+
+        announce_noted(here, here.statuses)
+    if asked.letters:
         # After the executions, so that a letter that takes too long keeps no execution from being found.
         Postman(
             here,
@@ -166,6 +173,10 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
             parse_senders(os.environ["UNUM_SENDERS"]),
             refused_places.send,
         ).try_all()
+    return _told(found)
+
+
+def _told(found: Swept) -> Json:
     return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}
 
 

@@ -26,7 +26,7 @@ from unum_runtime.functions.function_versions import (
     on_failure,
     start_alias,
 )
-from unum_runtime.functions.runtime_factory import runtime_of
+from unum_runtime.functions.runtime_factory import runtime_of, status_events
 from unum_runtime.model.checkpoint import Began, to_text
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.senders import senders
@@ -135,7 +135,9 @@ def ask_version(found: Began, event: Json) -> Json:
 
 def _runtime(workflow: str, service: Service, context: Any, digest: str | None = None) -> Runtime:
     own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
-    return replace(runtime_of(workflow, service, own, context, digest), hosts=frozenset(), fuses=None)
+    rt = replace(runtime_of(workflow, service, own, context, digest), hosts=frozenset(), fuses=None)
+    bus = services()[workflow].events
+    return rt if bus is None else replace(rt, statuses=status_events(bus, notes_first=True))
 
 
 def _service_at(workflow: str, began: Began) -> Service:

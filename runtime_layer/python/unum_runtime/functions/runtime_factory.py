@@ -33,6 +33,7 @@ from unum_runtime.store.objects import Objects
 if TYPE_CHECKING:
     from unum_runtime.model.take_over import TakeOver
     from unum_runtime.protocol.delivery.pause import Pause
+    from unum_runtime.protocol.delivery.status_events import StatusEvents
     from unum_runtime.protocol.requests.answers import Links
     from unum_runtime.store.s3 import S3Store
 
@@ -61,7 +62,9 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any, dige
     """
     from unum_runtime.functions.refused_places import gone_failure  # noqa: PLC0415 - the failure handler alone
 
-    handler_arn = context.invoked_function_arn
+    handler_arn, own = context.invoked_function_arn, services()[workflow]
+    # By this function's role: the function in whose place it acts may have had another bus.
+    service = replace(service, events=own.events)
     in_place = _in_delivery(_fixed(workflow, service, own_arn, digest), service, context)
     return replace(in_place, hand_over=None, gone=lambda denied: gone_failure(workflow, handler_arn, denied))
 
@@ -129,6 +132,15 @@ def invoker() -> Invoker:
 
 
 @cache
+def status_events(bus: str, *, notes_first: bool = False) -> "StatusEvents":
+    """Return the sender of status events to `bus`; see `StatusEvents`."""
+    from unum_runtime.aws.event_bus import EventBus  # noqa: PLC0415 - few workflows have events
+    from unum_runtime.protocol.delivery.status_events import StatusEvents  # noqa: PLC0415 - as above
+
+    return StatusEvents(put=EventBus(lambda: client("events"), bus).put, notes_first=notes_first)
+
+
+@cache
 def timer(queue_url: str | None) -> Timer:
     """Return the timer of the queue at `queue_url`."""
     if queue_url is None:
@@ -186,6 +198,7 @@ def _fixed(workflow: str, service: Service, own_arn: str, digest: str | None) ->
         timer=timer(service.timer),
         own_address=own_arn,
         hand_over=lambda request: _hand_over(own_arn, request),
+        statuses=None if service.events is None else status_events(service.events),
         read_pause=not_paused if service.start_alias is None else _pause_reader(store, workflow),
     )
 

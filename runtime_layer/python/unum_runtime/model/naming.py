@@ -420,6 +420,11 @@ def letters_partition(workflow: str) -> str:
     return f"{execution_partition_prefix(workflow)}letters~"
 
 
+def announcements_partition(workflow: str, shard: int) -> str:
+    """Return one of the partitions with notes of status events that are still to be put."""
+    return f"{execution_partition_prefix(workflow)}announcements~{shard}"
+
+
 def lease_key(key: Key) -> Key:
     """Return the lease's key for work on item `key`."""
     return Key(f"{key.partition}/lease", key.sort)

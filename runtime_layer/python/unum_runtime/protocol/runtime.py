@@ -173,6 +173,7 @@ class Runtime:
         most_begun: maximum number of branches that one delivery starts, 2 or more; more branches are started in parts,
             each by a delivery of its own.
         read_pause: returns the `pause.Pause` of new starts, as it was at most 10 seconds ago; None without one.
+        statuses: the `delivery.status_events.StatusEvents` of starts and ends; None without events.
         concurrently: calls a function for each of many items, several at once, and returns the results in order; it
             raises an error after the other calls have ended.
     """
@@ -203,6 +204,7 @@ class Runtime:
     hand_over: "Callable[[TakeOver], None] | None" = None
     gone: Callable[[RouteGone], Failure | None] | None = None
     read_pause: Callable[[], Any] = not_paused
+    statuses: Any = None
     concurrently: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = one_by_one
 
     def in_delivery(self, **own: Any) -> "Runtime":

@@ -40,7 +40,7 @@ from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.ports import Ports, Suspended
 from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
 from unum_runtime.simulator.scenario import BEGUN_MS, Context
-from unum_runtime.simulator.surroundings import calling_programs
+from unum_runtime.simulator.surroundings import calling_programs, told_statuses
 from unum_runtime.simulator.surroundings.attempts import check_record, check_tries
 from unum_runtime.simulator.surroundings.client_calls import read_first, read_rest
 from unum_runtime.simulator.surroundings.copied_steps import record_of_fork
@@ -171,7 +171,9 @@ def split(world: World, delivery: Delivery, cut: int) -> None:
 def _check(world: World, delivery: Delivery, answer: Answer) -> None:
     """Check the invariants after a successful store call."""
     operation = delivery.pending
-    if calling_programs.note_write(world, delivery, answer):
+    if operation.primitive is Primitive.ANNOUNCE:
+        told_statuses.check_event(world, *operation.positional)
+    if told_statuses.is_unchecked(world, operation) or calling_programs.note_write(world, delivery, answer):
         return
     if operation.primitive is Primitive.CREATE:
         if answer.value is None:
@@ -400,6 +402,7 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
         remaining_ms=lambda: LEASED_MS,
         fuses=ports.fuses,
         most_begun=scenario.most_begun,
+        statuses=told_statuses.statuses(delivery, ports) if scenario.announces else None,
     )
     if delivery.event.control == Control.NUDGE:
         nudge(runtime, delivery.event.execution, silent_ms=_request_of(delivery).silent_ms)

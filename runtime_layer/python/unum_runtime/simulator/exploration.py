@@ -17,6 +17,7 @@ from unum_runtime.simulator.surroundings.calling_programs import LAST_IDS as LAS
 from unum_runtime.simulator.surroundings.calling_programs import MOST_CALLS, Caller, check_repeated
 from unum_runtime.simulator.surroundings.responders import RESULT, response
 from unum_runtime.simulator.surroundings.signal_senders import LAST_IDS, check_no_signal_lost, signal_event
+from unum_runtime.simulator.surroundings.told_statuses import check_announced
 from unum_runtime.simulator.violation import Trace, Violation
 from unum_runtime.simulator.world import Event, World
 
@@ -285,6 +286,7 @@ def _check_ends(world: World) -> Ending:
         world.focus = execution
         if seen.ending is not None or not seen.is_dead:
             endings.append(check_end(world))
+    check_announced(world)
     return endings[0] if endings else check_end(world)
 
 

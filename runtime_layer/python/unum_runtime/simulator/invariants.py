@@ -56,6 +56,7 @@ class Invariant(Enum):
     STOPPED = (8, "nothing starts after a stop")
     OWN_HISTORY = (9, "no mixed histories")
     SHARED = (10, "equal calls share a run")
+    ANNOUNCED = (11, "one status event for each change")
 
     def __str__(self) -> str:
         number, name = self.value

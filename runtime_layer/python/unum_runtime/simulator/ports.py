@@ -54,6 +54,7 @@ class Ports:
     release = _shared_call(Primitive.RELEASE)
     put = _shared_call(Primitive.PUT)
     replace = _shared_call(Primitive.REPLACE)
+    announce = _shared_call(Primitive.ANNOUNCE)
 
     query = _shared_call(Primitive.QUERY)
     page = _shared_call(Primitive.PAGE)

@@ -37,6 +37,7 @@ class Primitive(StrEnum):
     CLOCK = "clock"
     FUSE = "fuse"
     USER_CODE = "user code"
+    ANNOUNCE = "announce"
 
 
 READS = frozenset({Primitive.READ, Primitive.QUERY, Primitive.PAGE, Primitive.GET})

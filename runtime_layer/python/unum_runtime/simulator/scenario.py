@@ -121,6 +121,7 @@ class Scenario:
         starts: further start events, each a name and an input; a name may be that of another execution.
         signals: name and key of the signals that senders may send; an empty key for none.
         by_key: signals go to all executions.
+        announces: starts and ends have status events.
         forks: requests for forks that operators may make, as many as `Faults.forks` allows.
         calls: arguments with which programs may call the only Task of the workflow, a variant for calls. If there are
             any, only the further start events start executions.
@@ -146,6 +147,7 @@ class Scenario:
     signals: tuple[tuple[str, str], ...] = ()
     calls: tuple[Json, ...] = ()
     by_key: bool = False
+    announces: bool = False
 
     # Fail before the search: in a run, a missing handler would look like a failure of the Task.
     def __post_init__(self) -> None:

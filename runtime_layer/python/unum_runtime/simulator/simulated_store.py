@@ -1,12 +1,14 @@
 """An in-memory store that the simulation can copy, compare and inspect."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 from unum_runtime.clock import Clock
 from unum_runtime.model.checkpoint import OUTCOME
 from unum_runtime.model.naming import Key
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.large_items import DAY_S, object_lifetime_days
 from unum_runtime.store.memory import MemoryStore
@@ -20,10 +22,16 @@ class SimulatedStore(MemoryStore):
 
     Attributes:
         lasting_s: lifetime of an object after its last write, in seconds.
+        announced: entries of status events, as text.
     """
 
     lasting_s: int = object_lifetime_days(DEFAULT_RETENTION_S) * DAY_S
+    announced: frozenset[str] = frozenset()
     _objects: dict[str, tuple[bytes, int]] = field(default_factory=dict)
+
+    def announce(self, entry: Mapping[str, Json]) -> None:
+        """Keep a status event: the bus shares the copies and the digest of the store."""
+        self.announced |= {json.dumps(entry, sort_keys=True)}
 
     def put(self, name: str, content: bytes) -> None:
         """See `Objects.put`."""
@@ -69,4 +77,4 @@ class SimulatedStore(MemoryStore):
         """Return a hash of the content."""
         items = ((key, expiry, frozenset(item.items())) for key, (item, expiry) in self._items.items())
         kept = (self._sets, self._leases, self._objects)
-        return hash((frozenset(items), *(frozenset(each.items()) for each in kept)))
+        return hash((frozenset(items), self.announced, *(frozenset(each.items()) for each in kept)))

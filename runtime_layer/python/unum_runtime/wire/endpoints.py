@@ -19,6 +19,9 @@ _SUFFIXES = {
 
 _DEFAULT_SUFFIXES = ("amazonaws.com", "api.aws")
 
+_NAMES = {"events": "EVENTBRIDGE"}
+"""Names of services in variables, where they are not those in endpoints."""
+
 _GOVERNMENT = "us-gov"
 _FIPS_BY_DEFAULT = frozenset({"dynamodb", "sqs"})
 """Services whose plain endpoints in GovCloud regions are FIPS endpoints."""
@@ -43,7 +46,8 @@ def endpoint(service: str, region: str, environment: Mapping[str, str]) -> str:
 def _custom_endpoint(service: str, environment: Mapping[str, str]) -> str | None:
     if _is_true(environment, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"):
         return None
-    return environment.get(f"AWS_ENDPOINT_URL_{service.upper()}") or environment.get("AWS_ENDPOINT_URL") or None
+    name = _NAMES.get(service, service.upper())
+    return environment.get(f"AWS_ENDPOINT_URL_{name}") or environment.get("AWS_ENDPOINT_URL") or None
 
 
 def _regional(service: str, region: str, *, dual_stack: bool, fips: bool) -> str:

@@ -30,13 +30,14 @@ class WireClient:
         self._api.connections.open()
 
 
-class _JsonClient(WireClient):
+class JsonClient(WireClient):
     """Client of a service with the protocol AWS JSON 1.0. Source: Smithy, "AWS JSON 1.0 protocol"."""
 
-    _PREFIX: ClassVar[str]
+    PREFIX: ClassVar[str]
+    CONTENT_TYPE: ClassVar[str] = "application/x-amz-json-1.0"
 
     def _call(self, operation: str, parameters: Mapping[str, Any]) -> Any:
-        headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"{self._PREFIX}.{operation}"}
+        headers = {"content-type": self.CONTENT_TYPE, "x-amz-target": f"{self.PREFIX}.{operation}"}
         body = self._api.post("/", headers, json.dumps(parameters).encode()).body
         try:
             return json.loads(body)
@@ -44,28 +45,29 @@ class _JsonClient(WireClient):
             raise CallError(f"{operation}: expected JSON, got {body[:200]!r}") from error
 
 
-def _operation(name: str) -> Callable[..., Any]:
+def operation(name: str) -> Callable[..., Any]:
+    """Return the method for the operation `name`."""
     return lambda client, **parameters: client._call(name, parameters)  # noqa: SLF001 - a method of its subclasses
 
 
-class DynamoDb(_JsonClient):
+class DynamoDb(JsonClient):
     """DynamoDB client without binary values; boto3 documents the operations."""
 
-    _PREFIX = "DynamoDB_20120810"
-    put_item = _operation("PutItem")
-    get_item = _operation("GetItem")
-    batch_get_item = _operation("BatchGetItem")
-    query = _operation("Query")
-    update_item = _operation("UpdateItem")
-    batch_write_item = _operation("BatchWriteItem")
+    PREFIX = "DynamoDB_20120810"
+    put_item = operation("PutItem")
+    get_item = operation("GetItem")
+    batch_get_item = operation("BatchGetItem")
+    query = operation("Query")
+    update_item = operation("UpdateItem")
+    batch_write_item = operation("BatchWriteItem")
 
 
-class Sqs(_JsonClient):
+class Sqs(JsonClient):
     """SQS client; boto3 documents the operations."""
 
-    _PREFIX = "AmazonSQS"
-    send_message = _operation("SendMessage")
-    send_message_batch = _operation("SendMessageBatch")
+    PREFIX = "AmazonSQS"
+    send_message = operation("SendMessage")
+    send_message_batch = operation("SendMessageBatch")
 
 
 class Lambda(WireClient):
@@ -84,7 +86,7 @@ def wire_client(service: str, environment: Mapping[str, str]) -> WireClient:
     """Return a client of `service` for the region and credentials in `environment`.
 
     Args:
-        service: ``dynamodb``, ``lambda`` or ``sqs``.
+        service: ``dynamodb``, ``lambda``, ``sqs`` or ``events``.
         environment: environment variables of a function.
 
     Raises:
@@ -98,7 +100,14 @@ def wire_client(service: str, environment: Mapping[str, str]) -> WireClient:
         # Source: AWS Lambda Developer Guide, "Working with Lambda environment variables".
         raise Unsupported("credentials and connections restored from a snapshot")
     route = route_to(endpoint(service, region, environment), environment)
-    return _CLIENTS[service](Api(route, Signer(service, region, _credentials(environment))))
+    kind = _CLIENTS.get(service) or _rare_client()
+    return kind(Api(route, Signer(service, region, _credentials(environment))))
+
+
+def _rare_client() -> type[WireClient]:
+    from unum_runtime.wire.event_client import Events  # noqa: PLC0415 - only workflows with status events have it
+
+    return Events
 
 
 def _credentials(environment: Mapping[str, str]) -> Credentials:

@@ -5,7 +5,7 @@ time, come twice, or die: it repeats no committed invocation, and the others are
 and nudged part by part, see `walk`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from unum_runtime.cold_start.records import replace
@@ -82,7 +82,7 @@ def missing(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> Pending:
     with _whole(found):
         origin = _unfinished(steps)
         if origin is None:
-            _look(rt, _Search(rt, found, silent_ms, sends=False), steps[-1], None)
+            _look(rt, _Search(rt, found, silent_ms), steps[-1], None)
         else:
             found.note(_overdue(rt, [_first_own_step(steps[0], origin)], silent_ms))
     return found
@@ -114,6 +114,7 @@ def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> Pending:
         first = [_first_own_step(steps[0], origin)]
         if not _overdue(rt, first, silent_ms):
             return found
+        _announce(rt, steps[:1])
         with _whole(found):
             finish(rt, steps[0], origin)
         if not found.is_done:
@@ -122,7 +123,7 @@ def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> Pending:
         steps, silent_ms = own_steps(rt, execution_name), 0
     trip = Trip(steps[0].name.execution, f"nudge.{steps[-1].name.step}.{silent_ms}", is_once=False)
     with _whole(found):
-        _look(rt, _Search(rt, found, silent_ms, sends=True), steps[-1], trip)
+        _look(rt, _Search(rt, found, silent_ms, steps), steps[-1], trip)
     return found
 
 
@@ -159,10 +160,11 @@ def _look(rt: Runtime, search: "_Search", last: Checkpoint, trip: Trip | None) -
 
 
 class _Search:
-    """A walk that notes pending commits and, if it `sends`, performs the effects that lead to them."""
+    """A walk that notes pending commits and, if it gets the `steps` of the top level, performs what leads to them."""
 
-    def __init__(self, rt: Runtime, found: Pending, silent_ms: int, *, sends: bool) -> None:
-        self._rt, self._found, self._silent_ms, self._sends = rt, found, silent_ms, sends
+    def __init__(self, rt: Runtime, found: Pending, silent_ms: int, steps: Sequence[Checkpoint] = ()) -> None:
+        self._rt, self._found, self._silent_ms, self._steps = rt, found, silent_ms, steps
+        self._sends = bool(steps)
 
     def scope(self, node: Opened) -> Scope:
         """See `Tree.scope`."""
@@ -209,7 +211,20 @@ class _Search:
 
     def _perform(self, effects: list[Effect]) -> None:
         if effects:
+            _announce(self._rt, self._steps)
             perform(self._rt, DeliveryState(execution_routes(self._rt)), *effects)
+
+
+def _announce(rt: Runtime, steps: Sequence[Checkpoint]) -> None:
+    """Put the event of a start or redrive that is the last of `steps`, before anything follows from it."""
+    if rt.statuses is not None:
+        from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+            change_before,
+        )
+
+        change = change_before(steps)
+        if change is not None:
+            rt.statuses.announce(rt, change)
 
 
 def _unfinished(steps: list[Checkpoint]) -> ForkOrigin | None:

@@ -17,6 +17,7 @@ from unum_runtime.model.naming import START_STEP, Execution, Name
 from unum_runtime.protocol.delivery.collect import collect_last
 from unum_runtime.protocol.delivery.commit import create, shorten
 from unum_runtime.protocol.history.start_records import last_step
+from unum_runtime.protocol.planning.plan import Finish
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -43,6 +44,8 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
     while last is None or last.ending is None:
         before, name = last, name.following
         last = _create(rt, stop_record(name, shorten(failure), rt.clock.now_ms()))
+    if rt.statuses is not None:
+        rt.statuses.ended(rt, Finish(execution, last.ending, last.name.step, last.committed_ms))
     if before is not None:
         collect_last(rt, before)
     return last

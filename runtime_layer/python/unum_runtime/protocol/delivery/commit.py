@@ -102,6 +102,8 @@ def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
     key = checkpoint_key(rt.workflow.name, checkpoint.name)
     if checkpoint.ending is None and not is_start(checkpoint.name):
         return rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
+    if rt.statuses is not None:
+        rt.statuses.before(rt, checkpoint)
     # Both ends of an execution are in lists of executions, and are kept as long as its result.
     return rt.store.create(key, stored_item(rt.workflow.name, checkpoint), expires_at_s=rt.result_expires_at_s())
 

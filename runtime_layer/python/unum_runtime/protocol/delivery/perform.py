@@ -150,6 +150,8 @@ def _perform_one(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[E
             return [*fail(rt, effect, delivery)]
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
+            if rt.statuses is not None:
+                rt.statuses.ended(rt, effect)
     return []
 
 

@@ -111,6 +111,8 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     if record.fork is not None:
         raise RefusedDelivery(f"{record.name.execution}: is a fork, which only its request or a nudge continues")
     refuse_late(rt, record.name.execution, f"start of {record.name.execution}")
+    if rt.statuses is not None:  # before all that follows: no later delivery of this event may come
+        rt.statuses.started(rt, record)
     routes = execution_routes(rt)
     effect = plan(rt.workflow, record)
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):

@@ -179,10 +179,12 @@ class InlineCommit(Commit):
 
 @dataclass(frozen=True)
 class Finish:
-    """End of the execution, which the planned checkpoint records too."""
+    """End of the execution, which the planned checkpoint records too, with step and time of that commit."""
 
     execution: Execution
     ending: Ending
+    step: int = field(default=0, compare=False)
+    at_ms: int = field(default=0, compare=False)
 
 
 Effect: TypeAlias = Invoke | JoinNeighbour | FeedNext | OpenScope | CompleteBranch | BranchFailed | Commit | Finish
@@ -201,7 +203,7 @@ def plan(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None = Non
     """
     # A stop record has no state to continue from. All other endings follow from the outcome, as for any checkpoint.
     if checkpoint.ending is not None and checkpoint.is_stop:
-        return Finish(checkpoint.name.execution, checkpoint.ending)
+        return _finished(checkpoint, checkpoint.ending)
     if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success) and not is_start(checkpoint.name):
         return _retry_fan_out(checkpoint, checkpoint.outcome)
     return _plan_after(workflow, checkpoint, visits)
@@ -476,7 +478,11 @@ def _finish(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Out
     # The commit's time decides, not the current time: a later delivery must plan the same ending.
     if evaluation_of(workflow, checkpoint).is_late:
         status, outcome = Status.TIMED_OUT, out_of_time(workflow)
-    return Finish(checkpoint.name.execution, Ending(status, outcome))
+    return _finished(checkpoint, Ending(status, outcome))
+
+
+def _finished(checkpoint: Checkpoint, ending: Ending) -> Finish:
+    return Finish(checkpoint.name.execution, ending, checkpoint.name.step, checkpoint.committed_ms)
 
 
 def _size(outcome: Outcome | Collected) -> int:

@@ -197,6 +197,8 @@ def _send(rt: Runtime, record: Checkpoint) -> None:
     if not lease.acquire():
         return
     try:
+        if rt.statuses is not None:
+            rt.statuses.started(rt, record)
         perform(rt, DeliveryState({}), plan(rt.workflow, record))
     except BaseException:  # also of a sandbox that is interrupted: nothing was sent
         lease.release()

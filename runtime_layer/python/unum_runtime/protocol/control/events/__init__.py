@@ -1,0 +1,1 @@
+"""Status events that requests and sweeps put."""

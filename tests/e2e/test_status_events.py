@@ -1,0 +1,154 @@
+"""Status events on a bus of the emulator, with IAM enforced: each change of a status has one event, whoever dies."""
+
+import json
+import shlex
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.e2e.chaos import regions
+from tests.e2e.conftest import PATIENCE_S, ROOT, Deployment, until
+from tests.history.record import read
+from unum_emulator import cdk
+from unum_emulator.process import Emulator
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.protocol.history.timeline import from_start
+from unum_runtime.store.dynamodb import DynamoStore
+
+APP = f"{shlex.quote(sys.executable)} -m tests.e2e.told.app"
+EXECUTIONS = 20
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2 * PATIENCE_S)]
+
+
+@dataclass
+class Told:
+    """The queue of a rule, and all that has arrived in it."""
+
+    deployed: Deployment
+    output: str
+    details: list[Any] = field(default_factory=list)
+
+    def of(self, name: str) -> list[Any]:
+        """Details of the events of an execution, in the order of arrival."""
+        client, url = self.deployed.session.client("sqs"), self.deployed.outputs["Told"][self.output]
+        while messages := client.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+            for message in messages:
+                event = json.loads(message["Body"])
+                assert (event["source"], event["detail-type"]) == ("unum", "Unum Execution Status Change")
+                assert event["resources"] == [event["detail"]["executionArn"]]
+                self.details.append(event["detail"])
+                client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return [each for each in self.details if each["name"] == name]
+
+    def statuses(self, name: str) -> list[str]:
+        return [each["status"] for each in self.of(name)]
+
+
+@pytest.fixture(scope="module")
+def told(bootstrapped: Emulator) -> Deployment:
+    return Deployment(boto3.Session(), cdk.deploy(bootstrapped, ["--all"], app=APP, cwd=ROOT))
+
+
+@pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
+def test_a_rule_sees_the_start_and_the_end(told: Deployment, workflow: str) -> None:
+    client, queue = told.client("Told", workflow), Told(told, f"{workflow}Told")
+    client.run({"n": 1}, name="well", timeout_s=60)
+    until(lambda: len(queue.of("well")) >= 2)
+    started, ended = queue.of("well")
+    name = told.outputs["Told"][f"{workflow}Workflow"]
+    _, _, _, region, account, *_ = told.outputs["Told"][f"{workflow}StartAlias"].split(":")
+    seen = client.describe("well")
+    assert seen.stopped_at is not None
+    expected = {
+        "executionArn": f"arn:aws:states:{region}:{account}:execution:{name}:well",
+        "stateMachineArn": f"arn:aws:states:{region}:{account}:stateMachine:{name}",
+        "name": "well",
+        "startDate": round(seen.started_at.timestamp() * 1000),
+        "input": '{"n":1}',
+        "inputDetails": {"included": True},
+        "error": None,
+        "cause": None,
+    }
+    running = {"status": "RUNNING", "stopDate": None, "output": None, "outputDetails": None}
+    succeeded = {
+        "status": "SUCCEEDED",
+        "stopDate": round(seen.stopped_at.timestamp() * 1000),
+        "output": '{"n":1}',
+        "outputDetails": {"included": True},
+    }
+    assert started == {**expected, **running, "id": started["id"]}
+    assert ended == {**expected, **succeeded, "id": ended["id"]}
+    assert started["id"] != ended["id"]
+
+
+def test_a_rule_for_failures_sees_these_alone(told: Deployment) -> None:
+    client, queue = told.client("Told", "Calm"), Told(told, "CalmFailed")
+    client.run({"n": 2}, name="before", timeout_s=60)
+    client.run({"fails": True}, name="failing", timeout_s=60)
+    until(lambda: bool(queue.of("failing")))
+    (failed,) = queue.details
+    assert (failed["status"], failed["error"], failed["output"]) == ("FAILED", "ValueError", None)
+    assert "told to" in failed["cause"]
+
+
+@pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
+def test_stops_redrives_and_forks_have_events(told: Deployment, workflow: str) -> None:
+    client, queue = told.client("Told", workflow), Told(told, f"{workflow}Told")
+    client.start({"pause_s": 3600}, name="stopped")
+    until(lambda: any(client.steps("stopped")))
+    client.stop("stopped", "Enough", "for now")
+    until(lambda: "ABORTED" in queue.statuses("stopped"))
+    assert [(each["error"], each["cause"]) for each in queue.of("stopped")] == [(None, None), ("Enough", "for now")]
+    client.redrive("stopped")
+    until(lambda: queue.statuses("stopped").count("RUNNING") == 2)
+    client.fork("stopped", from_node="First", new_name="forked", input={"n": 3})
+    until(lambda: "SUCCEEDED" in queue.statuses("forked"))
+    assert queue.statuses("forked") == ["RUNNING", "SUCCEEDED"]
+    assert len({each["id"] for each in queue.details}) == len(queue.details)
+
+
+def test_each_change_has_one_id_while_functions_are_killed(told: Deployment, history: Path) -> None:
+    client, queue = told.client("Told", "Killed"), Told(told, "KilledTold")
+    regions.play(client, EXECUTIONS, PATIENCE_S)
+    dynamodb: Any = told.session.client("dynamodb")
+    store = DynamoStore(dynamodb, told.outputs["Told"]["KilledTable"])
+    workflow = told.outputs["Told"]["KilledWorkflow"]
+    names = [f"region-{n}" for n in range(EXECUTIONS)]
+    expected = {name: Counter(changes(store, workflow, name)) for name in names}
+    until(lambda: {name: Counter(distinct(queue.of(name))) for name in names} == expected)
+    by_id = {each["id"]: each for each in queue.details}
+    assert all(by_id[each["id"]] == each for each in queue.details), "events of one id differ"
+    assert len(by_id) >= 2 * EXECUTIONS
+    assert kills(history) >= EXECUTIONS // 4, "too few died to prove anything"
+
+
+def kills(history: Path) -> int:
+    """Number of deliveries of which the emulator killed the process."""
+    lines = read(history)
+    own = {line["delivery"] for line in lines if line["what"] == "begun" and "Told-Killed" in line["function"]}
+    return sum(line["delivery"] in own for line in lines if line["what"] == "ended" and line["result"] == "killed")
+
+
+def changes(store: DynamoStore, workflow: str, name: str) -> list[tuple[str, int | None]]:
+    """Status and end of each change that is committed."""
+    found: list[tuple[str, int | None]] = []
+    before = None
+    for step in from_start(store, workflow, name):
+        if step.ending is not None:
+            found.append((str(step.ending.status), step.committed_ms))
+        elif before is None or before.ending is not None:
+            found.append((str(Status.RUNNING), None))
+        before = step
+    return found
+
+
+def distinct(details: list[Any]) -> list[tuple[str, int | None]]:
+    """The same of events, each id once."""
+    by_id = {each["id"]: each for each in details}
+    return [(each["status"], each["stopDate"]) for each in by_id.values()]

@@ -1,0 +1,241 @@
+"""Status events that no delivery puts: after nudges, redrives and forks, and by the sweep from notes."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.delivery.test_status_events import BEGUN_MS, Bus, announcing, notes
+from tests.unit.protocol.platform import Platform
+from unum_runtime.model.checkpoint import Failure, Status, Success, start_record
+from unum_runtime.model.list_index import stored_item
+from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.protocol.control.events.announcements import MOST_REFUSED, announce_noted, change_before
+from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.nudge import nudge
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.control.sweep import RESERVE_MS, abandon
+from unum_runtime.protocol.delivery.status_events import StatusEvents, note_key
+from unum_runtime.protocol.history.timeline import from_start
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
+
+E = Execution("e", BEGUN_MS)
+WHY = Failure("Enough", None)
+
+
+def recorded(platform: Platform, name: str = "e") -> None:
+    """A start record whose writer died."""
+    record = start_record(Execution(name, platform.clock.ms), 5)
+    platform.memory.create(start_key("w", name), stored_item("w", record), expires_at_s=10**12)
+
+
+def swept(platform: Platform, bus: Bus) -> None:
+    announce_noted(platform.runtime(), StatusEvents(put=bus.put))
+
+
+def left(platform: Platform, execution: Execution, step: int) -> None:
+    platform.memory.create(note_key("w", execution, step), {"step": step}, expires_at_s=10**12)
+
+
+def test_a_nudge_tells_of_a_start_before_anything_follows() -> None:
+    platform, bus = announcing("A", "B")
+    recorded(platform)
+    seen: list[Any] = []
+    nudge(replace(platform.runtime(), invoker=_Watching(platform, bus, seen)), "e")
+    assert seen == [["RUNNING"]]
+    platform.deliver_all()
+    assert bus.told == ["RUNNING", "SUCCEEDED"]
+
+
+class _Watching:
+    """Notes which events are on the bus when another event is sent."""
+
+    def __init__(self, platform: Platform, bus: Bus, seen: list[Any]) -> None:
+        self.platform, self.bus, self.seen = platform, bus, seen
+
+    def invoke(self, events: Any) -> None:
+        self.seen.append([*self.bus.told])
+        self.platform.invoke(events)
+
+
+def test_a_nudge_of_what_runs_tells_nothing() -> None:
+    platform, bus = announcing("A", "B")
+    platform.start(value=1)
+    nudge(platform.runtime(), "e")
+    assert bus.told == ["RUNNING"]
+
+
+def test_a_nudge_tells_nothing_of_a_start_that_is_not_overdue() -> None:
+    platform, bus = announcing("A", "B")
+    recorded(platform)
+    nudge(platform.runtime(), "e", silent_ms=60_000)
+    assert bus.told == []
+
+
+def test_a_redrive_runs_again_and_ends_again_each_with_an_id_of_its_own() -> None:
+    platform, bus = announcing("A", "B")
+    platform.functions["B"] = _fails
+    platform.run(value=1)
+    platform.functions["B"] = lambda event: event
+    platform.clock.pass_seconds(1)
+    redrive(platform.runtime(), "e")
+    platform.deliver_all()
+    assert bus.told == ["RUNNING", "FAILED", "RUNNING", "SUCCEEDED"]
+    assert len({each["id"] for each in bus.details}) == 4
+    assert [each["Time"] - BEGUN_MS // 1000 for each in bus.entries] == [0, 0, 1, 1]
+    assert {each["startDate"] for each in bus.details} == {BEGUN_MS}
+
+
+def _fails(_event: Any) -> Any:
+    raise ValueError("bad")
+
+
+def test_a_fork_has_events_of_its_own() -> None:
+    platform, bus = announcing("A", "B")
+    platform.run(value=1)
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="B", value=Success(7)))
+    platform.deliver_all()
+    own = [each for each in bus.details if each["name"] == "f"]
+    assert [each["status"] for each in own] == ["RUNNING", "SUCCEEDED"]
+    assert [each["input"] for each in own] == ["1", "1"]
+    assert own[1]["output"] == "7"
+
+
+def test_an_abandoned_execution_is_told_of() -> None:
+    platform, bus = announcing("A", "B", notes_first=True)
+    platform.start(value=1)
+    platform.options["result_retention_s"] = 2 * DEFAULT_RETENTION_S
+    platform.memory.replace(
+        start_key("w", "e"), platform.memory.read([start_key("w", "e")])[start_key("w", "e")], expires_at_s=10**12
+    )
+    platform.clock.pass_seconds(DEFAULT_RETENTION_S)
+    abandon(platform.runtime(), E)
+    assert (bus.details[-1]["status"], bus.details[-1]["error"]) == ("ABORTED", "Unum.Abandoned")
+
+
+def test_the_sweep_puts_what_the_bus_has_refused() -> None:
+    platform, bus = announcing("A")
+    bus.refuses = 2
+    platform.run(value=1)
+    assert bus.told == []
+    swept(platform, bus)
+    assert sorted(bus.told) == ["RUNNING", "SUCCEEDED"]
+    assert not notes(platform)
+    swept(platform, bus)
+    assert len(bus.entries) == 2
+
+
+def test_the_sweep_puts_the_same_event() -> None:
+    platform, bus = announcing("A")
+    platform.run(value=1)
+    for step in (0, 1):
+        left(platform, E, step)
+    swept(platform, bus)
+    assert bus.entries[2:] == bus.entries[:2]
+
+
+def test_the_sweep_puts_refused_events_of_redrives_and_stops() -> None:
+    platform, bus = announcing("A", "B", "C")
+    platform.start(value=1)
+    stop(platform.runtime(), E, WHY)
+    bus.refuses = 1
+    redrive(platform.runtime(), "e")
+    assert notes(platform) == [note_key("w", E, 3)]
+    swept(platform, bus)
+    assert bus.told == ["RUNNING", "ABORTED", "RUNNING"]
+    assert bus.details[2]["stopDate"] is None
+    left(platform, E, 2)
+    swept(platform, bus)
+    assert bus.entries[3] == bus.entries[1]
+
+
+def test_a_stop_that_died_before_its_commit_keeps_its_note_while_it_may_still_commit() -> None:
+    platform, bus = announcing("A", "B")
+    platform.start(value=1)
+    left(platform, E, 2)
+    swept(platform, bus)
+    assert bus.told == ["RUNNING"]
+    assert notes(platform) == [note_key("w", E, 2)]
+    platform.deliver_all()
+    swept(platform, bus)
+    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
+    assert not notes(platform)
+
+
+@pytest.mark.parametrize("step", [1, 3, 9])
+def test_a_note_about_no_change_is_removed(step: int) -> None:
+    platform, bus = announcing("A", "B")
+    platform.run(value=1)
+    left(platform, E, step)
+    swept(platform, bus)
+    assert bus.told == ["RUNNING", "SUCCEEDED"]
+    assert not notes(platform)
+
+
+@pytest.mark.parametrize("step", [0, 2])
+@pytest.mark.parametrize("execution", [Execution("gone", BEGUN_MS), Execution("e", BEGUN_MS - 1)])
+def test_a_note_about_an_execution_that_is_gone_is_removed(execution: Execution, step: int) -> None:
+    platform, bus = announcing("A")
+    platform.run(value=1)
+    left(platform, execution, step)
+    swept(platform, bus)
+    assert bus.told == ["RUNNING", "SUCCEEDED"]
+    assert not notes(platform)
+
+
+def test_a_bus_that_refuses_leaves_the_notes() -> None:
+    platform, bus = announcing("A")
+    for number in range(MOST_REFUSED + 2):
+        recorded(platform, f"e{number}")
+        left(platform, Execution(f"e{number}", BEGUN_MS), 0)
+    bus.refuses = 10**6
+    swept(platform, bus)
+    assert len(bus.waits) == MOST_REFUSED == 10
+    assert len(notes(platform)) == MOST_REFUSED + 2
+
+
+def test_a_refused_event_keeps_no_other_one_from_being_put() -> None:
+    platform, bus = announcing("A")
+    for number in range(3):
+        recorded(platform, f"e{number}")
+        left(platform, Execution(f"e{number}", BEGUN_MS), 0)
+    bus.refuses = 1
+    swept(platform, bus)
+    assert (len(bus.entries), len(notes(platform))) == (2, 1)
+
+
+def test_the_sweep_leaves_the_rest_when_its_time_is_over() -> None:
+    platform, bus = announcing("A")
+    for number in range(3):
+        recorded(platform, f"e{number}")
+        left(platform, Execution(f"e{number}", BEGUN_MS), 0)
+    remaining = iter([RESERVE_MS, RESERVE_MS, RESERVE_MS - 1])
+    rt = replace(platform.runtime(), remaining_ms=lambda: next(remaining))
+    announce_noted(rt, StatusEvents(put=bus.put))
+    assert (len(bus.entries), len(notes(platform))) == (1, 2)
+
+
+def test_a_malformed_note_stays_and_keeps_no_other_one_from_being_put() -> None:
+    platform, bus = announcing("A")
+    platform.run(value=1)
+    key = note_key("w", E, 1)
+    platform.memory.create(key._replace(sort="nonsense"), {"step": 1}, expires_at_s=10**12)
+    left(platform, E, 1)
+    swept(platform, bus)
+    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
+    assert [each.sort for each in notes(platform)] == ["nonsense"]
+    ((_, line),) = [each for each in platform.logged if each[0] == "malformed"]
+    assert (line["partition"], line["sort"]) == (key.partition, "nonsense")
+    assert line["reason"].startswith("ValueError: ")
+
+
+def test_what_is_a_change_of_status() -> None:
+    platform, _ = announcing("A", "B")
+    platform.start(value=1)
+    steps = from_start(platform.memory, "w", "e")
+    found = change_before(steps[:1])
+    assert (found and (found.step, found.status, found.at_ms)) == (0, Status.RUNNING, BEGUN_MS)
+    assert change_before(steps) is None
+    stop(platform.runtime(), E, WHY)
+    assert change_before(from_start(platform.memory, "w", "e")) is None

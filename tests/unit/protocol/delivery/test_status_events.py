@@ -1,0 +1,352 @@
+"""Status events: what they say, when they are put, and what remains of those that the bus refuses."""
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.errors import InvokeError, StoreError
+from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
+from unum_runtime.model.ir import Home
+from unum_runtime.model.list_index import SHARDS
+from unum_runtime.model.naming import Execution, Key, announcements_partition, start_key
+from unum_runtime.protocol.control.delete import QUIET_MS, delete
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.delivery import status_events
+from unum_runtime.protocol.delivery.status_events import (
+    DETAIL_TYPE,
+    MAX_DETAIL_BYTES,
+    MAX_WAIT_MS,
+    StatusChange,
+    StatusEvents,
+    entry_of,
+    event_id,
+    note_key,
+    remove_note,
+)
+from unum_runtime.protocol.history.start_records import DELETED
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
+
+BEGUN_MS = 1_800_000_000_000
+HOME = Home("aws", "eu-west-1", "123456789012")
+ARN = "arn:aws:states:eu-west-1:123456789012:execution:w:e"
+
+
+@dataclass
+class Bus:
+    """Keeps entries; refuses as many as it is told to."""
+
+    entries: list[Any] = field(default_factory=list)
+    waits: list[int] = field(default_factory=list)
+    refuses: int = 0
+
+    def put(self, entry: Any, timeout_ms: int) -> None:
+        self.waits.append(timeout_ms)
+        if self.refuses:
+            self.refuses -= 1
+            raise InvokeError("bus: ThrottlingException")
+        self.entries.append(entry)
+
+    @property
+    def details(self) -> list[Any]:
+        return [json.loads(each["Detail"]) for each in self.entries]
+
+    @property
+    def told(self) -> list[str]:
+        return [each["status"] for each in self.details]
+
+
+def same(event: Any) -> Any:
+    return event
+
+
+def announcing(*states: str, notes_first: bool = False) -> tuple[Platform, Bus]:
+    bus = Bus()
+    platform = Platform.of(chain(*states), {}, **dict.fromkeys(states, same))
+    platform.workflow = replace(platform.workflow, home=HOME)
+    platform.options["statuses"] = StatusEvents(put=bus.put, notes_first=notes_first)
+    return platform, bus
+
+
+def notes(platform: Platform) -> list[Key]:
+    return [key for shard in range(SHARDS) for key in platform.memory.query(announcements_partition("w", shard))]
+
+
+def test_start_and_end_have_the_fields_of_step_functions() -> None:
+    platform, bus = announcing("A", "B")
+    platform.start(value={"n": 1})
+    platform.clock.pass_seconds(2.5)
+    platform.deliver_all()
+    started, ended = bus.entries
+    common = {"Source": "unum", "DetailType": "Unum Execution Status Change", "Resources": [ARN]}
+    detail = {
+        "executionArn": ARN,
+        "stateMachineArn": "arn:aws:states:eu-west-1:123456789012:stateMachine:w",
+        "name": "e",
+        "status": "RUNNING",
+        "startDate": BEGUN_MS,
+        "stopDate": None,
+        "input": '{"n":1}',
+        "inputDetails": {"included": True},
+        "output": None,
+        "outputDetails": None,
+        "error": None,
+        "cause": None,
+    }
+    found = [json.loads(each.pop("Detail")) for each in (started, ended)]
+    assert (started, found[0]) == ({**common, "Time": BEGUN_MS // 1000}, {**detail, "id": found[0]["id"]})
+    end = {"status": "SUCCEEDED", "stopDate": BEGUN_MS + 2500, "output": '{"n":1}', "outputDetails": {"included": True}}
+    assert (ended, found[1]) == (
+        {**common, "Time": BEGUN_MS // 1000 + 2},
+        {**detail, **end, "id": found[1]["id"]},
+    )
+    assert len({each["id"] for each in found}) == 2
+    assert all(len(each["id"]) == 32 for each in found)
+
+
+def test_a_failure_has_error_and_cause() -> None:
+    def fails(_event: Any) -> Any:
+        raise ValueError("bad")
+
+    platform, bus = announcing("A")
+    platform.functions["A"] = fails
+    platform.run(value=1)
+    detail = bus.details[-1]
+    assert (detail["status"], detail["error"], detail["output"], detail["outputDetails"]) == (
+        "FAILED",
+        "ValueError",
+        None,
+        None,
+    )
+    assert "bad" in detail["cause"]
+
+
+def test_a_start_is_told_of_before_user_code_runs_and_an_end_after_its_commit() -> None:
+    platform, bus = announcing("A")
+    seen: list[Any] = []
+    platform.functions["A"] = lambda event: seen.append([*bus.told]) or event
+    put = bus.put
+
+    def checked(entry: Any, timeout_ms: int) -> None:
+        seen.append(platform.ending() is not None)
+        put(entry, timeout_ms)
+
+    platform.options["statuses"] = StatusEvents(put=checked)
+    platform.run(value=1)
+    assert seen == [False, ["RUNNING"], True]
+
+
+def test_a_repeated_delivery_puts_the_same_event() -> None:
+    platform, bus = announcing("A", "B")
+    platform.start(value=1)
+    (event,) = platform.sent
+    platform.deliver_all()
+    platform.clock.pass_seconds(60)
+    platform.deliver(event)
+    platform.start(value=1)
+    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED", "RUNNING"]
+    assert bus.entries[1] == bus.entries[2]
+    assert bus.entries[0] == bus.entries[3]
+
+
+def test_an_end_is_told_of_by_whoever_finds_it_when_its_delivery_died() -> None:
+    platform, bus = announcing("A", "B")
+    platform.start(value=1)
+    (event,) = platform.sent
+    statuses = platform.options.pop("statuses")  # the first delivery dies after its commit
+    platform.deliver(event)
+    platform.options["statuses"] = statuses
+    platform.deliver(event)
+    assert bus.told == ["RUNNING", "SUCCEEDED"]
+
+
+def test_a_refused_event_fails_nothing_and_leaves_a_note() -> None:
+    platform, bus = announcing("A")
+    bus.refuses = 2
+    assert platform.run(value=1) == Ending(Status.SUCCEEDED, Success(1))
+    execution = Execution("e", BEGUN_MS)
+    assert {*notes(platform)} == {note_key("w", execution, step) for step in (0, 1)}
+    lines = [fields for message, fields in platform.logged if message == "not announced"]
+    assert lines == [
+        {"execution": "e", "status": status, "reason": "bus: ThrottlingException"}
+        for status in ("RUNNING", "SUCCEEDED")
+    ]
+
+
+def test_a_note_lives_as_long_as_the_result() -> None:
+    platform, bus = announcing("A")
+    platform.options["result_retention_s"] = DEFAULT_RETENTION_S + 1000
+    bus.refuses = 1
+    platform.start(value=1)
+    platform.clock.pass_seconds(DEFAULT_RETENTION_S + 999)
+    assert notes(platform)
+    platform.clock.pass_seconds(1)
+    assert not notes(platform)
+
+
+def test_the_bus_gets_a_third_of_the_time_that_is_left_and_at_most_five_seconds() -> None:
+    platform, bus = announcing("A")
+    platform.start("long")
+    platform.options["remaining_ms"] = lambda: 3_000
+    platform.start("short")
+    assert bus.waits == [MAX_WAIT_MS, MAX_WAIT_MS, 1_000, 1_000]
+
+
+@pytest.mark.parametrize("notes_first", [False, True])
+def test_a_request_leaves_a_note_before_the_end_and_takes_it_back(notes_first: bool) -> None:  # noqa: FBT001
+    platform, bus = announcing("A", "B", notes_first=notes_first)
+    platform.start(value=1)
+    seen: list[int] = []
+    create, put = platform.memory.create, bus.put
+
+    def creating(key: Key, item: Any, *, expires_at_s: int) -> Any:
+        seen.append(len(notes(platform)) if "status" in item else -1)
+        return create(key, item, expires_at_s=expires_at_s)
+
+    def putting(entry: Any, timeout_ms: int) -> None:
+        seen.append(10 + len(notes(platform)))
+        put(entry, timeout_ms)
+
+    platform.memory.create = creating
+    platform.options["statuses"] = StatusEvents(put=putting, notes_first=notes_first)
+    stop(platform.runtime(), Execution("e", BEGUN_MS), Failure("Enough", "for now"))
+    assert seen == ([-1, 1, 11] if notes_first else [0, 10])
+    assert not notes(platform)
+    assert (bus.details[-1]["status"], bus.details[-1]["error"], bus.details[-1]["cause"]) == (
+        "ABORTED",
+        "Enough",
+        "for now",
+    )
+
+
+def test_a_refused_event_of_a_request_keeps_its_note() -> None:
+    platform, bus = announcing("A", "B", notes_first=True)
+    platform.start(value=1)
+    bus.refuses = 1
+    stop(platform.runtime(), Execution("e", BEGUN_MS), Failure(None, None))
+    assert notes(platform) == [note_key("w", Execution("e", BEGUN_MS), 2)]
+
+
+def test_a_note_that_cannot_be_removed_fails_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform, bus = announcing("A", "B", notes_first=True)
+    platform.start(value=1)
+
+    def fails(*_: Any) -> None:
+        raise StoreError("no answer")
+
+    monkeypatch.setattr(status_events, "remove_note", fails)
+    stop(platform.runtime(), Execution("e", BEGUN_MS), Failure(None, None))
+    assert bus.told[-1] == "ABORTED"
+    assert notes(platform)
+
+
+def test_a_second_stop_tells_again_of_the_end_that_it_finds() -> None:
+    platform, bus = announcing("A")
+    platform.run(value=1)
+    stop(platform.runtime(), Execution("e", BEGUN_MS), Failure("Late", None))
+    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
+    assert bus.entries[1] == bus.entries[2]
+
+
+def test_only_ends_have_notes_before_them() -> None:
+    platform, _ = announcing("A", "B", notes_first=True)
+    platform.start(value=1)
+    assert not notes(platform)
+
+
+def change(outcome: Any, status: Status = Status.SUCCEEDED) -> StatusChange:
+    return StatusChange(Execution("e", BEGUN_MS), 3, BEGUN_MS + 7, status, outcome)
+
+
+def sized(platform: Platform, given: int, returned: int) -> tuple[Any, int]:
+    """Detail and size, with so many letters of input and output."""
+    rt = platform.runtime()
+    record = status_events.read_start_record("e", platform.memory.read([start_key("w", "e")])[start_key("w", "e")])
+    text = entry_of(rt, change(Success("o" * returned)), replace(record, outcome=Success("i" * given)))["Detail"]
+    return json.loads(text), len(text.encode())
+
+
+def test_a_large_input_is_left_out_before_the_output() -> None:
+    platform, _ = announcing("A")
+    platform.start(value=1)
+    _, rest = sized(platform, 0, 0)
+    room = MAX_DETAIL_BYTES - rest
+    whole, size = sized(platform, room - 10, 10)
+    assert (size, whole["inputDetails"], whole["outputDetails"]) == (
+        MAX_DETAIL_BYTES,
+        {"included": True},
+        {"included": True},
+    )
+    shorter, _ = sized(platform, room - 10, 11)
+    assert (shorter["input"], shorter["inputDetails"], shorter["output"]) == (
+        None,
+        {"included": False},
+        '"' + "o" * 11 + '"',
+    )
+    empty, size = sized(platform, 5, room + 100)
+    assert (empty["input"], empty["output"], empty["outputDetails"]) == (None, None, {"included": False})
+    assert size < 1_000
+
+
+def test_an_absent_output_is_not_said_to_be_left_out() -> None:
+    platform, _ = announcing("A")
+    platform.start(value="i" * MAX_DETAIL_BYTES)
+    rt = platform.runtime()
+    record = status_events.read_start_record("e", platform.memory.read([start_key("w", "e")])[start_key("w", "e")])
+    detail = json.loads(str(entry_of(rt, change(Failure("E", "c"), Status.FAILED), record)["Detail"]))
+    assert (detail["input"], detail["inputDetails"], detail["outputDetails"]) == (None, {"included": False}, None)
+
+
+def test_an_id_depends_on_execution_and_step_alone() -> None:
+    one = change(Success(1))
+    others = [one._replace(step=4), one._replace(execution=Execution("e", BEGUN_MS + 1))]
+    assert event_id(ARN, one) == event_id(ARN, one._replace(at_ms=0, status=Status.FAILED, outcome=None))
+    assert len({event_id(ARN, each) for each in (one, *others)} | {event_id(f"{ARN}f", one)}) == 4
+    assert event_id("a", StatusChange(Execution("e", 1), 2, 3, Status.RUNNING)) == "91860f38112e2a1cb75e7607a42b81eb"
+
+
+def test_an_expired_start_record_leaves_the_input_unknown() -> None:
+    platform, _ = announcing("A")
+    assert json.loads(str(entry_of(platform.runtime(), change(Success(1)), None)["Detail"]))["inputDetails"] == {
+        "included": False
+    }
+
+
+def test_the_input_is_not_that_of_another_execution_of_the_same_name() -> None:
+    platform, bus = announcing("A")
+    platform.run(value=1)
+    rt = platform.runtime()
+    rt.statuses.announce(rt, change(Success(1))._replace(execution=Execution("e", 5)))
+    assert (bus.details[-1]["input"], bus.details[-1]["startDate"]) == (None, 5)
+
+
+def test_a_deletion_is_no_end() -> None:
+    platform, bus = announcing("A", "B")
+    platform.start(value=1)
+    (event,) = platform.sent
+    platform.deliver_all()
+    delete(platform.runtime(), "e")
+    told = [*bus.told]
+    platform.clock.pass_seconds(QUIET_MS / 1000)
+    platform.deliver(event)
+    platform.start(value=1)
+    assert bus.told == told
+    assert status_events.DELETED == DELETED
+
+
+def test_a_removed_note_is_gone() -> None:
+    platform, _ = announcing("A")
+    rt, key = platform.runtime(), note_key("w", Execution("e", BEGUN_MS), 1)
+    rt.store.create(key, {"step": 1}, expires_at_s=10**12)
+    remove_note(rt, key)
+    assert not notes(platform)
+
+
+def test_names() -> None:
+    assert (DETAIL_TYPE, status_events.SOURCE) == ("Unum Execution Status Change", "unum")
+    assert (MAX_DETAIL_BYTES, MAX_WAIT_MS) == (253_952, 5_000)
+    key = note_key("w", Execution("e", 12), 3)
+    assert key.partition.startswith("w/announcements~")
+    assert key.sort == "0000000000012/e#3"
