@@ -1,6 +1,7 @@
 """The trial of mutants itself: what it takes for one, how it puts it in, and how it counts."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,10 +14,10 @@ import pytest
 from tests.mutation import __main__ as command
 from tests.mutation import report, score
 from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant, all_mutants, mutants_of, sample
-from tests.mutation.reach import VALUES, Reach
+from tests.mutation.reach import TESTS, VALUES, Reach, existing
 from tests.mutation.results import Results, _functions
 from tests.mutation.score import EQUIVALENT, KINDS, Explanation, Score, explanations, needless
-from tests.mutation.trial import Verdict, _processor
+from tests.mutation.trial import PLANTED, Verdict, _processor
 
 STORE = RUNTIME / "store" / "memory.py"
 COMPARISON = "_check_size: if size>[ → =]MAX_ITEM_BYTES:"
@@ -28,7 +29,7 @@ from dataclasses import replace
 import pytest
 from tests.mutation import trial
 from tests.mutation.test_trial import mutant
-trial.TEST_CPU_S = 1
+trial.TEST_CPU_S = 3
 verdicts = []
 mutants = [replace(mutant(part), **change) for part, change in json.loads(sys.argv[1])]
 plugin = trial.Trial(mutants, lambda _, items: [*items], lambda _, verdict: verdicts.append(verdict.fate))
@@ -246,3 +247,45 @@ def test_a_copy_that_gets_no_processor_does_not_wait() -> None:
             pass
         assert not _processor(working.pid)[1]
         working.kill()
+
+
+UNSTEADY = """
+import time
+from pathlib import Path
+
+LOG = Path(__file__).with_name("log")
+
+
+def test_that_fails_once() -> None:
+    PAUSE
+    is_new = not LOG.exists()
+    LOG.open("a").write("run ")
+    assert not is_new
+
+
+def test_another() -> None:
+    assert FACT
+"""
+
+
+@pytest.mark.parametrize(
+    ("pause", "fact", "fate", "runs"),
+    [
+        ("time.sleep(0.01)", "1 + 1 == 2", "survived", 2),
+        ("time.sleep(0.01)", "1 + 1 == 3", "killed", 2),
+        ("pass", "1 + 1 == 2", "killed", 1),
+    ],
+)
+def test_only_a_test_that_fails_twice_kills_if_it_waits(
+    pause: str, fact: str, fate: str, runs: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "test_unsteady.py"
+    file.write_text(UNSTEADY.replace("PAUSE", "\n    ".join([pause] * 10)).replace("FACT", fact), encoding="utf-8")
+    assert fates((COMPARISON, {"text": "> MAX_ITEM_BYTES"}), tests=[str(file)]) == [fate]
+    assert (tmp_path / "log").read_text(encoding="utf-8").split() == ["run"] * runs
+
+
+def test_tests_of_planted_mistakes_exist() -> None:
+    files = [path for folder in existing(TESTS) for path in (ROOT / folder).rglob("test_*.py")]
+    names = "\n".join(re.findall(r"def (test_\w+)", "\n".join(path.read_text(encoding="utf-8") for path in files)))
+    assert [part for part in PLANTED if part not in names] == []
