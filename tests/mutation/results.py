@@ -84,7 +84,7 @@ def _function(mutant: Mutant) -> str:
 
 @cache
 def _functions(module: str) -> dict[tuple[str, int], str]:
-    """Return the text of every outermost function by qualified name and first line, decorators included."""
+    """Return the code of every outermost function by qualified name and first line, without comments and docstrings."""
     text = (RUNTIME / module).read_text(encoding="utf-8")
     found: dict[tuple[str, int], str] = {}
     stack: list[tuple[str, ast.AST]] = [("", ast.parse(text))]
@@ -93,12 +93,19 @@ def _functions(module: str) -> dict[tuple[str, int], str]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = min([child.lineno, *(each.lineno for each in child.decorator_list)])
-                found[prefix + child.name, first] = ast.get_source_segment(text, child) or ""
+                found[prefix + child.name, first] = ast.unparse(_without_docstrings(child))
             elif isinstance(child, ast.ClassDef):
                 stack.append((f"{prefix}{child.name}.", child))
             else:
                 stack.append((prefix, child))
     return found
+
+
+def _without_docstrings(function: ast.AST) -> ast.AST:
+    for node in ast.walk(function):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+            node.body[:1] = [] if node.body[1:] else [ast.Pass()]
+    return function
 
 
 @cache

@@ -224,6 +224,18 @@ def test_a_result_of_other_code_is_not_known(results: Results, monkeypatch: pyte
     assert results.known(tried, [], of_same_code=True) is None
 
 
+def test_words_are_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = 'def f() -> int:\n    """Return one."""\n    return 1\n\n\ndef g() -> None:\n    """Wait."""\n'
+    after = (
+        before.replace("Return one", "Return 1").replace("Wait", "Do nothing").replace("return 1", "return 1  # one")
+    )
+    assert after.count("\n") == before.count("\n")
+    monkeypatch.setattr("tests.mutation.results.RUNTIME", tmp_path)
+    for name, text in {"before": before, "after": after, "other": after.replace("return 1", "return 2")}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert _functions("before") == _functions("after") != _functions("other")
+
+
 @pytest.mark.parametrize("fate", ["survived", "unreached", "killed", "endless"])
 def test_survivors_are_tried_again_whether_a_test_reached_them_or_not(
     fate: str, results: Results, monkeypatch: pytest.MonkeyPatch
