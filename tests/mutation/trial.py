@@ -281,6 +281,13 @@ class Witness:
         )
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """End at the first failure, before a report is written, which takes a third of a killed mutant's time."""
+        is_skipped = call.excinfo and isinstance(call.excinfo.value, pytest.skip.Exception)
+        if call.excinfo and not is_skipped and not item.get_closest_marker("xfail"):
+            self.say("killed", item.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """End at the first failure."""
         if report.failed:
