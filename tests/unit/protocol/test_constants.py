@@ -29,6 +29,8 @@ QUOTAS = [
     ("planning.quotas", "DISTRIBUTED_BRANCHES", 10_000),
     ("planning.advance", "MAX_PURE_STEPS", 25_000),
     ("planning.plan", "MAX_OUTCOME_BYTES", 380_000),
+    ("planning.plan", "DEFAULT_WIDTH_BUDGET", 100_000),
+    ("planning.plan", "DEFAULT_INVOCATION_BUDGET", 10_000_000),
     ("runtime", "MAX_DELIVERY_MS", 900_000),
 ]
 SIZES = [
