@@ -17,7 +17,7 @@ from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
 from unum_constructs.cdk.encryption import allow_logs
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
-from unum_constructs.cdk.lookup import remember_role
+from unum_constructs.cdk.lookup import package_type_of, remember, remember_role, runtime_of, stack_of
 from unum_constructs.cdk.nag import (
     DEFAULT_RUNTIME,
     LOG_GROUP,
@@ -123,6 +123,7 @@ class UnumFunction(lambda_.Function):
             options.setdefault("environment_encryption", encryption_key)
         if role is None:
             role = _role(scope, f"{construct_id}Role", group, in_vpc=options.get("vpc") is not None)
+        runtime_name = DEFAULT_PYTHON if runtime is None else _name_of(runtime)
         super().__init__(
             scope,
             construct_id,
@@ -137,6 +138,12 @@ class UnumFunction(lambda_.Function):
         )
         self.function_options = function_options
         remember_role(self, role)
+        remember(stack_of, self, stack_of(scope))
+        remember(runtime_of, self, runtime_name)
+        if runtime_name != _FROM_IMAGE:
+            remember(package_type_of, self, None)
+        # A version has no options of its own unless the user gives some: it need not be asked for them.
+        self._versions_have_options = options.get("current_version_options") is not None
         acknowledge(self, _reasons(runtime, options))
 
     @property
@@ -160,6 +167,15 @@ def python_runtime(name: str) -> lambda_.Runtime:
     """Return the runtime `name`, such as ``python3.13``."""
     known = "PYTHON_" + name.removeprefix("python").replace(".", "_")
     return getattr(lambda_.Runtime, known, None) or lambda_.Runtime(name, lambda_.RuntimeFamily.PYTHON)
+
+
+_FROM_IMAGE = "FROM_IMAGE"
+"""Name of the runtime of container images."""
+
+
+@cache
+def _name_of(runtime: lambda_.Runtime) -> str:
+    return runtime.name
 
 
 @cache
@@ -217,6 +233,7 @@ def _log_group(
     group = logs.LogGroup(
         scope, construct_id, retention=retention, removal_policy=RemovalPolicy.DESTROY, encryption_key=key
     )
+    remember(stack_of, group, stack_of(scope))
     if key is None:
         acknowledge(group, LOG_GROUP)
     else:
@@ -230,6 +247,7 @@ def _role(scope: Construct, construct_id: str, group: logs.ILogGroup, *, in_vpc:
     writes = {"Effect": "Allow", "Action": [*WRITING_LOGS], "Resource": group.log_group_arn}
     document = iam.PolicyDocument.from_json({"Version": "2012-10-17", "Statement": [writes]})
     role = iam.Role(scope, construct_id, assumed_by=_lambda(), inline_policies={"Logs": document})
+    remember(stack_of, role, stack_of(scope))
     acknowledge(role, ROLE)
     if in_vpc:
         statement = iam.PolicyStatement(actions=[*IN_VPC], resources=["*"])

@@ -1,5 +1,6 @@
 """cdk-nag finds nothing in what the constructs make, whatever the options; and finds it when something is loosened."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -260,3 +261,28 @@ def test_nothing_is_found_in_the_workflows_of_the_examples(example: Callable[[Ap
     deployment = Deployment(example(App(), "Example"))
     assert deployment.all("Lambda::Alias")
     assert {(rule, path) for rule, path in findings(deployment.stack) if path.startswith("Example/Workflow/")} == set()
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["loaded late", "never loaded"])
+def test_reasons_wait_until_the_library_is_loaded(monkeypatch: pytest.MonkeyPatch, *, late: bool) -> None:
+    deployment = Deployment.new()
+    with monkeypatch.context() as without:
+        without.delitem(sys.modules, "cdk_nag")
+        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+        assert not reasons_of(deployment.stack)
+        if not late:
+            assert deployment.template
+            assert not reasons_of(deployment.stack)
+    if late:
+        assert deployment.template
+        assert {"Stack/A", "Stack/ARole", "Stack/ALogs", "Stack/Flow/Table"} <= reasons_of(deployment.stack)
+
+
+def reasons_of(stack: Stack) -> set[str]:
+    """Paths of the constructs with reasons."""
+    return {
+        construct.node.path
+        for construct in stack.node.find_all()
+        for entry in construct.node.metadata
+        if "acknowledged" in entry.type.lower()
+    }

@@ -129,11 +129,13 @@ def _built(machine: Json, root: IConstruct, statements: Iterable[iam.PolicyState
     named = (text if text in by_text else token_of_function(text) for text in named_functions(machine))
     functions = {text: by_text[text] for text in named if text in by_text}
     keys = unique_keys(functions.values())
+    # Known texts in place of properties: each read is a call to the CDK's process, here for each pair of both.
+    ours = {every for text, each in by_text.items() if each in keys for every in (text, f"{text}:*")}
     return Built(
         machine=machine,
         keys={**{text: keys[function] for text, function in functions.items()}, **_activities(root)},
         functions={key: function for function, key in keys.items()},
-        statements=tuple(each for each in statements if not _is_needless(each, functions.values())),
+        statements=tuple(each for each in statements if not _is_needless(each, ours)),
     )
 
 
@@ -171,12 +173,12 @@ def _activities(root: IConstruct) -> dict[str, str]:
     return {each.activity_arn: f"arn:aws:states:::activity:{each.node.id}" for each in activities}
 
 
-def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.FunctionBase]) -> bool:
-    """Return True if `statement` allows calls that never happen here, or that other grants allow."""
-    if _EVENTS.issuperset(statement.actions) or _EXECUTIONS.issuperset(statement.actions):
+def _is_needless(statement: iam.PolicyStatement, ours: Collection[str]) -> bool:
+    """Return True if `statement` allows calls that never happen here, or, of functions `ours`, other grants allow."""
+    actions = statement.actions
+    if _EVENTS.issuperset(actions) or _EXECUTIONS.issuperset(actions):
         return True
-    ours = {arn for function in functions for arn in (function.function_arn, f"{function.function_arn}:*")}
-    return statement.actions == _INVOKE and ours.issuperset(statement.resources)
+    return actions == _INVOKE and {*ours}.issuperset(statement.resources)
 
 
 def _plain(value: Json) -> Json:

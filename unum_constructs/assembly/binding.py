@@ -22,7 +22,7 @@ from unum_constructs.assembly.handler_keys import check_keys, keys_by_arn, with_
 from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.wiring import with_one_key_each
 from unum_constructs.assembly.wrapping import hosts_of
-from unum_constructs.cdk.lookup import arn_of
+from unum_constructs.cdk.lookup import arn_of, name_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host
 from unum_constructs.resources.own_functions import Provision
@@ -139,7 +139,7 @@ def compile_program(
     keys = keys_by_arn(functions)
     # `lambda:invoke` allows names beside ARNs. Each name costs a call of the CDK's process, so only if one may be used.
     if "FunctionName" in definition.text:
-        keys |= {function.function_name: keys[arn_of(function)] for function in functions.values()}
+        keys |= {name_of(function): keys[arn_of(function)] for function in functions.values()}
     bound = definition.bind(keys)
     try:
         workflow = bound.compile(name, functions.keys(), options, reasons.keys())

@@ -27,7 +27,7 @@ from unum_constructs.assembly.binding import Program
 from unum_constructs.assembly.cross_stack import CrossStackFunction
 from unum_constructs.assembly.options import RuntimeOptions
 from unum_constructs.assembly.wiring import Wiring, operations
-from unum_constructs.cdk.lookup import arn_of, role_id_of, role_of, stack_of
+from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.cdk.storage import Storage
 from unum_constructs.hosting.environment import TOKEN
@@ -169,14 +169,14 @@ class Assembly:
         found = {f"{FUNCTION}{key}": arn_of(each.function) for each, key in known.items()}
         found |= {f"{ACTIVITY}{name}": queue.queue_url for name, queue in self.activities.items()}
         if self.timer:
-            found[TIMER] = self.timer.queue.queue_url
+            found[TIMER] = queue_url_of(self.timer.queue)
         if self.timer and self.timer.schedules:
             found[SCHEDULES] = self.timer.schedules.group.ref
         return dict(sorted(found.items()))
 
     def service_of_handler(self) -> dict[str, Any]:
         """Return the fields for the failure handler."""
-        timer = {"timer": self.timer.queue.queue_url} if self.timer else {}
+        timer = {"timer": queue_url_of(self.timer.queue)} if self.timer else {}
         service = {**self.service, **self._starting, **timer}
         if self._entry_definition.get("definition", "").startswith(INLINE):
             # They read it there, so that no change of the definition publishes them.
@@ -436,7 +436,7 @@ class Assembly:
         if self.activities and key == SERVICES:
             service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
         if self.timer and self._uses_timer(key):
-            service["timer"] = self.timer.queue.queue_url
+            service["timer"] = queue_url_of(self.timer.queue)
         if host.stack in self.distant_layers:
             # The workflow's stack is deployed after the function's, so references to it are impossible.
             service |= self._names_for_other_stacks(service)

@@ -47,9 +47,10 @@ def hosts_of(
     new: list[Host] = []
     for key, function in functions.items():
         if id(function) not in hosts:
-            for problem in _problems(stack_of(workflow), function):
+            host = _host(function)
+            for problem in _problems(stack_of(workflow), function, host):
                 raise ConstructError(workflow, f"{option}[{key!r}]: {problem}")
-            if (host := _host(function)) is None:
+            if host is None:
                 new.append(host := _new_host(function))
             hosts[id(function)] = host
     # Aspects and later code may still change functions; validation is the last step before templates.
@@ -66,7 +67,8 @@ def _host(function: lambda_.Function) -> Host | None:
 def _new_host(function: lambda_.Function) -> Host:
     handlers = function.handlers if isinstance(function, UnumFunction) else None
     host = Host(function, handler=_handler(function), handlers=handlers)
-    _warn_of_what_remains(host.version)
+    if not isinstance(function, UnumFunction) or function._versions_have_options:  # noqa: SLF001 - of this package
+        _warn_of_what_remains(host.version)
     return host
 
 
@@ -166,9 +168,9 @@ def _is_workflow(function: object) -> bool:
     return isinstance(function, IUnumWorkflow)
 
 
-def _problems(stack: Stack, function: lambda_.Function) -> Iterator[str]:
+def _problems(stack: Stack, function: lambda_.Function, host: Host | None) -> Iterator[str]:
     problems = [*_stack_problems(stack, function)]
-    if _host(function) is None:
+    if host is None:
         problems += _function_problems(function, resource_of(function, lambda_.CfnFunction))
     yield from (f"{path_of(function)}: {problem}" for problem in problems)
 

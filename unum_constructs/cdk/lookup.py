@@ -4,14 +4,16 @@ Each property is a call from Python to the CDK's process, of about 0.5 ms; these
 Developer Guide, "Working with the AWS CDK in Python", jsii.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from aws_cdk import CfnResource, Stack, Token
+from aws_cdk import CfnResource, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import IConstruct, Node
 
 Resource = TypeVar("Resource", bound=CfnResource)
@@ -19,10 +21,14 @@ Asked = TypeVar("Asked", bound=IConstruct)
 Answer = TypeVar("Answer")
 
 
+_answers: dict[str, WeakKeyDictionary[Any, Any]] = {}
+"""Cached answers by name of the property."""
+
+
 def _cached(ask: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
     """Return `ask`, called once for each construct."""
     # Weak keys: tests synthesize hundreds of apps in one process.
-    answers: WeakKeyDictionary[Asked, Answer] = WeakKeyDictionary()
+    answers = _answers[ask.__name__] = WeakKeyDictionary()
 
     @wraps(ask)
     def asked(construct: Asked) -> Answer:
@@ -31,6 +37,11 @@ def _cached(ask: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
         return answers[construct]
 
     return asked
+
+
+def remember(ask: Callable[[Asked], Answer], construct: Asked, answer: Answer) -> None:
+    """Save the call that would ask `construct` for a property that is known."""
+    _answers[ask.__name__][construct] = answer
 
 
 @_cached
@@ -58,15 +69,30 @@ def arn_of(function: lambda_.IFunction) -> str:
 
 
 @_cached
+def name_of(function: lambda_.IFunction) -> str:
+    """Return a token of the function's name."""
+    return function.function_name
+
+
+@_cached
+def queue_url_of(queue: sqs.IQueue) -> str:
+    """Return a token of the queue's URL."""
+    return queue.queue_url
+
+
+@_cached
 def version_of(function: lambda_.Function) -> lambda_.Version:
     """Return the function's version in this deployment."""
     return function.current_version
 
 
-@cache
+_TOKEN = re.compile(r"\$\{Token\[[^\]]+\]\}")
+
+
 def is_token(text: str) -> bool:
     """Return True if only the deployment knows (a part of) `text`."""
-    return Token.is_unresolved(text)
+    # The form in which the CDK writes tokens into texts: asking the CDK costs a call for each text.
+    return _TOKEN.search(text) is not None
 
 
 _found: WeakKeyDictionary[IConstruct, CfnResource] = WeakKeyDictionary()

@@ -5,6 +5,7 @@ names the option that fulfils the rule, if there is one. Functions that are no `
 """
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -13,6 +14,8 @@ from weakref import WeakKeyDictionary
 import jsii
 from aws_cdk import Acknowledgment, Stack, Validations
 from constructs import Construct, IConstruct, IValidation
+
+from unum_constructs.cdk.lookup import node_of, stack_of
 
 Reasons: TypeAlias = Mapping[str, str]
 """Reasons by rule name."""
@@ -112,8 +115,44 @@ def in_all_packs(reasons: Reasons) -> Reasons:
     return found
 
 
+_LIBRARY = "cdk_nag"
+
+
 def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
-    """Record that resources below `construct` break rules, and the reasons."""
+    """Record that resources below `construct` break rules, and the reasons.
+
+    Without cdk-nag in the process, nothing reads them: they wait, in case it is loaded before the end of synthesis.
+    """
+    if _LIBRARY in sys.modules:
+        _record(construct, reasons)
+        return
+    stack = stack_of(construct)
+    if stack not in _waiting:
+        _waiting[stack] = []
+        node_of(stack).add_validation(_RecordWaiting(_waiting[stack]))
+    _waiting[stack].append((construct, reasons))
+
+
+@jsii.implements(IValidation)
+class _RecordWaiting:
+    """Validation that records what waits, before cdk-nag reads the tree."""
+
+    def __init__(self, waiting: list[tuple[IConstruct, Reasons]]) -> None:
+        self._waiting = waiting
+
+    def validate(self) -> list[str]:
+        if _LIBRARY in sys.modules:
+            for construct, reasons in self._waiting:
+                _record(construct, reasons)
+            self._waiting.clear()
+        return []
+
+
+_waiting: WeakKeyDictionary[Stack, list[tuple[IConstruct, Reasons]]] = WeakKeyDictionary()
+"""Acknowledgments by stack: each is two calls to the CDK's process, of which a function would need eight."""
+
+
+def _record(construct: IConstruct, reasons: Reasons) -> None:
     notes = [Acknowledgment(id=rule, reason=why) for rule, why in in_all_packs(reasons).items()]
     validations = _validations.get(construct) or Validations.of(construct)
     _validations[construct] = validations

@@ -11,6 +11,7 @@ from aws_cdk import (
     IResolvable,
     IResolveContext,
     ITokenMapper,
+    Stack,
     StringConcat,
     Tokenization,
     TokenizedStringFragments,
@@ -84,6 +85,15 @@ class _Literals(DefaultTokenResolver):
 class _Placeholders:
     def map_token(self, _token: IResolvable) -> str:
         return TOKEN
+
+
+def json_of(stack: Stack, services: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return `services` as JSON, as ``Stack.to_json_string`` does."""
+    # Values of the user's substitutions may need escapes that only the deployment can make. Names, ARNs and URLs need
+    # none, and without the CDK's token around them every later visit of the function is cheaper.
+    if any("values" in each for each in services.values()):
+        return stack.to_json_string(services)
+    return json.dumps(services, ensure_ascii=False, separators=(",", ":"))
 
 
 def variable_problems(variables: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[str]:

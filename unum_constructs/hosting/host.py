@@ -15,9 +15,11 @@ from jsii.errors import JSIIError
 from unum_constructs.cdk.lookup import (
     arn_of,
     is_token,
+    name_of,
     package_type_of,
     path_of,
     properties_of,
+    remember,
     resource_of,
     role_of,
     stack_of,
@@ -126,6 +128,7 @@ class Host(Construct):
         super().__init__(function, self.ID)
         self.function = function
         self.version = version_of(function)
+        remember(stack_of, self.version, stack_of(function))
         self.version_arn = version_arn(self.version)
         self.references: set[Host] = set()
         self.failures: Failures | None = None
@@ -211,7 +214,7 @@ class Host(Construct):
         """
         self._services[workflow] = service
         self._check_environment()
-        self._set(environment.WORKFLOWS, stack_of(self.function).to_json_string(self._services))
+        self._set(environment.WORKFLOWS, environment.json_of(stack_of(self.function), self._services))
         if self.takes_layers:
             self._add_layers(layers, brings_file=brings_file)
         else:
@@ -354,7 +357,7 @@ class Host(Construct):
         Raises:
             ConstructError: the user has set ``TERMINATE``.
         """
-        if self.resource.recursive_loop == "Terminate":
+        if properties_of(self.resource).get("recursiveLoop") == "Terminate":
             raise ConstructError(
                 self.function,
                 "expected recursive_loop=ALLOW, got TERMINATE: a loop or a retry of the workflow leads back to this "
@@ -399,7 +402,7 @@ class Host(Construct):
             after: permission; Lambda refuses a destination without it.
         """
         configuration = failures.configure(
-            self.version, function_name=self.function.function_name, qualifier=self.version.version
+            self.version, function_name=name_of(self.function), qualifier=self.version.version
         )
         configuration.node.add_dependency(after)
         retain_with(self.version, configuration, suffix="OnFailure")
