@@ -123,7 +123,7 @@ class UnumFunction(lambda_.Function):
             options.setdefault("environment_encryption", encryption_key)
         if role is None:
             role = _role(scope, f"{construct_id}Role", group, in_vpc=options.get("vpc") is not None)
-        runtime_name = DEFAULT_PYTHON if runtime is None else _name_of(runtime)
+        runtime_name: str | None = DEFAULT_PYTHON if runtime is None else _name_of(runtime)
         super().__init__(
             scope,
             construct_id,

@@ -25,7 +25,6 @@ def unique_keys(functions: Iterable[Any], taken: Collection[str] = ()) -> dict[A
 
 def _names(function: Any) -> Iterable[str]:
     """Yield possible keys of `function`, the shortest first."""
-    # The path, in place of each scope's id: each property is a call to the CDK's process.
-    ids = ["", *(_NO_KEY.sub("-", each).lstrip(".-") for each in function.node.path.split("/"))]
+    ids = [_NO_KEY.sub("-", scope.node.id).lstrip(".-") for scope in function.node.scopes]
     longer = ("-".join(ids[-length:]) for length in range(1, len(ids)))
     return chain(longer, (f"{ids[-1]}-{number}" for number in count(2)))

@@ -28,7 +28,8 @@ _answers: dict[str, WeakKeyDictionary[Any, Any]] = {}
 def _cached(ask: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
     """Return `ask`, called once for each construct."""
     # Weak keys: tests synthesize hundreds of apps in one process.
-    answers = _answers[ask.__name__] = WeakKeyDictionary()
+    answers: WeakKeyDictionary[Asked, Answer] = WeakKeyDictionary()
+    _answers[ask.__name__] = answers
 
     @wraps(ask)
     def asked(construct: Asked) -> Answer:
