@@ -3,9 +3,10 @@
 import io
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
+from weakref import finalize
 from xml.etree import ElementTree as ET
 
 from unum_cli.aws.settings import Settings
@@ -112,11 +113,18 @@ class _Connections(Connections):
     def __init__(self, route: Route, timeout_s: int) -> None:
         super().__init__(route)
         self._timeout_s = timeout_s
+        # One process may run many commands; a sandbox, in contrast, keeps its connections to its end.
+        finalize(self, _close, self._idle)
 
     def exchange(self, request: bytes) -> Response:
         if self._timeout_s == TIMEOUT_S:
             return _with_json_error(super().exchange(request))
         return _with_json_error(self._exchange(_Connection(self._route, self._timeout_s), request))
+
+
+def _close(idle: Iterable[Connection]) -> None:
+    for each in idle:
+        each.close()
 
 
 class _Connection(Connection):
