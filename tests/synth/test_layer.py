@@ -195,6 +195,14 @@ FOR_RESULTS = {f"unum_runtime.protocol.control.sharing.{name}" for name in ("rem
 FOR_TRACES = {"unum_runtime.functions.tracing.traced"}
 """What workflows without traces of user code do not need."""
 
+FOR_EVENTS = {
+    "unum_runtime.aws.event_bus",
+    "unum_runtime.protocol.control.events.announcements",
+    "unum_runtime.protocol.delivery.status_events",
+    "unum_runtime.wire.event_client",
+}
+"""What workflows without status events do not need."""
+
 ARRIVALS = "unum_runtime.protocol.fanout.arrivals"
 
 FOR_CERTAIN_CALLS = {
@@ -213,7 +221,7 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others
     missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
         module_name(path) for path in content
     }
-    extensions = FOR_REGIONS | FOR_WAVES | FOR_SIGNALS | FOR_RESULTS | FOR_TRACES | {ARRIVALS}
+    extensions = FOR_REGIONS | FOR_WAVES | FOR_SIGNALS | FOR_RESULTS | FOR_TRACES | FOR_EVENTS | {ARRIVALS}
     assert missing == NEVER_NEEDED | extensions | {f"unum_runtime.asl.{other}" for other in others}
 
 
@@ -448,7 +456,7 @@ def test_modules_for_certain_calls_are_there_where_a_task_makes_them() -> None:
     ):
         needed = set().union(*(imported(content[path]) for path in modules_in(content, "") if path.endswith(".py")))
         missing = needed - set(map(module_name, content))
-        assert {name for name in missing if name.startswith("unum_runtime.aws")} <= left_out
+        assert {name for name in missing - FOR_EVENTS if name.startswith("unum_runtime.aws")} <= left_out
 
 
 @pytest.mark.parametrize("python", [PYTHON, SOURCES])
