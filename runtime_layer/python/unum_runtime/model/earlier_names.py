@@ -15,7 +15,7 @@ SECONDS = len("2026-01-01T00:00:00")
 
 
 def former_name(event: Json) -> str | None:
-    """Return the former name of the execution that `event` starts; None if it had the same, or none."""
+    """Return the former name of an execution started by `event`; None if unnamed or unchanged."""
     if is_start_event(event):
         text = str(event["start"])
         return None if event["start"] in (None, "") or is_name(text) else _name("named", [text])

@@ -64,7 +64,7 @@ def event_name(event: Json) -> str | None:
 
 
 def record_identity(record: Json) -> Json:
-    """Return what identifies a record of an event, beginning with the kind of its source; None if nothing does."""
+    """Return the identity of an event's record, source kind first; None without an identity."""
     if not isinstance(record, dict):
         return None
     source = record.get("eventSource") or record.get("EventSource")

@@ -421,7 +421,7 @@ def letters_partition(workflow: str) -> str:
 
 
 def announcements_partition(workflow: str, shard: int) -> str:
-    """Return one of the partitions with notes of status events that are still to be put."""
+    """Return a partition with notes of pending status events."""
     return f"{execution_partition_prefix(workflow)}announcements~{shard}"
 
 

@@ -132,7 +132,7 @@ class Listing:
     def _described(
         self, places: Sequence[str], wanted: Mapping[str, str] | None, readers: ThreadPoolExecutor, size: int
     ) -> Iterator[ListedExecution | None]:
-        """Yield the executions at `places`, of which `size` are read at once; None for one that is not wanted."""
+        """Yield executions at `places`, reading `size` at once; None for a filtered execution."""
         for first in range(0, len(places), size):
             yield from readers.map(partial(self._describe, wanted), places[first : first + size])
 

@@ -216,7 +216,7 @@ class _Search:
 
 
 def _announce(rt: Runtime, steps: Sequence[Checkpoint]) -> None:
-    """Put the event of a start or redrive that is the last of `steps`, before anything follows from it."""
+    """Put the status event of a start or redrive, the last of `steps`, before later effects."""
     if rt.statuses is not None:
         from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
             change_before,

@@ -1,4 +1,4 @@
-"""Attributes of a new execution: those that its starter has chosen, and those that are found in its input."""
+"""Attributes of a new execution, from its starter and from places in its input."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -61,7 +61,7 @@ def _announce_noted(rt: Runtime, events: StatusEvents, key: Key) -> bool:
 
 
 def _change_at(rt: Runtime, execution: Execution, step: int) -> StatusChange | None:
-    """Return the change of status by the commit `step`; None if it is none, or is not committed."""
+    """Return the status change of the commit `step`; None without a commit or a change."""
     if step == START_STEP:
         return StatusChange(execution, step, execution.started_ms, Status.RUNNING) if _exists(rt, execution) else None
     last = _step_at(rt, execution, step)
