@@ -45,9 +45,10 @@ def test_an_object_names_its_execution_also_when_the_event_comes_twice(deploymen
     )
     s3.put_object(Bucket=bucket, Key="in/2026/report one.csv", Body=b"1")
     ended = started(client, r"in-2026-report-one-csv-[0-9A-F]+_[0-9a-f]{20}")
-    deployment.invoke(alias, ended.input)
+    assert deployment.invoke(alias, ended.input)["execution"] == ended.name
     s3.put_object(Bucket=bucket, Key="in/2026/report one.csv", Body=b"2")
-    until(lambda: len(matching(client, r"in-2026-report.*")) == 2)
+    until(lambda: len(matching(client, r"in-2026-report.*")) > 1)
+    assert len(matching(client, r"in-2026-report.*")) == 2
 
 
 def test_a_message_a_notice_and_an_event_are_found_by_their_ids(deployment: Deployment, client: Client) -> None:
