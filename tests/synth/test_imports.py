@@ -31,6 +31,7 @@ def test_public_names() -> None:
         "Metrics",
         "NodeMetric",
         "OnRemoved",
+        "OpenTelemetry",
         "Payload",
         "Store",
         "Sweep",

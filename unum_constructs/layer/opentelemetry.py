@@ -5,6 +5,7 @@ They are pure Python, so one layer fits every Python and processor. The option `
 
 import py_compile
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -129,7 +130,9 @@ def _compile(folder: Path) -> None:
         inside = f"{MOUNTED_AT}/{file.relative_to(folder).as_posix()}"
         # Times of files change on their way into a function, so bytecode must not depend on them.
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-        py_compile.compile(str(file), dfile=inside, doraise=True, invalidation_mode=mode)
+        # The usual place lies elsewhere where PYTHONPYCACHEPREFIX is set, and the layer would have no bytecode.
+        cached = file.parent / "__pycache__" / f"{file.stem}.{sys.implementation.cache_tag}.pyc"
+        py_compile.compile(str(file), cfile=str(cached), dfile=inside, doraise=True, invalidation_mode=mode)
 
 
 _layers: WeakKeyDictionary[Stack, tuple[lambda_.LayerVersion, str]] = WeakKeyDictionary()

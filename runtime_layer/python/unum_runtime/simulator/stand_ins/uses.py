@@ -16,7 +16,17 @@ _STEP = r"(?:\.[A-Za-z_][\w-]*|\[(?:'[^']*'|\"[^\"]*\"|\*|-?\d+|-?\d*:-?\d*)\])"
 _PATH = re.compile(rf"(?<![\w$])(?P<root>\$\$|\$states\.(?:input|result|context)|\$[A-Za-z_]\w*|\$)(?P<steps>{_STEP}*)")
 _ONE_STEP = re.compile(_STEP)
 _COMPARISON = re.compile(rf"(?P<path>{_PATH.pattern})\s*!?=\s*(?P<text>'[^']*'|\"[^\"]*\"|-?\d+|true|false|null)")
-_PATH_FIELDS = ("InputPath", "OutputPath", "SecondsPath", "TimestampPath", "TimeoutSecondsPath", "HeartbeatSecondsPath")
+_PATH_FIELDS: dict[str, Json] = {
+    "InputPath": None,
+    "OutputPath": None,
+    "SecondsPath": 1,
+    "TimestampPath": "2030-01-01T00:00:00Z",
+    # Loading the first model of a service takes more than a second on a busy machine.
+    "TimeoutSecondsPath": 120,
+    "HeartbeatSecondsPath": 60,
+}
+"""Fields that hold a path of a value, with a sample of it."""
+
 _LISTS = re.compile(r"States\.Array(?:Contains|GetItem|Length|Partition|Unique)\(\s*$|\$(?:count|map|filter|sum)\(\s*$")
 _NUMBERS = re.compile(r"States\.(?:MathAdd|MathRandom|ArrayRange)\([^()]*$|\$(?:round|floor|number)\(\s*$")
 _TEXTS_OF_JSON = re.compile(r"States\.StringToJson\(\s*$|\$parse\(\s*$")
@@ -150,8 +160,7 @@ def _reads(state: State) -> Iterator[tuple[str, list[Json], Json]]:
             read = [each for text in texts if isinstance(text, str) for each in paths(text)]
             yield from ((RESULT + path[1:] if split(path)[0] == INPUT else path, [], sample) for path, sample in read)
         elif name in _PATH_FIELDS and isinstance(value, str):
-            sample: Json = 1 if "Seconds" in name else "2030-01-01T00:00:00Z" if name == "TimestampPath" else None
-            yield value, [], sample
+            yield value, [], _PATH_FIELDS[name]
         elif name == "ItemsPath":
             yield value, [], []
         else:
