@@ -21,6 +21,17 @@ import pytest
 from aws_cdk import App, Stack
 
 from tests import pythons
+from tests.synth.layer_parts import (
+    ARRIVALS,
+    FOR_CERTAIN_CALLS,
+    FOR_EVENTS,
+    FOR_REGIONS,
+    FOR_RESULTS,
+    FOR_SIGNALS,
+    FOR_TRACES,
+    FOR_WAVES,
+    NEVER_NEEDED,
+)
 from tests.synth.machines import chain, machine
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
@@ -164,51 +175,6 @@ def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: t
     with_it, without = layer_of(**state), layer_of(Type="Pass", Parameters={"States.": "States (", "at.$": "$.a"})
     assert with_it.keys() - without.keys() == modules_in(with_it, *folders)
     assert all(modules_in(with_it, folder) for folder in folders)
-
-
-NEVER_NEEDED = {
-    "unum_runtime.aws.activities",
-    "unum_runtime.functions.service_function",
-    "unum_runtime.store.s3",
-}
-"""What workflows with a table, and without Tasks that call services, do not need."""
-
-FOR_REGIONS = {"unum_runtime.model.region", "unum_runtime.protocol.planning.region"}
-"""What workflows without regions do not need, beside a module that uses these."""
-
-FOR_WAVES = {"unum_runtime.protocol.planning.wavefront", "unum_runtime.protocol.fanout.previous_results"}
-"""What workflows without Tasks that wait for a result of the branch before do not need."""
-
-FOR_SIGNALS = {
-    "unum_runtime.model.mailbox",
-    "unum_runtime.protocol.waiting.signal_wait",
-    "unum_runtime.protocol.waiting.listeners",
-    "unum_runtime.protocol.control.signal",
-    "unum_runtime.protocol.control.signal_by_key",
-    "unum_runtime.protocol.control.mailboxes",
-}
-"""What workflows without waits for signals do not need."""
-
-FOR_RESULTS = {f"unum_runtime.protocol.control.sharing.{name}" for name in ("remembered", "calling")}
-"""What workflows without memoized results do not need."""
-
-FOR_TRACES = {"unum_runtime.functions.tracing.traced"}
-"""What workflows without traces of user code do not need."""
-
-FOR_EVENTS = {
-    "unum_runtime.aws.event_bus",
-    "unum_runtime.protocol.control.events.announcements",
-    "unum_runtime.protocol.delivery.status_events",
-    "unum_runtime.wire.event_client",
-}
-"""What workflows without status events do not need."""
-
-ARRIVALS = "unum_runtime.protocol.fanout.arrivals"
-
-FOR_CERTAIN_CALLS = {
-    f"unum_runtime.aws.{name}" for name in ("items", "services.kubernetes", "services.kubernetes_jobs")
-}
-"""What Tasks with certain resources need alone."""
 
 
 @pytest.mark.parametrize(
