@@ -1,5 +1,23 @@
-"""Compiler from the Amazon States Language to IR, independent of the CDK."""
+"""Compiler from the Amazon States Language to IR, independent of the CDK.
 
-from unum_compiler.compile import compile_workflow, warnings_of
+The compiler is imported on first use, because commands that start an execution read JSON with a part of it alone.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from unum_compiler.compile import compile_workflow, warnings_of
 
 __all__ = ["compile_workflow", "warnings_of"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from unum_compiler import compile  # noqa: A004, PLC0415 - the package's module
+
+    return getattr(compile, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

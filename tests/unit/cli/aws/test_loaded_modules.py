@@ -28,8 +28,8 @@ SLOW = {
 }
 """What takes tens of milliseconds to load, and no command here needs."""
 
-MOST_OF_OURS = {"history": 195, "start": 245}
-"""Modules of this project: a history has events of all kinds, and a start reads its input as definitions are read."""
+MOST_OF_OURS = {"history": 195}
+"""Modules of this project: a history has events of all kinds."""
 
 OF_STACK = {
     "Table": "t",
