@@ -186,9 +186,7 @@ class Levels:
         A Wait before a Task has no commit and no row of its own: the event of the Task is delayed instead.
         """
         led = self._led_to(name)
-        due_ms = None if led is None else _due_ms(led.effect)
-        passed = [] if led is None else [visit.state.name for visit in led.visits[:-1] if isinstance(visit.state, Wait)]
-        return (passed[-1], due_ms) if passed and due_ms is not None else None
+        return None if led is None else _delay(led)
 
     def _joined(self, scope: Scope) -> Success | None:
         opened = self._opened(scope)
@@ -277,9 +275,12 @@ class Levels:
             led, since_ms = self._following(last), last.committed_ms
         if last is not None and last.ending is not None:
             return
+        delay = None if led is None else _delay(led)
         match None if led is None else led.effect:
             case (Invoke() as invoke) | JoinNeighbour(invoke):
-                yield self._waiting_row(invoke.name, invoke.state, since_ms, invoke.due_ms)
+                # Until the Wait is over, the execution is at the Wait, though the next commit is the Task's.
+                state = invoke.state if delay is None or delay[1] <= self._now_ms else delay[0]
+                yield self._waiting_row(invoke.name, state, since_ms, invoke.due_ms)
             case Commit(name, state):
                 yield self._waiting_row(name, state, since_ms, None)
             case OpenScope(scope) if scope.join not in self.timeline.committed and self._have_ended(scope):
@@ -392,6 +393,13 @@ def _waits_for(state: State | None) -> str | None:
     if isinstance(state, Wait):
         return "for a time"
     return _WAITS.get(state.pattern) if isinstance(state, Task) else None
+
+
+def _delay(led: Following) -> tuple[str, int] | None:
+    """Return the Wait that delays the Task of `led`, and its end; None without one."""
+    due_ms = _due_ms(led.effect)
+    passed = [visit.state.name for visit in led.visits[:-1] if isinstance(visit.state, Wait)]
+    return (passed[-1], due_ms) if passed and due_ms is not None else None
 
 
 def _due_ms(effect: Effect) -> int | None:

@@ -68,7 +68,7 @@ class Reading:
         """Graph with the progress of all states; None without a definition."""
         if self.past is None or self.levels is None:
             return None
-        found = progress(*self.past)
+        found = progress(*self.past, now_ms=self.levels.now_ms)
         waiting = {row.state: row.status for row in self.rows() if row.status is Shown.WAITING}
         return graph_data(self.past.last, found, {**told_apart(self.past.checkpoints, found), **waiting})
 

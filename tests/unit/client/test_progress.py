@@ -1,16 +1,20 @@
 """An execution's progress in its graph, from what is stored of it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.unit.protocol.platform import Platform
 from unum_compiler import compile_workflow
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.progress import Progress, Reach, progress
 from unum_runtime.errors import ClientError
-from unum_runtime.model.checkpoint import Checkpoint, Collected
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure
 from unum_runtime.model.ir import Workflow
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop
 from unum_runtime.simulator.local import LocalWorkflow
 
 PASS: dict[str, Any] = {"Type": "Pass"}
@@ -329,3 +333,61 @@ def test_ways_inside_of_a_map_and_after_it(first: dict[str, Any]) -> None:
 
 ODD = {"Or": [{"Variable": "$", "NumericEquals": 1}, {"Variable": "$", "NumericEquals": 3}], "Next": "Work"}
 END = {**PASS, "End": True}
+
+
+def waiting(definition: dict[str, Any], value: Any) -> tuple[Platform, Callable[[], dict[str, tuple[int, int, int]]]]:
+    """An execution that has got as far as it could without time passing, and the counts of its states now."""
+    functions = {"same": lambda event: event}
+    platform = Platform(compile_workflow(definition, name="w", functions=functions), functions)
+    platform.start(value=value)
+    platform.deliver_all()
+
+    def now() -> dict[str, tuple[int, int, int]]:
+        found = progress(platform.workflow, platform.steps(), now_ms=platform.clock.now_ms())
+        return {name: counts(state) for name, state in found.items()}
+
+    return platform, now
+
+
+PAUSING = machine(
+    A=task("same", Next="Pause"),
+    Pause={"Type": "Wait", "Seconds": 60, "Next": "Shape"},
+    Shape={**PASS, "Next": "B"},
+    B=task("same", End=True),
+)
+
+
+def test_control_is_at_a_wait_until_it_is_over() -> None:
+    platform, now = waiting(PAUSING, 1)
+    assert now() == {"A": (1, 0, 0), "Pause": (0, 0, 1), "Shape": (0, 0, 0), "B": (0, 0, 0)}
+    found = progress(platform.workflow, platform.steps(), now_ms=platform.clock.now_ms())
+    assert {name: {*state.followed_by} for name, state in found.items() if state.followed_by} == {"A": {"Pause"}}
+    event = platform.pass_to_next()
+    assert now() == {"A": (1, 0, 0), "Pause": (1, 0, 0), "Shape": (1, 0, 0), "B": (0, 0, 1)}
+    platform.deliver(event)
+    platform.deliver_all()
+    assert now() == {"A": (1, 0, 0), "Pause": (1, 0, 0), "Shape": (1, 0, 0), "B": (1, 0, 0)}
+
+
+def test_each_branch_is_at_its_wait() -> None:
+    each = {"Type": "Map", "ItemProcessor": PAUSING, "End": True}
+    platform, now = waiting(machine(Each=each), [1, 2])
+    assert (now()["A"], now()["Pause"], now()["B"], now()["Each"]) == ((2, 0, 0), (0, 0, 2), (0, 0, 0), (0, 0, 1))
+    platform.clock.pass_seconds(60)
+    assert (now()["Pause"], now()["B"]) == ((2, 0, 0), (0, 0, 2))
+
+
+def test_an_execution_that_was_stopped_at_a_wait_stays_there() -> None:
+    platform, now = waiting(PAUSING, 1)
+    stop(platform.runtime(), platform.steps()[0].name.execution, Failure(None, None))
+    platform.clock.pass_seconds(3600)
+    found = progress(platform.workflow, platform.steps())
+    assert (found["Pause"].reach, found["B"].reach) == (Reach.STOPPED, Reach.NOT_REACHED)
+    assert now()["Pause"] == (0, 0, 1)
+
+
+def test_after_a_redrive_control_is_at_the_task_that_the_wait_delays() -> None:
+    platform, now = waiting(PAUSING, 1)
+    stop(platform.runtime(), platform.steps()[0].name.execution, Failure(None, None))
+    redrive(platform.runtime(), "e")
+    assert now()["B"] == (0, 0, 1)

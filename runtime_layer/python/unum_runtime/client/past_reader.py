@@ -85,7 +85,7 @@ class PastReader:
             ExecutionDoesNotExist: no execution of that name.
             ClientError: the execution runs on another version than `definition`, or none is stored.
         """
-        return progress(*self.past(name, definition))
+        return progress(*self.past(name, definition), now_ms=self.clock.now_ms())
 
     def map_runs(self, name: str, definition: Workflow | None = None) -> Sequence[MapRun]:
         """Return the progress of an execution's Maps; each loop round and each retry counts separately.

@@ -103,7 +103,7 @@ def test_a_wait_is_waiting_and_not_a_queue() -> None:
     platform.start()
     platform.deliver_all()
     *_, waits = levels(platform).rows()
-    assert (waits.status, waits.note) == (Shown.WAITING, "for a time")
+    assert (waits.state, waits.status, waits.note) == ("Pause", Shown.WAITING, "for a time")
     platform.deliver(platform.pass_to_next())
     platform.deliver_all()
     found = [lengths(row) for row in levels(platform).rows()]

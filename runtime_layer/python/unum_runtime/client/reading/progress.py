@@ -11,7 +11,7 @@ from enum import StrEnum
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Name, Scope
-from unum_runtime.model.states import Fail, FanOut, Task
+from unum_runtime.model.states import Fail, FanOut, Task, Wait
 from unum_runtime.protocol.history.timeline import (
     Following,
     Timeline,
@@ -79,7 +79,11 @@ class Progress:
 
 
 def progress(
-    workflow: Workflow, checkpoints: Iterable[Checkpoint], earlier: Iterable[Workflow] = ()
+    workflow: Workflow,
+    checkpoints: Iterable[Checkpoint],
+    earlier: Iterable[Workflow] = (),
+    *,
+    now_ms: int | None = None,
 ) -> Mapping[str, Progress]:
     """Return progress of every state in `workflow`.
 
@@ -87,14 +91,17 @@ def progress(
         workflow: the last version that the execution runs on.
         checkpoints: the execution's steps, its start record if a client wrote one, and its stop records.
         earlier: other versions that it has run on; their states that `workflow` lacks are left out.
+        now_ms: present time, in milliseconds since 1970, which tells whether a Wait before a Task is over; None to
+            count such Waits of a running execution as passed.
 
     Raises:
         ClientError: the execution has run on a version that is not given.
     """
     timeline = Timeline(workflow, checkpoints, earlier)
-    # The steps of a scope are of one version, so each version counts its own ones.
-    counts = [_Count(timeline, version).count() for version in timeline.versions]
     is_over = timeline.end is not None
+    until_ms = now_ms if timeline.end is None else timeline.end.committed_ms
+    # The steps of a scope are of one version, so each version counts its own ones.
+    counts = [_Count(timeline, version, until_ms).count() for version in timeline.versions]
     return {
         name: replace(_sum(count[name] for count in counts if name in count), over=is_over) for name in workflow.states
     }
@@ -117,8 +124,8 @@ def _sum(counts: Iterable[Progress]) -> Progress:
 class _Count:
     """Counts per state of one version, from its commits and their effects."""
 
-    def __init__(self, timeline: Timeline, version: Workflow) -> None:
-        self.timeline, self.workflow = timeline, version
+    def __init__(self, timeline: Timeline, version: Workflow, now_ms: int | None) -> None:
+        self.timeline, self.workflow, self.now_ms = timeline, version, now_ms
         self.found = dict.fromkeys(self.workflow.states, Progress())
         self.opened: dict[Scope, OpenScope] = {}
         self.collected: list[Scope] = []
@@ -136,7 +143,7 @@ class _Count:
         # Branches are counted last: the ends of all others decide which of them have begun.
         for scope, opened in self.opened.items():
             begins = (self.timeline.branch_begin(opened, each) for each in begun(opened, self.freed.get(scope, ())))
-            for led in filter(None, begins):
+            for led in map(self._as_far_as_a_wait, filter(None, begins)):
                 self._count_passed(led)
                 self._follow(led)
         for scope in self.opened:
@@ -166,9 +173,24 @@ class _Count:
         if isinstance(checkpoint.outcome, Collected):
             self._count_collected(checkpoint)
         else:
-            led = following(self.workflow, checkpoint)
+            led = self._as_far_as_a_wait(following(self.workflow, checkpoint))
             self._count_passed(led)
             self._follow(led, checkpoint.state if has_left else None)
+
+    def _as_far_as_a_wait(self, led: Following) -> Following:
+        """Return `led` up to the Wait that delays its Task, if the Wait is not over; otherwise `led`."""
+        match led.effect:
+            case (Invoke(due_ms=int(due_ms)) as invoke) | JoinNeighbour(Invoke(due_ms=int(due_ms)) as invoke):
+                is_over = self.now_ms is None or due_ms <= self.now_ms or invoke.name in self.timeline.committed
+            case _:
+                return led
+        waits = [place for place, visit in enumerate(led.visits) if isinstance(visit.state, Wait)]
+        if is_over or not waits:  # without a Wait, a retry is due later
+            return led
+        *before, wait = led.visits[: waits[-1] + 1]
+        # Planning passes the Wait, and delays the event of the Task. To readers, control is still at the Wait.
+        stays = replace(wait, end=led.visits[-1].end)
+        return Following(replace(invoke, state=wait.state.name), [*before, stays], led.reenters)
 
     def _note(self, effect: Effect) -> None:
         match self.timeline.joined(effect):
