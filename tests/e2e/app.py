@@ -27,12 +27,13 @@ from tests.e2e.nested.stack import Nested
 from tests.e2e.placed.stack import Keyed, Parted
 from tests.e2e.probes.stack import Probes
 from tests.e2e.python import as_the_emulator
+from tests.e2e.shown.stack import Shown
 from unum_constructs import Store
 
 IN_BUCKETS = (TextProcessing, IotPipeline, WordCount, ExistingApp, *RESEARCH, Control, Callbacks, Guards, Nested)
 """Stacks that are tested with their state in S3 as well."""
 
-IN_TABLES = (Probes, Chaos, Language, Failures, Called, Endurance, Keyed, Parted, Attacks, Named)
+IN_TABLES = (Probes, Chaos, Language, Failures, Called, Endurance, Keyed, Parted, Attacks, Named, Shown)
 
 
 def use_buckets() -> None:
