@@ -1,8 +1,11 @@
 """Metrics, alarms and the dashboard of a workflow: that they ask for what exists and is counted."""
 
+import ast
 import json
 import re
 from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +14,16 @@ from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 
+import unum_runtime
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, task
+from unum_compiler import compile_workflow
 from unum_compiler.cost.prices import list_prices
 from unum_constructs import ConstructError, Metrics, NodeMetric, Store, Sweep, UnumWorkflow, WorkflowMetric
+from unum_runtime.aws.embedded_metrics import THROTTLED, EmbeddedMetrics
+from unum_runtime.clock import SystemClock
+from unum_runtime.functions import timer_function
 
 WAITING = machine(
     A=task("A", "W"), W={"Type": "Wait", "Seconds": 60, "Next": "B"}, B={**task("B"), "Retry": [{"ErrorEquals": ["E"]}]}
@@ -266,3 +274,96 @@ def test_memory_that_only_the_deployment_knows_is_in_the_cost() -> None:
 
 def test_alarms_and_dashboard_are_as_cloudformation_wants_them(watched: Deployment) -> None:
     assert complaints(watched.template) == []
+
+
+Identity = tuple[str, str, tuple[tuple[str, str], ...]]
+"""Namespace, name and dimensions: what CloudWatch tells metrics apart by."""
+
+RUNTIME = Path(unum_runtime.__file__).parent
+
+
+def test_alarms_and_dashboard_ask_for_the_metrics_that_functions_write(
+    watched: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A metric that only one side renames would leave an alarm silent for ever."""
+    written = {each for line in lines(watched) for each in identities(line)}
+    monkeypatch.setenv("UNUM_METRICS", watched.services("A")["Flow"]["metrics"])
+    timer_function._log_refused("Flow", "no event", "nobody")
+    written |= {*identities(json.loads(capsys.readouterr().out))}
+    dashboard = {(space, name, tuple(sorted(of.items()))) for space, name, of in shown(watched) if space == "Unum"}
+    assert dashboard == written
+    alarms = [each["Properties"] for each in watched.all("CloudWatch::Alarm").values()]
+    asked = {
+        (each["Namespace"], each["MetricName"], tuple((one["Name"], one["Value"]) for one in each["Dimensions"]))
+        for each in alarms
+        if each["Namespace"] == "Unum"
+    }
+    assert {name for _, name, _ in asked} >= {"ExecutionsSilent", "LateEvents", "ExecutionsAbandoned"}
+    assert asked <= written
+
+
+def test_the_alarm_on_age_asks_for_the_metric_that_sweeps_write() -> None:
+    deployment = Deployment.of(chain("A"), "A")
+    flow_of(deployment).add_alarms(oldest_running=Duration.days(2))
+    alarm = deployment.properties("Flow/Alarms/OldestRunning")
+    line = EmbeddedMetrics(compiled("A"), Metrics.WORKFLOW, SystemClock()).members("oldest running", {"age_ms": 1})
+    (dimension,) = alarm["Dimensions"]
+    assert [*identities(line)] == [
+        (alarm["Namespace"], alarm["MetricName"], ((dimension["Name"], dimension["Value"]),))
+    ]
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    assert directive["Metrics"] == [{"Name": alarm["MetricName"], "Unit": "Milliseconds"}]
+
+
+def test_the_alarm_on_dead_letters_asks_for_the_failure_queue(watched: Deployment) -> None:
+    (alarm,) = (
+        each["Properties"]
+        for each in watched.all("CloudWatch::Alarm").values()
+        if each["Properties"]["MetricName"] == "ApproximateNumberOfMessagesVisible"
+    )
+    (dimension,) = alarm["Dimensions"]
+    queue = watched.logical_id("Flow/Failures")
+    assert (alarm["Namespace"], dimension["Name"], flat(dimension["Value"])) == (
+        "AWS/SQS",
+        "QueueName",
+        f"{queue}.QueueName",
+    )
+
+
+def compiled(*keys: str) -> Any:
+    definition = WAITING if len(keys) > 1 else chain(*keys)
+    return compile_workflow(definition, name="Flow", functions=dict.fromkeys(keys))
+
+
+def lines(deployment: Deployment) -> Iterator[dict[str, Any]]:
+    """Every line that the runtime logs, with the metrics that functions are told to write, for each kind of fields."""
+    extent = deployment.services("A")["Flow"]["metrics"]
+    metrics = EmbeddedMetrics(compiled("A", "B"), extent, SystemClock())
+    numbers = {"duration_ms": 1, "took_ms": 1, "age_ms": 1}
+    ends = [{}, {"ended": "SUCCEEDED"}, {"ended": "FAILED"}, {"ended": "TIMED_OUT"}]
+    errors = [{}, {"error": THROTTLED}]
+    for message, state, end, error in product(messages(), ("A", "B"), ends, errors):
+        fields = {"error": "", "status": "ABORTED", "state": state, **numbers, **end, **error}
+        if message == "committed" and not error:
+            del fields["error"]
+        yield metrics.members(message, fields)
+
+
+def messages() -> set[Any]:
+    """The messages of all log lines, from the source of the runtime."""
+    found: set[Any] = set()
+    for path in RUNTIME.rglob("*.py"):
+        if "simulator" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("log", "_log"):
+                found |= {each.value for each in node.args if isinstance(each, ast.Constant)}
+    return found
+
+
+def identities(line: dict[str, Any]) -> Iterator[Identity]:
+    """The metrics that CloudWatch finds in a line."""
+    for directive in line.get("_aws", {}).get("CloudWatchMetrics", ()):
+        for dimensions in directive["Dimensions"]:
+            of = tuple(sorted((each, line[each]) for each in dimensions))
+            yield from ((directive["Namespace"], each["Name"], of) for each in directive["Metrics"])

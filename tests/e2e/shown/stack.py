@@ -1,6 +1,6 @@
 from typing import Any
 
-from aws_cdk import Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -46,14 +46,14 @@ CASES = {"fails": "Ship", "catches": "Charge", "retries": "Print", "pauses": "Pa
 
 
 class Shown(Stack):
-    """A workflow, inside another construct, with a step of every kind."""
+    """A workflow, inside another construct, with a step of every kind, alarms and a dashboard."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
         handlers = {"Receive": "pass_on", "Charge": "charge", "Refund": "pass_on", "Print": "print_"}
         handlers |= {"Ask": "ask", "Ship": "ship", "Pack": "pass_on"}
         shop = Construct(self, "Shop")
-        UnumWorkflow(
+        orders = UnumWorkflow(
             shop,
             "Orders",
             definition=Definition.from_asl({"StartAt": "Receive", "States": _states()}),
@@ -62,6 +62,8 @@ class Shown(Stack):
                 for key, handler in handlers.items()
             },
         )
+        orders.add_alarms(oldest_running=Duration.days(2))
+        orders.dashboard(dashboard_name="Orders")
 
 
 def _states() -> dict[str, Any]:
