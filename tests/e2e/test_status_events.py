@@ -75,8 +75,10 @@ def test_a_rule_sees_the_start_and_the_end(told: Deployment, workflow: str) -> N
         "error": None,
         "cause": None,
     }
-    running = {"status": "RUNNING", "stopDate": None, "output": None, "outputDetails": None}
+    running: dict[str, Any] = {"status": "RUNNING", "stopDate": None, "output": None, "outputDetails": None}
+    running |= {"redriveCount": 0, "redriveDate": None, **not_redrivable("RUNNING")}
     succeeded = {
+        **not_redrivable("SUCCEEDED"),
         "status": "SUCCEEDED",
         "stopDate": round(seen.stopped_at.timestamp() * 1000),
         "output": '{"n":1}',
@@ -87,6 +89,11 @@ def test_a_rule_sees_the_start_and_the_end(told: Deployment, workflow: str) -> N
     assert started["id"] != ended["id"]
 
 
+def not_redrivable(status: str) -> dict[str, str]:
+    reason = f"Execution is {status} and cannot be redriven"
+    return {"redriveStatus": "NOT_REDRIVABLE", "redriveStatusReason": reason}
+
+
 def test_a_rule_for_failures_sees_these_alone(told: Deployment) -> None:
     client, queue = told.client("Told", "Calm"), Told(told, "CalmFailed")
     client.run({"n": 2}, name="before", timeout_s=60)
@@ -95,6 +102,7 @@ def test_a_rule_for_failures_sees_these_alone(told: Deployment) -> None:
     (failed,) = queue.details
     assert (failed["status"], failed["error"], failed["output"]) == ("FAILED", "ValueError", None)
     assert "told to" in failed["cause"]
+    assert (failed["redriveStatus"], failed["redriveStatusReason"]) == ("REDRIVABLE", None)
 
 
 @pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
@@ -105,8 +113,13 @@ def test_stops_redrives_and_forks_have_events(told: Deployment, workflow: str) -
     client.stop("stopped", "Enough", "for now")
     until(lambda: "ABORTED" in queue.statuses("stopped"))
     assert [(each["error"], each["cause"]) for each in queue.of("stopped")] == [(None, None), ("Enough", "for now")]
-    client.redrive("stopped")
+    assert queue.of("stopped")[-1]["redriveStatus"] == "REDRIVABLE"
+    redriven = client.redrive("stopped")
     until(lambda: queue.statuses("stopped").count("RUNNING") == 2)
+    counts = [
+        (each["redriveCount"], each["redriveDate"]) for each in queue.of("stopped") if each["status"] == "RUNNING"
+    ]
+    assert counts == [(0, None), (1, round(redriven.timestamp() * 1000))]
     client.fork("stopped", from_node="First", new_name="forked", input={"n": 3})
     until(lambda: "SUCCEEDED" in queue.statuses("forked"))
     assert queue.statuses("forked") == ["RUNNING", "SUCCEEDED"]

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.protocol.delivery.test_status_events import BEGUN_MS, Bus, announcing, notes
 from tests.unit.protocol.platform import Platform
+from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Failure, Status, Success, start_record
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import Execution, start_key
@@ -87,6 +88,43 @@ def test_a_redrive_runs_again_and_ends_again_each_with_an_id_of_its_own() -> Non
     assert {each["startDate"] for each in bus.details} == {BEGUN_MS}
 
 
+def test_a_redrive_tells_of_how_many_it_is_one_also_when_the_sweep_puts_its_event() -> None:
+    platform, bus = announcing("A", "B")
+    platform.functions["B"] = _fails
+    platform.run(value=1)
+    for _ in range(2):
+        platform.clock.pass_seconds(1)
+        redrive(platform.runtime(), "e")
+        redrive(platform.runtime(), "e")  # the same one: it has not ended again
+        platform.deliver_all()
+    running = [each for each in bus.details if each["status"] == "RUNNING"]
+    told = {(each["redriveCount"], each["redriveDate"]) for each in running}
+    assert told == {(0, None), (1, BEGUN_MS + 1000), (2, BEGUN_MS + 2000)}
+    redriven = [
+        each.name.step for each in from_start(platform.memory, "w", "e") if each.state == "B" and not each.ending
+    ]
+    by_delivery = {each["id"]: each for each in running}
+    for step in redriven:
+        left(platform, E, step)
+    swept(platform, bus)
+    assert [by_delivery[each["id"]] for each in bus.details[-2:]] == bus.details[-2:]
+    assert {each["redriveCount"] for each in bus.details[-2:]} == {1, 2}
+
+
+def test_a_redrive_tells_what_redrive_allows() -> None:
+    platform, bus = announcing("A", "B")
+    platform.functions["B"] = _fails
+    platform.run(value=1)
+    assert bus.details[-1]["redriveStatus"] == "REDRIVABLE"
+    platform.functions["B"] = lambda event: event
+    redrive(platform.runtime(), "e")
+    assert bus.details[-1]["redriveStatus"] == "NOT_REDRIVABLE"
+    platform.deliver_all()
+    assert bus.details[-1]["redriveStatus"] == "NOT_REDRIVABLE"
+    with pytest.raises(ExecutionNotRedrivable):
+        redrive(platform.runtime(), "e")
+
+
 def _fails(_event: Any) -> Any:
     raise ValueError("bad")
 
@@ -112,6 +150,7 @@ def test_an_abandoned_execution_is_told_of() -> None:
     platform.clock.pass_seconds(DEFAULT_RETENTION_S)
     abandon(platform.runtime(), E)
     assert (bus.details[-1]["status"], bus.details[-1]["error"]) == ("ABORTED", "Unum.Abandoned")
+    assert bus.details[-1]["redriveStatus"] == "NOT_REDRIVABLE"
 
 
 def test_the_sweep_puts_what_the_bus_has_refused() -> None:

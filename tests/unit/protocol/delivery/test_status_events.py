@@ -14,6 +14,7 @@ from unum_runtime.model.list_index import SHARDS
 from unum_runtime.model.naming import Execution, Key, announcements_partition, start_key
 from unum_runtime.protocol.control.delete import QUIET_MS, delete
 from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.control.sweep import ABANDONED
 from unum_runtime.protocol.delivery import status_events
 from unum_runtime.protocol.delivery.status_events import (
     DETAIL_TYPE,
@@ -95,9 +96,17 @@ def test_start_and_end_have_the_fields_of_step_functions() -> None:
         "error": None,
         "cause": None,
     }
+    about = {
+        "redriveStatus": "NOT_REDRIVABLE",
+        "redriveStatusReason": "Execution is RUNNING and cannot be redriven",
+        "redriveCount": 0,
+        "redriveDate": None,
+    }
     found = [json.loads(each.pop("Detail")) for each in (started, ended)]
-    assert (started, found[0]) == ({**common, "Time": BEGUN_MS // 1000}, {**detail, "id": found[0]["id"]})
+    assert (started, found[0]) == ({**common, "Time": BEGUN_MS // 1000}, {**detail, **about, "id": found[0]["id"]})
     end = {"status": "SUCCEEDED", "stopDate": BEGUN_MS + 2500, "output": '{"n":1}', "outputDetails": {"included": True}}
+    end["redriveStatus"] = "NOT_REDRIVABLE"
+    end["redriveStatusReason"] = "Execution is SUCCEEDED and cannot be redriven"
     assert (ended, found[1]) == (
         {**common, "Time": BEGUN_MS // 1000 + 2},
         {**detail, **end, "id": found[1]["id"]},
@@ -121,6 +130,36 @@ def test_a_failure_has_error_and_cause() -> None:
         None,
     )
     assert "bad" in detail["cause"]
+
+
+LATE = "Execution has exceeded the max execution time"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "expected"),
+    [
+        (Status.FAILED, Failure("E", None), ("REDRIVABLE", None)),
+        (Status.ABORTED, Failure(None, None), ("REDRIVABLE", None)),
+        (Status.TIMED_OUT, Failure("States.Timeout", None), ("NOT_REDRIVABLE", LATE)),
+        (Status.ABORTED, Failure(status_events.ABANDONED, "why"), ("NOT_REDRIVABLE", LATE)),
+        (Status.SUCCEEDED, Success(1), ("NOT_REDRIVABLE", "Execution is SUCCEEDED and cannot be redriven")),
+    ],
+)
+def test_an_end_tells_whether_a_redrive_may_follow(status: Status, outcome: Any, expected: Any) -> None:
+    """As `redrive` decides by status and time; an end does not know how many redrives there were."""
+    platform, _ = announcing("A")
+    platform.start(value=1)
+    detail = json.loads(str(entry_of(platform.runtime(), change(outcome, status), None)["Detail"]))
+    assert (detail["redriveStatus"], detail["redriveStatusReason"]) == expected
+    assert not {"redriveCount", "redriveDate"} & detail.keys()
+
+
+def test_the_fields_about_redrives_follow_those_of_earlier_releases() -> None:
+    platform, bus = announcing("A")
+    platform.run(value=1)
+    fields = "id executionArn stateMachineArn name status startDate stopDate input inputDetails output outputDetails"
+    expected = [*fields.split(), "error", "cause", "redriveStatus", "redriveStatusReason"]
+    assert [[*each] for each in bus.details] == [[*expected, "redriveCount", "redriveDate"], expected]
 
 
 def test_a_start_is_told_of_before_user_code_runs_and_an_end_after_its_commit() -> None:
@@ -334,6 +373,7 @@ def test_a_deletion_is_no_end() -> None:
     platform.start(value=1)
     assert bus.told == told
     assert status_events.DELETED == DELETED
+    assert status_events.ABANDONED == ABANDONED
 
 
 def test_a_removed_note_is_gone() -> None:

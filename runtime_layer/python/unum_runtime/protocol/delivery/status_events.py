@@ -45,6 +45,9 @@ MAX_WAIT_MS = 5_000
 DELETED = "Unum.ExecutionDeleted"
 """Error in the records that a deletion leaves, which are no change of status."""
 
+ABANDONED = "Unum.Abandoned"
+"""Error of executions that a sweep ended because their last moment had passed."""
+
 Put = Callable[[Mapping[str, Json], int], None]
 """Function that puts an entry of PutEvents within some milliseconds; raises UnumError if the bus may not have it."""
 
@@ -58,6 +61,7 @@ class StatusChange(NamedTuple):
         at_ms: time of the commit, in milliseconds since 1970.
         status: the new status.
         outcome: result of an end; None for others.
+        redrives: number of redrives, this one included, of a start or redrive; ends do not know it.
     """
 
     execution: Execution
@@ -65,11 +69,17 @@ class StatusChange(NamedTuple):
     at_ms: int
     status: Status
     outcome: Outcome | None = None
+    redrives: int = 0
 
     @property
     def is_deletion(self) -> bool:
         """True for a marker of a deleted execution."""
         return isinstance(self.outcome, Failure) and self.outcome.error == DELETED
+
+    @property
+    def is_abandoned(self) -> bool:
+        """True for the end of an execution whose last moment had passed."""
+        return isinstance(self.outcome, Failure) and self.outcome.error == ABANDONED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,4 +217,20 @@ def _detail(rt: Runtime, change: StatusChange, record: Checkpoint | None) -> dic
         "outputDetails": {"included": True} if isinstance(change.outcome, Success) else None,
         "error": failure.error,
         "cause": failure.cause,
+        **_about_redrives(change),
     }
+
+
+def _about_redrives(change: StatusChange) -> dict[str, Json]:
+    """Return the fields about redrives that the commit itself tells."""
+    reason = None
+    if change.status in (Status.RUNNING, Status.SUCCEEDED):
+        reason = f"Execution is {change.status} and cannot be redriven"
+    # A redrive restarts neither TimeoutSeconds nor the retention.
+    elif change.status is Status.TIMED_OUT or change.is_abandoned:
+        reason = "Execution has exceeded the max execution time"
+    status = "REDRIVABLE" if reason is None else "NOT_REDRIVABLE"
+    found: dict[str, Json] = {"redriveStatus": status, "redriveStatusReason": reason}
+    if change.status is not Status.RUNNING:
+        return found  # the steps before an end would tell, and reading them would be the dearest part of each event
+    return found | {"redriveCount": change.redrives, "redriveDate": change.at_ms if change.redrives else None}

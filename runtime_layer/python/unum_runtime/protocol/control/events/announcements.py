@@ -9,6 +9,7 @@ from unum_runtime.model.naming import START_STEP, Execution, Key, Name, announce
 from unum_runtime.protocol.control.sweep import RESERVE_MS
 from unum_runtime.protocol.delivery.status_events import StatusChange, StatusEvents, remove_note
 from unum_runtime.protocol.history.start_records import end_of, start_record
+from unum_runtime.protocol.history.timeline import top_level
 from unum_runtime.protocol.runtime import Runtime
 
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, InconsistentHistory)
@@ -27,7 +28,9 @@ def change_before(steps: Sequence[Checkpoint]) -> StatusChange | None:
     *before, last = steps
     if last.ending is not None or (before and before[-1].ending is None):
         return None
-    return StatusChange(last.name.execution, last.name.step, last.committed_ms, Status.RUNNING)
+    return StatusChange(
+        last.name.execution, last.name.step, last.committed_ms, Status.RUNNING, redrives=_redrives_in(before)
+    )
 
 
 def announce_noted(rt: Runtime, events: StatusEvents) -> None:
@@ -70,8 +73,15 @@ def _change_at(rt: Runtime, execution: Execution, step: int) -> StatusChange | N
     if last.ending is not None:
         return StatusChange(execution, step, last.committed_ms, last.ending.status, last.ending.outcome)
     before = _step_at(rt, execution, step - 1) if step > START_STEP + 1 else None
-    is_redrive = before is not None and before.ending is not None
-    return StatusChange(execution, step, last.committed_ms, Status.RUNNING) if is_redrive else None
+    if before is None or before.ending is None:
+        return None
+    earlier = [each for each in top_level(rt.store, rt.workflow.name, execution) if each.name.step < step]
+    return StatusChange(execution, step, last.committed_ms, Status.RUNNING, redrives=_redrives_in(earlier))
+
+
+def _redrives_in(steps: Sequence[Checkpoint]) -> int:
+    """Return the number of redrives up to the one after the last of `steps`: each follows an end."""
+    return sum(each.ending is not None for each in steps)
 
 
 def _step_at(rt: Runtime, execution: Execution, step: int) -> Checkpoint | None:
