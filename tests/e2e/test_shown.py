@@ -169,31 +169,31 @@ def test_trace(case: str) -> None:
 
 
 def test_a_cold_step_in_each_view(client: Client) -> None:
-    """Beside the same step in the sandbox that was kept."""
+    """Beside the same step in the sandbox that was kept; no other execution comes to this Task."""
     cold, warm = (unum("steps", name, *STACK).splitlines()[-1] for name in ("cold", "warm"))
-    assert re.search(r"^Pack .* SUCCEEDED \(cold, init \S+ m?s\)$", cold)
-    assert re.search(r"^Pack .* SUCCEEDED$", warm)
+    assert re.search(r"^Weigh .* SUCCEEDED \(cold, init \S+ m?s\)$", cold)
+    assert re.search(r"^Weigh .* SUCCEEDED$", warm)
     cold, warm = (json.loads(unum("steps", each, "--json", *STACK).splitlines()[-1]) for each in ("cold", "warm"))
     assert cold["delivery"]["init_ms"] > 0
     assert warm["delivery"]["init_ms"] is None
     for name in ("cold", "warm"):
         root, *found = spans(name)
-        _, pack = inside(root, found)
-        parts = inside(pack, found)
+        _, weigh = inside(root, found)
+        parts = inside(weigh, found)
         begins = [span.name for span in parts if span.name == "cold start"]
         assert begins == (["cold start"] if name == "cold" else [])
         assert [facts(span)["faas.coldstart"] for span in parts if span.name == "user code"] == [name == "cold"]
         assert sum(span.end_time_unix_nano - span.start_time_unix_nano for span in parts) == (
-            pack.end_time_unix_nano - pack.start_time_unix_nano
+            weigh.end_time_unix_nano - weigh.start_time_unix_nano
         )
     with page(*STACK) as visitor:
         for name in ("cold", "warm"):
             path = f"/Shown/{client.workflow}/executions/{name}"
             text = visitor.ask(path).text
-            pack = rows_of(text)[-1]
-            assert pack == Told("Pack", "succeeded", "cold start" if name == "cold" else "")
+            weigh = rows_of(text)[-1]
+            assert weigh == Told("Weigh", "succeeded", "cold start" if name == "cold" else "")
             assert ('<rect class="cold-start"' in text.partition('id="row-2"')[2]) == (name == "cold")
-            (step,) = re.findall(r'href="([^"]+)">Pack<', text)
+            (step,) = re.findall(r'href="([^"]+)">Weigh<', text)
             assert ("Sandbox cold, began in" in visitor.ask(unescape(step)).words) == (name == "cold")
 
 

@@ -82,7 +82,8 @@ class StepSpans:
         if row.checkpoint is not None and not isinstance(self._state(row), Wait):
             attempts = self._attempts(row.checkpoint, delivery, name, step_id, (from_ms, to_ms))
             parts = self._parts(row, row.checkpoint, delivery, name, step_id)
-            yield from sorted((*parts, *attempts), key=lambda span: span.from_ms)
+            # An attempt that took no millisecond comes before the wait that begins with its end.
+            yield from sorted((*parts, *attempts), key=lambda span: (span.from_ms, span.to_ms))
 
     def wait(self, row: Row, name: Name, wait: str, due_ms: int, parent_id: str, causes: Causes) -> tuple[Span, Row]:
         """Return the span of the Wait until `due_ms` that delays a step, and the row of the step after it."""

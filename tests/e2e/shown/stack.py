@@ -42,6 +42,7 @@ def ship(event, context):
 TOKEN = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 
 CASES = {"fails": "Ship", "catches": "Charge", "retries": "Print", "pauses": "Pause", "asks": "Ask"}
+CASES |= {"cold": "Weigh", "warm": "Weigh"}
 """First state of each case; others continue at once with the last one."""
 
 
@@ -51,7 +52,7 @@ class Shown(Stack):
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
         handlers = {"Receive": "pass_on", "Charge": "charge", "Refund": "pass_on", "Print": "print_"}
-        handlers |= {"Ask": "ask", "Ship": "ship", "Pack": "pass_on"}
+        handlers |= {"Ask": "ask", "Ship": "ship", "Pack": "pass_on", "Weigh": "pass_on"}
         shop = Construct(self, "Shop")
         orders = UnumWorkflow(
             shop,
@@ -80,5 +81,6 @@ def _states() -> dict[str, Any]:
         "Print": {"Type": "Task", "Resource": "Print", "Retry": retry, "Next": "Pack"},
         "Pause": {"Type": "Wait", "Seconds": 3600, "Next": "Pack"},
         "Ask": {"Type": "Task", "Resource": TOKEN, "Parameters": payload, "Next": "Pack"},
+        "Weigh": {"Type": "Task", "Resource": "Weigh", "End": True},
         "Pack": {"Type": "Task", "Resource": "Pack", "End": True},
     }

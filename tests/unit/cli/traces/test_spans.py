@@ -20,6 +20,7 @@ from unum_cli.traces.otlp_json import document
 from unum_cli.traces.spans import Link
 from unum_compiler import compile_workflow
 from unum_runtime.model import span_ids
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.naming import Execution
 
 DONE = """
@@ -358,3 +359,25 @@ def test_the_resource_is_the_workflow(shop: Shop) -> None:
     (one,) = document(Family(lambda _: None, (), print).traces(shop.client, "done"))["resourceSpans"]
     assert one["resource"]["attributes"][0] == {"key": "service.name", "value": {"stringValue": "orders"}}
     assert client_of(shop.platform).workflow == "orders"
+
+
+def test_an_attempt_that_took_no_time_comes_before_the_wait_after_it() -> None:
+    runs: list[Any] = []
+
+    def fail_once(event: Any) -> Any:
+        runs.append(event)
+        return 1 / (len(runs) - 1)
+
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "MaxAttempts": 1}]
+    platform = Platform.of(chain("A", A={"Retry": retry}), A=fail_once)
+    platform.options["arrival"] = Arrival(platform.clock.ms)
+    platform.start()
+    platform.deliver_all()
+    event = platform.pass_to_next()
+    platform.options["arrival"] = Arrival(platform.clock.ms)
+    platform.deliver(event)
+    assert [line.strip() for line in lines(traced_on(platform))[2:]] == [
+        "failed attempt: 0+0 ERROR ZeroDivisionError",
+        "waiting: 0+2000",
+        "user code: 2000+0",
+    ]
