@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ import pytest
 
 DRIVER = Path(__file__).with_name("drive.mjs")
 PICTURES = DRIVER.parents[2] / "out" / "ui"
+# The only fonts are those that the browser's package unpacks beside it: pictures are the same whatever is installed.
+FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>
+"""
 
 
 @dataclass(frozen=True)
@@ -33,15 +39,21 @@ class Browser:
         """The accessible tree, which is what a screen reader tells of a page."""
         return str(self.do("ariaSnapshot", on=selector))
 
-    def picture(self, name: str) -> None:
+    def picture(self, name: str) -> Path:
+        """Leave a picture of the page for people, and return its path."""
         PICTURES.mkdir(parents=True, exist_ok=True)
-        self.do("screenshot", {"path": str(PICTURES / f"{name}.png"), "fullPage": True})
+        path = PICTURES / f"{name}.png"
+        self.do("screenshot", {"path": str(path), "fullPage": True, "animations": "disabled", "caret": "hide"})
+        return path
 
 
-@pytest.fixture(scope="session")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Popen[str]"]:
+@contextmanager
+def start_browser(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run a driver with a browser, which is unpacked into the folder; end both after the block."""
     # The package unpacks the browser into the temporary folder, and runs what it finds there: that must be its own.
-    environment = os.environ | {"TMPDIR": str(tmp_path_factory.mktemp("chromium")), "TZ": "UTC"}
+    fonts = folder / "only-these.conf"
+    fonts.write_text(FONTS.format(folder=folder), encoding="utf-8")
+    environment = os.environ | {"TMPDIR": str(folder), "TZ": "UTC", "FONTCONFIG_FILE": str(fonts)}
     command = ["node", str(DRIVER)]
     with subprocess.Popen(  # noqa: S603 - the command is written above
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=DRIVER.parents[2], text=True
@@ -50,6 +62,12 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Po
         assert process.stdin is not None
         process.stdin.close()
         process.wait(20)
+
+
+@pytest.fixture(scope="session")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Popen[str]"]:
+    with start_browser(tmp_path_factory.mktemp("chromium")) as process:
+        yield process
 
 
 @pytest.fixture

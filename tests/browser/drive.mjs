@@ -6,14 +6,17 @@ import { chromium as browsers } from "playwright-core";
 
 chromium.setGraphicsMode = false;
 // Not the package's own arguments, which switch off the rules about other origins. Root has no sandbox.
-const args = ["--no-sandbox", "--lang=en-US"];
+// What else a machine could change in a picture: hinting, the order of a screen's subpixels, its colours and scale.
+const plain = ["--font-render-hinting=none", "--disable-lcd-text", "--force-color-profile=srgb", "--hide-scrollbars"];
+const args = ["--no-sandbox", "--lang=en-US", ...plain];
 const browser = await browsers.launch({ executablePath: await chromium.executablePath(), args, headless: true });
 const READS = new Set(["ariaSnapshot", "evaluate", "innerText", "url"]);
 let page, seen = { requests: [], problems: [] };
 
 async function open(options) {
   await page?.context().close();
-  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, locale: "en-US", ...options });
+  const fixed = { viewport: { width: 1200, height: 900 }, deviceScaleFactor: 1, locale: "en-US", timezoneId: "UTC" };
+  const context = await browser.newContext({ ...fixed, ...options });
   page = await context.newPage();
   seen = { requests: [], problems: [] };
   page.on("request", (request) => seen.requests.push(request.url()));

@@ -1,7 +1,9 @@
 """The page in a real browser: what its views tell, how they look, and that it keeps to itself.
 
-The accessible trees of the five views are compared with `golden/`; pictures for people are in `out/ui`. After a wanted
-change, copy the trees from there.
+The accessible trees of the five views, and pictures of them, are compared with `golden/`; what the browser shows is in
+`out/ui`. After a wanted change, copy the trees from there and remake the pictures:
+``UNUM_WRITE_GOLDEN=1 .venv/bin/python -m pytest tests/browser -k golden``. A picture that differs is left in `out/ui`
+beside one that marks the difference.
 """
 
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import PICTURES, Browser
+from tests.browser.pictures import check_picture
 from tests.unit.cli.ui.shop import Shop, Visitor, key_of, open_shop, served
 from unum_runtime.model.checkpoint import Status
 
@@ -53,9 +56,20 @@ class At:
         self.browser.do("goto", f"{self.base}/Shop/orders{path}")
         return self.browser
 
+    def be_dark(self) -> None:
+        self.browser.do("open", {"colorScheme": "dark", "reducedMotion": "reduce"})
+        self.enter()
+
+    def open_in_the_dark(self) -> Browser:
+        """Open a failed execution without its stack trace, whose text depends on the folder and on Python's version."""
+        self.be_dark()
+        browser = self.open("/executions/failed")
+        browser.do("evaluate", "document.querySelector('.facts pre').textContent = 'card is stolen'")
+        return browser
+
     def tree(self, name: str) -> str:
-        """Return the accessible tree, and leave it and a picture beside the golden ones' names."""
-        self.browser.picture(name)
+        """Return the accessible tree, and leave it under the golden one's name."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
         tree = self.browser.tree() + "\n"
         (PICTURES / f"{name}.yaml").write_text(tree, encoding="utf-8")
         return tree
@@ -77,6 +91,36 @@ def views(shop: Shop) -> dict[str, str]:
 def test_a_view_tells_what_it_shows(at: At, views: dict[str, str], name: str) -> None:
     at.open(views[name])
     assert at.tree(name) == (GOLDEN / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["executions", "execution", "step", "branches", "versions"])
+def test_a_view_looks_like_its_golden_picture(at: At, views: dict[str, str], name: str) -> None:
+    at.open(views[name])
+    check_picture(at.browser.picture(name), GOLDEN / f"{name}.png")
+
+
+def test_a_failed_execution_in_the_dark_looks_like_its_golden_picture(at: At) -> None:
+    browser = at.open_in_the_dark()
+    check_picture(browser.picture("dark"), GOLDEN / "dark.png")
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "change"),
+    [
+        ("execution", "bar", "find('.bar .user-code', 1).x.baseVal.value += 8 * 1000 / find('.bar').clientWidth"),
+        ("execution", "legend", "find('.legend').style.visibility = 'hidden'"),
+        ("execution", "rows", "find('tbody > tr', 2).style.transform = 'translateY(-12px)'"),
+        ("dark", "good", "find('.graph .failed').classList.replace('failed', 'succeeded')"),
+        ("dark", "panel", "find('.graph').style.background = '#fff'"),
+    ],
+)
+def test_what_looks_wrong_differs_from_the_golden_picture(
+    at: At, views: dict[str, str], name: str, broken: str, change: str
+) -> None:
+    browser = at.open_in_the_dark() if name == "dark" else at.open(views[name])
+    browser.do("evaluate", f"{{ const find = (css, at = 0) => document.querySelectorAll(css)[at]; {change}; }}")
+    with pytest.raises(AssertionError, match="pixels differ"):
+        check_picture(browser.picture(f"broken-{broken}"), GOLDEN / f"{name}.png", remake=False)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +190,9 @@ def test_it_works_with_a_keyboard(at: At) -> None:
 
 
 def test_it_is_dark_for_whom_asks(at: At) -> None:
-    at.browser.do("open", {"colorScheme": "dark"})
-    at.enter()
+    at.be_dark()
     browser = at.open("/executions/caught")
     assert browser.do("evaluate", "getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 28)"
-    browser.picture("dark")
 
 
 def test_a_running_execution_is_followed_and_can_be_stopped(browser: Browser) -> None:
