@@ -1,5 +1,6 @@
 """The page of ``unum ui`` over a deployed workflow, as the command serves it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -32,6 +33,29 @@ def page(*arguments: str) -> Iterator[Visitor]:
             yield Visitor(Site(Directory(dict), Secrets(int(port), token=token))).enter()
         finally:
             process.terminate()
+
+
+def test_the_shell_of_the_emulator_has_a_page_that_answers() -> None:
+    """What `make emulator` runs prints the URL of a page, which ends with the shell."""
+    command = [sys.executable, "-m", "unum_emulator.shell"]
+    shell = os.environ | {"SHELL": "/bin/sh"}
+    with subprocess.Popen(  # noqa: S603 - written above
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=shell, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        try:
+            lines = iter(process.stderr)
+            port, token = next(found[0] for line in lines if (found := re.findall(r":(\d+)/\?token=(\S+)", line)))
+            visitor = Visitor(Site(Directory(dict), Secrets(int(port), token=token))).enter()
+            assert visitor.ask("/").status == 200
+        finally:
+            process.stdin.write("exit 3\n")
+            process.stdin.close()
+            process.wait(60)
+        assert process.returncode == 3
+    with pytest.raises(ConnectionRefusedError):
+        visitor.ask("/")
 
 
 def test_a_deployed_workflow_on_the_page(deployment: Deployment) -> None:
