@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -130,16 +129,14 @@ def test_a_change_of_version_is_shown() -> None:
     assert "state Charge" in words
 
 
-def test_a_map_of_2000_takes_less_than_2_s_of_processor_time() -> None:
+def test_a_map_of_2000_has_pages() -> None:
+    """`python -m benchmarks.page` measures what they take."""
     shop = open_shop(wide=2_000)
     key = key_of(shop, "wide", "Receive")
     with served(shop) as visitor:
         visitor.enter()
         for path in (f"{E}/wide", f"{E}/wide/branches?key={key}&page=20", f"{E}/wide/branch?key={key}&index=1999"):
-            begun = time.process_time()
-            answer = visitor.ask(path)
-            assert answer.status == 200
-            assert time.process_time() - begun < 2
+            assert visitor.ask(path).status == 200
         assert "Page 20 of 20, 2,000 branches" in visitor.ask(f"{E}/wide/branches?key={key}&page=20").words
         assert len(visitor.ask(f"{E}/wide").text) < 100_000
         assert visitor.ask(f"{E}/wide/branch?key={key}&index=2000").status == 404
