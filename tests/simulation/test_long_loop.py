@@ -1,12 +1,13 @@
 """A loop that is longer than Step Functions allows: 25,000 events are the most that an execution of it may have."""
 
+import pytest
+
 from unum_constructs import Definition
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.naming import Execution
 from unum_runtime.simulator.local import LocalWorkflow
 
-ROUNDS = 30_000
 PAUSE_S = 10
 
 POLLING = {
@@ -24,15 +25,16 @@ POLLING = {
 }
 
 
-def test_a_loop_of_30_000_rounds_with_a_wait_in_each_ends() -> None:
+@pytest.mark.parametrize("rounds", [6_000, pytest.param(30_000, marks=pytest.mark.long)])
+def test_a_loop_with_a_wait_in_each_round_ends(rounds: int) -> None:
     workflow = Definition.from_asl(POLLING).compile("polling", {"Poll"}, {})
     local = LocalWorkflow(workflow, {"Poll": lambda event, _context: {"left": event["left"] - 1}})
 
-    ending = local.run("long", {"left": ROUNDS})
+    ending = local.run("long", {"left": rounds})
 
     assert ending == Ending(Status.SUCCEEDED, Success({"left": 0}))
     first, *_, last = _committed_ms(local)
-    assert last - first >= (ROUNDS - 1) * PAUSE_S * 1000
+    assert last - first >= (rounds - 1) * PAUSE_S * 1000
 
 
 def _committed_ms(local: LocalWorkflow) -> list[int]:
