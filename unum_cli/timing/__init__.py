@@ -1,1 +1,1 @@
-"""Rows of an execution's steps, and how their time divides; the page and traces show them."""
+"""Rows of an execution's steps, how their time divides, and which executions started which; page and traces show it."""

@@ -7,9 +7,9 @@ from itertools import product, starmap
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
+from unum_cli.timing.nesting import Started, parent_of, started_by_job, started_by_steps, unnamed_starts
 from unum_cli.traces import conventions
 from unum_cli.traces.execution_spans import ExecutionSpans
-from unum_cli.traces.nesting import Started, parent_of, started_by_job, started_by_steps, unnamed_starts
 from unum_cli.traces.spans import Link, Trace
 from unum_runtime.client.client import Client
 from unum_runtime.client.reading.stored_steps import start_record

@@ -10,8 +10,8 @@ import pytest
 from tests.unit.cli.traces.collector import decoded, facts, lines, spans_of
 from tests.unit.cli.traces.traced import named
 from tests.unit.protocol.platform import Platform, chain
+from unum_cli.timing import nesting
 from unum_cli.traces import family as family_module
-from unum_cli.traces import nesting
 from unum_cli.traces.family import Family
 from unum_cli.traces.otlp_json import document
 from unum_cli.traces.spans import Trace
