@@ -80,13 +80,19 @@ def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client
     assert runs(deployment, "twice child") == 1
 
 
-def test_a_look_that_was_lost_is_told_and_made_up_for_by_a_nudge(deployment: Deployment, client: Client) -> None:
+def test_a_look_that_was_lost_is_told_and_made_up_for_by_a_nudge(
+    deployment: Deployment, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
     with idle(deployment, forwarder_of(deployment, "Nested")) as url:
         client.start({"case": "json", "n": 4, "key": "lost"}, name="lost")
         lose_one(deployment, url)
     (found,) = client.why("lost").missing
     assert (found.state, found.waits_for) == ("Json", WaitsFor.JOB)
     assert ":execution:NestedChild" in found.job["handle"]["ExecutionArn"].replace("-", "")
+    assert main(["steps", "lost", "--stack", "Nested", "--workflow", client.workflow]) == 0
+    assert f"Json started {found.job['handle']['ExecutionArn'].split(':execution:')[1].replace(':', '/')}\n" in (
+        capsys.readouterr().out
+    )
     client.nudge("lost")
     assert client.wait("lost", timeout_s=90).output["Output"] == {"n": 16, "key": "lost child"}
     assert (runs(deployment, "lost"), runs(deployment, "lost child")) == (1, 1)
@@ -121,4 +127,22 @@ def test_a_workflow_starts_itself(client: Client) -> None:
     ended = run(client, "itself", 2, "again")
     assert ended.output["ExecutionArn"].endswith(":again-2")
     assert client.wait("again-2", timeout_s=60).output["ExecutionArn"].endswith(":again-1")
-    assert client.wait("again-1", timeout_s=60).output == {"case": "itself", "n": 0, "key": "again"}
+    last = client.wait("again-1", timeout_s=60).output
+    assert last.pop("AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID").endswith(":again-2")
+    assert last == {"case": "itself", "n": 0, "key": "again"}
+
+
+def test_commands_name_parents_and_children(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    client.start({"case": "itself", "n": 1, "key": "related"}, name="related")
+    client.wait("related", timeout_s=90)
+    client.wait("related-1", timeout_s=90)
+    at = ("--stack", "Nested", "--workflow", client.workflow)
+
+    def said(*command: str) -> str:
+        assert main([*command, *at]) == 0
+        return capsys.readouterr().out
+
+    assert f"Itself started {client.workflow}/related-1\n" in said("steps", "related")
+    assert f"parent   {client.workflow}/related, as the input says\n" in said("describe", "related-1")
+    assert "started" not in said("steps", "related-1").splitlines()[-1]
+    assert "parent" not in said("describe", "related")

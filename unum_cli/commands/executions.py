@@ -3,9 +3,10 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import Any
 
 from unum_cli.aws.session import Session
 from unum_cli.commands.arguments import attributes_in, compiled_or_failed, execution_input
@@ -13,6 +14,8 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_child, print_description, print_json, to_json
 from unum_cli.commands.stack import Deployed, all_deployed, deployed
 from unum_cli.safe_output import raw
+from unum_cli.timing.parents import Started, parent_in
+from unum_cli.timing.relations import awaited_by, started_by
 from unum_runtime.client.boto3_shapes.arns import Arns, home_of
 from unum_runtime.client.client import Client
 from unum_runtime.client.control import Missing
@@ -78,12 +81,15 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
         _describe_child(client, child, options)
         return
     description = client.describe(arns.name_of(options.execution))
+    parent = parent_in(description.input)
     if options.receipt:
         _describe_with_receipt(client, description, as_json=options.json)
     elif options.json:
-        print_json(to_json(description))
+        print_json(to_json(description) | ({} if parent is None else {"started_by": parent._asdict()}))
     else:
         print_description(description)
+        if parent is not None:
+            print(f"parent   {parent}, as the input says")
         if description.status is Status.RUNNING:
             _print_places(client, description.name)
 
@@ -141,17 +147,33 @@ def _wait(client: Client, options: argparse.Namespace) -> None:
 
 def _steps(client: Client, options: argparse.Namespace) -> None:
     table = LiveTable(raw(sys.stdout))
-    for step in client.steps(options.execution):
+    steps = [*client.steps(options.execution)]
+    started = started_by(client, options.execution, steps)
+    children: list[tuple[str, Started]] = []
+    for step in steps:
+        own = started.get(str(step.checkpoint.name), ())
+        children += [(step.state, each) for each in own]
         if options.json:
-            print(json.dumps(to_json(step), ensure_ascii=False))
+            print(json.dumps(to_json(step) | _started_json(own), ensure_ascii=False))
         else:
             table.add(step)
     for missing in _pending(client, options.execution):
+        own = [each for each in [awaited_by(missing)] if each is not None]
+        children += [(missing.state, each) for each in own]
         if options.json:
-            print(json.dumps(to_json(missing) | {"status": waiting_text(missing)}, ensure_ascii=False))
+            status = {"status": waiting_text(missing)}
+            print(json.dumps(to_json(missing) | status | _started_json(own), ensure_ascii=False))
         else:
             table.add_pending(missing, to_datetime(client.clock.now_ms()))
     table.close()
+    if not options.json:
+        for state, each in children:
+            print(f"{state} started {each}")
+
+
+def _started_json(started: Sequence[Started]) -> dict[str, Any]:
+    """Return the field with the executions that a step has started; empty without any."""
+    return {"started": [each._asdict() for each in started]} if started else {}
 
 
 def _pending(client: Client, name: str) -> Iterator[Missing]:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
+from unum_cli.timing.parents import Started, parent_in, parsed
 from unum_runtime.client.control import Missing
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
 from unum_runtime.model.ir import Workflow
@@ -21,23 +22,9 @@ from unum_runtime.model.naming import Name
 from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.history.timeline import Timeline
 
-STARTED_BY = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"
-"""Field of a child's input with the ARN of its parent."""
-
 _START = frozenset({"states:startExecution", "states:startExecution:2"})
-_ARN = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:execution:(?P<workflow>[^:/]+):(?P<name>[^:/]+)")
 _START_ALIAS = re.compile(r":function:[^:]+:start-([A-Za-z0-9_-]+)")
 _MEMBERS = ("ExecutionArn", "executionArn")
-
-
-class Started(NamedTuple):
-    """Execution that a step has started, or that has started one."""
-
-    workflow: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.workflow}/{self.name}"
 
 
 def started_by_steps(levels: Levels) -> Iterator[tuple[str, Started]]:
@@ -90,7 +77,7 @@ def started_by_job(missing: Missing) -> Started | None:
 def parent_of(start: Checkpoint) -> Started | None:
     """Return the execution that started the one with the start record `start`; None if its input does not say."""
     value = start.outcome.value if isinstance(start.outcome, Success) else None
-    return _parsed(value.get(STARTED_BY)) if isinstance(value, dict) else None
+    return parent_in(value)
 
 
 def _starts(timeline: Timeline, state: str, checkpoint: Checkpoint) -> bool:
@@ -115,12 +102,7 @@ def _executions(value: Json) -> Iterator[Started]:
         for each in value:
             yield from _executions(each)
     elif isinstance(value, dict):
-        found = [each for each in (_parsed(value.get(member)) for member in _MEMBERS) if each is not None]
+        found = [each for each in (parsed(value.get(member)) for member in _MEMBERS) if each is not None]
         yield from found
         for each in () if found else value.values():
             yield from _executions(each)
-
-
-def _parsed(arn: Json) -> Started | None:
-    match = _ARN.fullmatch(arn) if isinstance(arn, str) else None
-    return None if match is None else Started(match["workflow"], match["name"])

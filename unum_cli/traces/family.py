@@ -7,7 +7,8 @@ from itertools import product, starmap
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
-from unum_cli.timing.nesting import Started, parent_of, started_by_job, started_by_steps, unnamed_starts
+from unum_cli.timing.nesting import parent_of, started_by_job, started_by_steps, unnamed_starts
+from unum_cli.timing.parents import Started
 from unum_cli.traces import conventions
 from unum_cli.traces.execution_spans import ExecutionSpans
 from unum_cli.traces.spans import Link, Trace

@@ -1,15 +1,12 @@
-"""Links from a step to the executions of other workflows that it started."""
+"""Links from a step to the executions of other workflows that it started, and from these to their parent."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from unum_cli.timing.parents import STARTED_BY, parent_in, parsed
 from unum_cli.ui.directory import Address, Place
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.states import Json
-
-_ARN = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:execution:(?P<workflow>[^:/]+):(?P<name>[^:/]+)")
-"""ARN of an execution, as nested workflows return it."""
 
 _MEMBERS = ("ExecutionArn", "executionArn")
 
@@ -25,10 +22,19 @@ class ExecutionLink(NamedTuple):
 def links_to_executions(places: Mapping[Address, Place], output: Success | None) -> Iterator[ExecutionLink]:
     """Yield a link for each execution whose ARN is in `output`, at its top or in its elements."""
     for arn in _arns(None if output is None else output.value):
-        if match := _ARN.fullmatch(arn):
-            found = [place for (_, workflow), place in places.items() if workflow == match["workflow"]]
-            path = f"{found[0].path}/executions/{match['name']}" if len(found) == 1 else ""
-            yield ExecutionLink(arn, match["name"], path)
+        yield from _links(places, arn)
+
+
+def link_to_parent(places: Mapping[Address, Place], given: Json) -> ExecutionLink | None:
+    """Return a link to the execution that the input `given` names as the parent; None if it names none."""
+    return None if parent_in(given) is None else next(_links(places, given[STARTED_BY]), None)
+
+
+def _links(places: Mapping[Address, Place], arn: str) -> Iterator[ExecutionLink]:
+    if one := parsed(arn):
+        found = [place for (_, workflow), place in places.items() if workflow == one.workflow]
+        path = f"{found[0].path}/executions/{one.name}" if len(found) == 1 else ""
+        yield ExecutionLink(arn, one.name, path)
 
 
 def _arns(value: Json) -> Iterator[str]:

@@ -16,7 +16,7 @@ from unum_cli.ui.chart import chart
 from unum_cli.ui.directory import Place
 from unum_cli.ui.graph_data import graph_data
 from unum_cli.ui.matching import Wanted, matching
-from unum_cli.ui.nested import links_to_executions
+from unum_cli.ui.nested import link_to_parent, links_to_executions
 from unum_cli.ui.operations import offered
 from unum_cli.ui.past_reading import Reading
 from unum_cli.ui.site import Site
@@ -79,6 +79,7 @@ class Pages:
             **self._facts(place, reading),
             lines=self._lines(reading, shown),
             pages=_pages(len(rows), ROWS_ON_A_PAGE, last),
+            parent=link_to_parent(self.site.directory.places(), reading.description.input),
             graph=None if reading.graph is None else to_text(reading.graph),
             receipt=reading.receipt(),
             unknown_costs=UNKNOWN,

@@ -11,6 +11,7 @@ from tests.unit.cli.traces.collector import decoded, facts, lines, spans_of
 from tests.unit.cli.traces.traced import named
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.timing import nesting
+from unum_cli.timing.parents import STARTED_BY, Started
 from unum_cli.traces import family as family_module
 from unum_cli.traces.family import Family
 from unum_cli.traces.otlp_json import document
@@ -23,7 +24,6 @@ from unum_runtime.protocol.runtime import Call, JobPending
 
 ARN = "arn:aws:states:us-east-1:123456789012:execution:"
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:f:start-child"
-STARTED_BY = nesting.STARTED_BY
 START = {
     "Type": "Task",
     "Resource": "arn:aws:states:::states:startExecution.sync:2",
@@ -169,9 +169,9 @@ def test_what_cannot_be_read_is_told() -> None:
 
 def test_a_cause_names_the_execution_that_failed() -> None:
     told = {"Cause": json.dumps({"ExecutionArn": f"{ARN}child:c", "Status": "FAILED"})}
-    assert [*nesting._executions(json.loads(told["Cause"]))] == [nesting.Started("child", "c")]
+    assert [*nesting._executions(json.loads(told["Cause"]))] == [Started("child", "c")]
     assert [*nesting._executions([{"a": {"executionArn": f"{ARN}child:d"}}, f"{ARN}child:e"])] == [
-        nesting.Started("child", "d")
+        Started("child", "d")
     ]
 
 

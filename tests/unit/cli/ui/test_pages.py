@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.unit.cli.ui.shop import HOSTILE, Broken, Shop, Visitor, key_of, open_shop, served
+from unum_cli.timing.parents import STARTED_BY
 from unum_compiler import compile_workflow
 from unum_runtime.client.client import Client
 from unum_runtime.errors import DefinitionNotStored
@@ -127,6 +128,17 @@ def test_a_change_of_version_is_shown() -> None:
         words = visitor.enter().ask(f"{P}/versions?old=done").words
     assert "state Refund" in words
     assert "state Charge" in words
+
+
+def test_a_child_leads_to_the_parent_that_its_input_names() -> None:
+    shop, arn = open_shop(), "arn:aws:states:us-east-1:123456789012:execution:"
+    shop.run("own", **{STARTED_BY: f"{arn}orders:done"})
+    shop.run("foreign", **{STARTED_BY: f"{arn}elsewhere:<b>"})
+    with served(shop) as visitor:
+        visitor.enter()
+        assert f'<a href="{E}/done">done</a>, as the input says' in visitor.ask(f"{E}/own").text
+        assert f"<code>{arn}elsewhere:&lt;b&gt;</code>, as the input says" in visitor.ask(f"{E}/foreign").text
+        assert "as the input says" not in visitor.ask(f"{E}/done").text
 
 
 def test_a_map_of_2000_has_pages() -> None:

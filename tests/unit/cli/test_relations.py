@@ -1,0 +1,115 @@
+"""Commands tell which executions belong together; `test_nesting` follows them in traces."""
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.unit.cli.traces.test_nesting import ARN, nest
+from tests.unit.protocol.platform import Platform, chain
+from unum_cli.commands import executions
+from unum_cli.timing.parents import STARTED_BY, Started, parent_in
+from unum_cli.timing.relations import awaited_by, started_by
+from unum_runtime.client import Client
+from unum_runtime.client.control import Missing
+from unum_runtime.errors import UnumError
+from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.history.pending import WaitsFor
+
+
+def of(nested: Any, workflow: str) -> Client:
+    client = nested.client_of(workflow)
+    assert isinstance(client, Client)
+    return client
+
+
+def steps(client: Client, name: str, capsys: pytest.CaptureFixture[str], *, as_json: bool = False) -> list[str]:
+    executions._steps(client, Namespace(execution=name, json=as_json))
+    return capsys.readouterr().out.splitlines()
+
+
+def described(client: Client, name: str, capsys: pytest.CaptureFixture[str], *, as_json: bool = False) -> str:
+    executions._describe(client, Namespace(execution=name, json=as_json, receipt=False))
+    return capsys.readouterr().out
+
+
+def test_a_step_names_what_it_has_started(capsys: pytest.CaptureFixture[str]) -> None:
+    nested = nest()
+    parent = of(nested, "parent")
+    *_, last = steps(parent, "p", capsys)
+    assert last == f"Start started child/{nested.started}"
+    first, second = map(json.loads, steps(parent, "p", capsys, as_json=True))
+    assert first["started"] == [{"workflow": "child", "name": nested.started}]
+    # The value of the next step has the child, too, which it did not start.
+    assert "started" not in second
+
+
+def test_a_step_names_whose_end_it_waits_for() -> None:
+    missing = Missing(
+        state="Start",
+        index=(),
+        since=datetime.fromtimestamp(0, UTC),
+        waits_for=WaitsFor.JOB,
+        invocation="p#1",
+        until=None,
+        job={"handle": {"ExecutionArn": f"{ARN}child:c"}, "polls": 1},
+    )
+    assert awaited_by(missing) == Started("child", "c")
+    assert awaited_by(replace(missing, job={"handle": {"JobRunId": "j"}, "polls": 0})) is None
+    assert awaited_by(replace(missing, job=None)) is None
+
+
+def test_a_child_names_its_parent_if_its_input_does(capsys: pytest.CaptureFixture[str]) -> None:
+    nested = nest()
+    child = of(nested, "child")
+    assert "parent   parent/p, as the input says\n" in described(child, nested.started, capsys)
+    shown = json.loads(described(child, nested.started, capsys, as_json=True))
+    assert shown["started_by"] == {"workflow": "parent", "name": "p"}
+    silent = nest(knows=False)
+    assert "parent" not in described(of(silent, "child"), silent.started, capsys)
+    assert "started_by" not in described(of(silent, "child"), silent.started, capsys, as_json=True)
+
+
+def test_a_result_that_only_has_an_arn_started_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    platform = Platform.of(chain("A"), A=lambda _event: {"ExecutionArn": f"{ARN}other:e"})
+    write_definition(platform.runtime())
+    platform.start("e", {})
+    platform.deliver_all()
+    client = Client(store=platform.memory, workflow=platform.workflow.name, clock=platform.clock)
+    assert len(steps(client, "e", capsys)) == len(("headings", "A"))
+
+
+def test_without_its_definition_a_step_names_nothing() -> None:
+    parent = of(nest(), "parent")
+    unreadable = SimpleNamespace(past=raising(UnumError("not stored")))
+    found = [*parent.steps("p")]
+    assert started_by(parent, "p", found)
+    assert started_by(cast("Client", unreadable), "p", found) == {}
+
+
+def raising(error: Exception) -> Callable[[str], object]:
+    def refuse(_name: str) -> object:
+        raise error
+
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("value", "parent"),
+    [
+        ({STARTED_BY: f"{ARN}w:e"}, Started("w", "e")),
+        ({STARTED_BY: "e"}, None),
+        ({STARTED_BY: f"{ARN}w:e/Map:1"}, None),
+        ({STARTED_BY: 7}, None),
+        ({}, None),
+        ([{STARTED_BY: f"{ARN}w:e"}], None),
+        (None, None),
+    ],
+)
+def test_what_an_input_may_name(value: Any, parent: Started | None) -> None:
+    assert parent_in(value) == parent
