@@ -78,16 +78,25 @@ class _Lines:
     name: str
     only: str | None
     _printed: set[str] = field(default_factory=set)
+    _unnamed: set[str] = field(default_factory=set)
 
     def there(self, *, also_unfinished: bool = True) -> Iterator[tuple[Invocation, Line]]:
         """Yield the lines that are there, invocation after invocation, at first only of those that have ended."""
         for invocation in self.search.invocations(self.name, self.only):
             if invocation.request_id in self._printed:
                 continue
+            if not also_unfinished and self._may_commit(invocation):
+                continue
             log = self.search.reader.read(invocation)
             if log.is_complete or also_unfinished:
                 self._printed.add(invocation.request_id)
                 yield from ((invocation, line) for line in log.lines)
+
+    def _may_commit(self, invocation: Invocation) -> bool:
+        """Return True the first time that `invocation` has no step: it may have committed after steps were read."""
+        is_first = not invocation.steps and invocation.request_id not in self._unnamed
+        self._unnamed.add(invocation.request_id)
+        return is_first
 
     def follow(self) -> Iterator[tuple[Invocation, Line]]:
         """Yield all lines, and those that come later, until the execution has ended."""
