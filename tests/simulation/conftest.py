@@ -10,7 +10,9 @@ LONG = frozenset(
         "test_a_nudge_at_any_time[limited map]",
         "test_every_order_with_a_stop[eager-catch of a scope]",
         "test_every_order_with_a_stop[eager-loop in a map]",
+        "test_every_order_with_a_stop[eager-region in a map]",
         "test_every_order_with_a_stop[eager-unguarded map]",
+        "test_every_order_with_a_stop[eager-wavefront]",
         "test_every_way_with_eager_collection[retry of one branch]",
         "test_every_way_with_one_crash[results that are large at first]",
     }

@@ -12,7 +12,6 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore, search
 
 ONE_BY_ONE = ("region", "wavefront", "region in a map")
-STOPPED = (*ONE_BY_ONE, "map in a region")
 RUNS = 3
 MAX_STATES = 300
 
@@ -41,14 +40,8 @@ def test_every_order_without_faults(graph: str, collection: Collection) -> None:
     assert explore(scenario(graph, faults=faults, collection=collection)).is_complete
 
 
-@pytest.mark.parametrize(
-    ("graph", "collection"),
-    [
-        *((graph, Collection.TTL) for graph in STOPPED),
-        *((graph, Collection.EAGER) for graph in ("region", "map in a region")),
-        *(pytest.param(graph, Collection.EAGER, marks=pytest.mark.long) for graph in ("wavefront", "region in a map")),
-    ],
-)
+@pytest.mark.parametrize("graph", ["region", "wavefront", "region in a map", "map in a region"])
+@pytest.mark.parametrize("collection", Collection)
 def test_every_order_with_a_stop(graph: str, collection: Collection) -> None:
     assert explore(scenario(graph, faults=STOP, collection=collection)).is_complete
 
