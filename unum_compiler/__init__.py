@@ -3,6 +3,7 @@
 The compiler is imported on first use, because commands that start an execution read JSON with a part of it alone.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,9 +15,7 @@ __all__ = ["compile_workflow", "warnings_of"]
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from unum_compiler import compile  # noqa: A004, PLC0415 - the package's module
-
-    return getattr(compile, name)
+    return getattr(import_module("unum_compiler.compile"), name)
 
 
 def __dir__() -> list[str]:
