@@ -15,12 +15,12 @@ from unum_cli.commands.printing import check_success, print_child, print_descrip
 from unum_cli.commands.stack import Deployed, all_deployed, deployed
 from unum_cli.safe_output import raw
 from unum_cli.timing.parents import Started, parent_in
-from unum_cli.timing.relations import awaited_by, started_by
+from unum_cli.timing.relations import Relations, awaited_by
 from unum_runtime.client.boto3_shapes.arns import Arns, home_of
 from unum_runtime.client.client import Client
 from unum_runtime.client.control import Missing
 from unum_runtime.client.deliveries import to_datetime
-from unum_runtime.client.descriptions import Description
+from unum_runtime.client.descriptions import Description, Step
 from unum_runtime.client.terminal.amounts import duration_text, time_text
 from unum_runtime.client.terminal.live import LiveTable, waiting_text
 from unum_runtime.errors import DefinitionNotStored, InvalidExecutionInput, InvalidName, UnumError
@@ -147,28 +147,35 @@ def _wait(client: Client, options: argparse.Namespace) -> None:
 
 def _steps(client: Client, options: argparse.Namespace) -> None:
     table = LiveTable(raw(sys.stdout))
-    steps = [*client.steps(options.execution)]
-    started = started_by(client, options.execution, steps)
-    children: list[tuple[str, Started]] = []
-    for step in steps:
-        own = started.get(str(step.checkpoint.name), ())
-        children += [(step.state, each) for each in own]
+    relations = Relations(client, options.execution)
+    lines: list[str] = []
+    for step in client.steps(options.execution):
+        started = _started_by(step, relations)
+        lines += [f"{step.state} started {each}" for each in started]
         if options.json:
-            print(json.dumps(to_json(step) | _started_json(own), ensure_ascii=False))
+            print(json.dumps(to_json(step) | _started_json(started), ensure_ascii=False))
         else:
             table.add(step)
     for missing in _pending(client, options.execution):
-        own = [each for each in [awaited_by(missing)] if each is not None]
-        children += [(missing.state, each) for each in own]
+        started = awaited_by(missing)
+        lines += [f"{missing.state} started {each}" for each in started]
         if options.json:
             status = {"status": waiting_text(missing)}
-            print(json.dumps(to_json(missing) | status | _started_json(own), ensure_ascii=False))
+            print(json.dumps(to_json(missing) | status | _started_json(started), ensure_ascii=False))
         else:
             table.add_pending(missing, to_datetime(client.clock.now_ms()))
     table.close()
     if not options.json:
-        for state, each in children:
-            print(f"{state} started {each}")
+        print("".join(f"{line}\n" for line in lines), end="")
+
+
+def _started_by(step: Step, relations: Relations) -> Sequence[Started]:
+    """Return the executions that `step` has started; none, with a note, if its definition is unknown."""
+    try:
+        return relations.started_by(step)
+    except DefinitionNotStored as error:
+        print(f"what {step.state} has started is unknown: {error}", file=sys.stderr)
+        return ()
 
 
 def _started_json(started: Sequence[Started]) -> dict[str, Any]:

@@ -11,7 +11,12 @@ from unum_runtime.model.states import Json
 STARTED_BY = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"
 """Field of a child's input with the ARN of its parent."""
 
-_ARN = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:execution:(?P<workflow>[^:/]+):(?P<name>[^:/]+)")
+_NAME = r"[^\s:/<>{}\[\]?*\"#%\\^|~`$&,;]{1,80}"
+"""Name without characters that no execution's name has, so that lines and links of a foreign text stay what they are.
+
+Source: AWS Step Functions API Reference, "StartExecution"."""
+
+_ARN = re.compile(rf"arn:[^:]+:states:[^:]*:[^:]*:execution:(?P<workflow>{_NAME}):(?P<name>{_NAME})")
 
 
 class Started(NamedTuple):
@@ -34,5 +39,5 @@ def parent_in(value: Json) -> Started | None:
 
 def parsed(arn: Json) -> Started | None:
     """Return the execution with the ARN `arn`; None for anything else."""
-    match = _ARN.fullmatch(arn) if isinstance(arn, str) else None
+    match = _ARN.fullmatch(arn) if isinstance(arn, str) and arn.isprintable() else None
     return None if match is None else Started(match["workflow"], match["name"])

@@ -1,48 +1,65 @@
-"""Executions that the steps of an execution have started, for ``unum steps`` and ``unum describe``."""
+"""Executions that the steps of an execution have started, read when a step tells of one."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from unum_cli.timing.parents import Started
 from unum_runtime.client.client import Client
 from unum_runtime.client.control import Missing
 from unum_runtime.client.descriptions import Step
-from unum_runtime.errors import UnumError
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.protocol.history.timeline import Timeline, failed_with
 
 _PART_OF_ARN = ":execution:"
 
 
-def started_by(client: Client, name: str, steps: Iterable[Step]) -> Mapping[str, Sequence[Started]]:
-    """Return the executions that `steps` of execution `name` have started, by the name of the step as text.
+@dataclass(frozen=True)
+class Relations:
+    """Relations of one execution to those that it has started.
 
-    The definition tells which Tasks start executions. It is read only if a step has an ARN of an execution; without
-    it, nothing is returned.
+    Attributes:
+        client: client of its workflow.
+        name: its name.
     """
-    if not any(_PART_OF_ARN in text for step in steps for text in _texts(step.checkpoint)):
-        return {}
-    # Loads all that rows of an execution need, which few commands do.
-    from unum_cli.timing.levels import Levels  # noqa: PLC0415 - see above
-    from unum_cli.timing.nesting import started_by_steps  # noqa: PLC0415 - see above
 
-    try:
-        past = client.past(name)
-    except UnumError:
-        return {}
-    found: dict[str, list[Started]] = defaultdict(list)
-    for step, each in started_by_steps(Levels(Timeline(*past), client.clock.now_ms())):
-        found[step].append(each)
-    return found
+    client: Client
+    name: str
+
+    def started_by(self, step: Step) -> Sequence[Started]:
+        """Return the executions that `step` has started.
+
+        The definition tells which Tasks start executions. It is read with the first step that has an ARN of one.
+
+        Raises:
+            UnumError: the definition is not stored, or the store did not answer.
+        """
+        if not any(_PART_OF_ARN in text for text in _texts(step.checkpoint)):
+            return ()
+        return self._by_step.get(str(step.checkpoint.name), ())
+
+    @cached_property
+    def _by_step(self) -> Mapping[str, Sequence[Started]]:
+        # Loads all that rows of an execution need, which few commands do.
+        from unum_cli.timing.levels import Levels  # noqa: PLC0415 - see above
+        from unum_cli.timing.nesting import started_by_steps  # noqa: PLC0415 - see above
+
+        found: dict[str, list[Started]] = defaultdict(list)
+        levels = Levels(Timeline(*self.client.past(self.name)), self.client.clock.now_ms())
+        for step, each in started_by_steps(levels):
+            found[step].append(each)
+        return found
 
 
-def awaited_by(missing: Missing) -> Started | None:
-    """Return the execution whose end a step waits for; None if it waits for something else."""
+def awaited_by(missing: Missing) -> Sequence[Started]:
+    """Return the execution whose end a step waits for; empty if it waits for something else."""
     if missing.job is None:
-        return None
+        return ()
     from unum_cli.timing.nesting import started_by_job  # noqa: PLC0415 - loads all that rows need
 
-    return started_by_job(missing)
+    found = started_by_job(missing)
+    return () if found is None else (found,)
 
 
 def _texts(checkpoint: Checkpoint) -> Iterator[str]:

@@ -16,7 +16,7 @@ from unum_cli.ui.chart import chart
 from unum_cli.ui.directory import Place
 from unum_cli.ui.graph_data import graph_data
 from unum_cli.ui.matching import Wanted, matching
-from unum_cli.ui.nested import link_to_parent, links_to_executions
+from unum_cli.ui.nested import link_to_parent, links_to_children
 from unum_cli.ui.operations import offered
 from unum_cli.ui.past_reading import Reading
 from unum_cli.ui.site import Site
@@ -150,7 +150,7 @@ class Pages:
             is_collected=isinstance(checkpoint.outcome, Collected),
             delivery=Delivery.of(checkpoint),
             has_logs=place.logs is not None,
-            children=[*links_to_executions(self.site.directory.places(), output)],
+            children=[*links_to_children(self.site.directory.places(), levels, checkpoint)],
             key=request.query_params["key"],
         )
 

@@ -2,24 +2,26 @@
 
 import json
 from argparse import Namespace
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from tests.unit.cli.traces.test_nesting import ARN, nest
+from tests.unit.cli.traces.test_nesting import ARN, START, nest
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands import executions
+from unum_cli.timing.levels import Levels
 from unum_cli.timing.parents import STARTED_BY, Started, parent_in
-from unum_cli.timing.relations import awaited_by, started_by
+from unum_cli.timing.relations import Relations, awaited_by
+from unum_cli.ui.directory import Place
+from unum_cli.ui.nested import links_to_children
 from unum_runtime.client import Client
 from unum_runtime.client.control import Missing
-from unum_runtime.errors import UnumError
+from unum_runtime.errors import DefinitionNotStored
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.pending import WaitsFor
+from unum_runtime.protocol.history.timeline import Timeline
 
 
 def of(nested: Any, workflow: str) -> Client:
@@ -49,6 +51,14 @@ def test_a_step_names_what_it_has_started(capsys: pytest.CaptureFixture[str]) ->
     assert "started" not in second
 
 
+def test_a_second_start_names_its_own_child_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    again = {name: value for name, value in START.items() if name != "Next"} | {"ResultPath": "$.again", "End": True}
+    nested = nest(last=again)
+    first, second = map(json.loads, steps(of(nested, "parent"), "p", capsys, as_json=True))
+    assert second["started"] == [{"workflow": "child", "name": nested.started}]
+    assert first["started"] != second["started"]
+
+
 def test_a_step_names_whose_end_it_waits_for() -> None:
     missing = Missing(
         state="Start",
@@ -59,9 +69,9 @@ def test_a_step_names_whose_end_it_waits_for() -> None:
         until=None,
         job={"handle": {"ExecutionArn": f"{ARN}child:c"}, "polls": 1},
     )
-    assert awaited_by(missing) == Started("child", "c")
-    assert awaited_by(replace(missing, job={"handle": {"JobRunId": "j"}, "polls": 0})) is None
-    assert awaited_by(replace(missing, job=None)) is None
+    assert awaited_by(missing) == (Started("child", "c"),)
+    assert awaited_by(replace(missing, job={"handle": {"JobRunId": "j"}, "polls": 0})) == ()
+    assert awaited_by(replace(missing, job=None)) == ()
 
 
 def test_a_child_names_its_parent_if_its_input_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,19 +94,28 @@ def test_a_result_that_only_has_an_arn_started_nothing(capsys: pytest.CaptureFix
     assert len(steps(client, "e", capsys)) == len(("headings", "A"))
 
 
-def test_without_its_definition_a_step_names_nothing() -> None:
-    parent = of(nest(), "parent")
-    unreadable = SimpleNamespace(past=raising(UnumError("not stored")))
-    found = [*parent.steps("p")]
-    assert started_by(parent, "p", found)
-    assert started_by(cast("Client", unreadable), "p", found) == {}
+@pytest.mark.parametrize(("stacks", "path"), [(["One"], "/One/child/executions/"), (["One", "Two"], ""), ([], "")])
+def test_the_page_of_a_step_leads_to_what_it_has_started(stacks: list[str], path: str) -> None:
+    nested = nest()
+    parent = of(nested, "parent")
+    places = {(stack, "child"): Place(stack, "child", lambda: parent) for stack in stacks}
+    levels = Levels(Timeline(*parent.past("p")), parent.clock.now_ms())
+    start, last = parent.steps("p")
+    (link,) = links_to_children(places, levels, start.checkpoint)
+    assert link == (Started("child", nested.started), path and path + nested.started)
+    # The value of the next step has the child, too, which it did not start.
+    assert [*links_to_children(places, levels, last.checkpoint)] == []
 
 
-def raising(error: Exception) -> Callable[[str], object]:
-    def refuse(_name: str) -> object:
-        raise error
-
-    return refuse
+def test_without_its_definition_a_step_names_nothing_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    parent = of(nest(stores=False), "parent")
+    first, *_ = [*parent.steps("p")]
+    with pytest.raises(DefinitionNotStored):
+        Relations(parent, "p").started_by(first)
+    executions._steps(parent, Namespace(execution="p", json=False))
+    said = capsys.readouterr()
+    assert "what Start has started is unknown: " in said.err
+    assert " started " not in said.out
 
 
 @pytest.mark.parametrize(
@@ -105,6 +124,10 @@ def raising(error: Exception) -> Callable[[str], object]:
         ({STARTED_BY: f"{ARN}w:e"}, Started("w", "e")),
         ({STARTED_BY: "e"}, None),
         ({STARTED_BY: f"{ARN}w:e/Map:1"}, None),
+        ({STARTED_BY: f"{ARN}w:e\nstatus   SUCCEEDED"}, None),
+        ({STARTED_BY: f"{ARN}w:e?x"}, None),
+        ({STARTED_BY: f"{ARN}w:\u202ee"}, None),
+        ({STARTED_BY: f"{ARN}w:{'e' * 81}"}, None),
         ({STARTED_BY: 7}, None),
         ({}, None),
         ([{STARTED_BY: f"{ARN}w:e"}], None),

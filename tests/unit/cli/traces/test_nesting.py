@@ -68,9 +68,12 @@ class Nest(Platform):
         return [*self.family().traces(client, name, self.workflow if workflow == "parent" else None)]
 
 
-def nest(*, knows: bool = True, until: str = "end", **fields: Any) -> Nest:
+LAST = {"Type": "Task", "Resource": "B", "End": True}
+
+
+def nest(*, knows: bool = True, until: str = "end", stores: bool = True, last: Any = LAST, **fields: Any) -> Nest:
     """Return a parent `p` and its child; `fields` are more fields of the Task that starts the child."""
-    states = {"Start": {**START, **fields}, "Last": {"Type": "Task", "Resource": "B", "End": True}}
+    states = {"Start": {**START, **fields}, "Last": last}
     definition = {"StartAt": "Start", "States": states}
     parent = Nest(
         compile_workflow(definition, name="parent", functions=["B"]),
@@ -81,7 +84,7 @@ def nest(*, knows: bool = True, until: str = "end", **fields: Any) -> Nest:
         compile_workflow(chain("A"), name="child", functions=["A"]), {"A": lambda event: event}, parent.clock
     )
     parent.child.memory = parent.child.store = parent.memory
-    for each in (parent, parent.child):
+    for each in (parent, parent.child) if stores else ():
         write_definition(each.runtime())
     parent.start("p", {})
     parent.deliver_all()

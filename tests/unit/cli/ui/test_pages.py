@@ -133,11 +133,13 @@ def test_a_change_of_version_is_shown() -> None:
 def test_a_child_leads_to_the_parent_that_its_input_names() -> None:
     shop, arn = open_shop(), "arn:aws:states:us-east-1:123456789012:execution:"
     shop.run("own", **{STARTED_BY: f"{arn}orders:done"})
-    shop.run("foreign", **{STARTED_BY: f"{arn}elsewhere:<b>"})
+    shop.run("foreign", **{STARTED_BY: f"{arn}elsewhere:e"})
+    shop.run("hostile", **{STARTED_BY: f"{arn}orders:done\nstatus SUCCEEDED"})
     with served(shop) as visitor:
         visitor.enter()
-        assert f'<a href="{E}/done">done</a>, as the input says' in visitor.ask(f"{E}/own").text
-        assert f"<code>{arn}elsewhere:&lt;b&gt;</code>, as the input says" in visitor.ask(f"{E}/foreign").text
+        assert f'<a href="{E}/done">orders/done</a>, as the input says' in visitor.ask(f"{E}/own").text
+        assert "<code>elsewhere/e</code>, as the input says" in visitor.ask(f"{E}/foreign").text
+        assert "as the input says" not in visitor.ask(f"{E}/hostile").text
         assert "as the input says" not in visitor.ask(f"{E}/done").text
 
 
