@@ -197,6 +197,13 @@ def test_paths_are_split(path: str, expected: Any) -> None:
     assert split(path) == expected
 
 
+def test_time_limits_leave_time_to_load_models_and_waits_are_short() -> None:
+    limited = service("aws-sdk:s3:listBuckets", {}, TimeoutSecondsPath="$.limit", HeartbeatSecondsPath="$.beat")
+    given: Any = ModelledServices(compiled({"Type": "Wait", "SecondsPath": "$.pause"}, limited)).input()
+    assert given["limit"] > given["beat"] >= 60
+    assert given["pause"] == 1
+
+
 def test_paths_in_expressions_have_the_kind_that_functions_take() -> None:
     assert list(paths("States.ArrayLength($.a)")) == [("$.a", [])]
     assert list(paths("States.Format('{}', $.a, $$.Task.Token)")) == [("$.a", None), ("$$.Task.Token", None)]

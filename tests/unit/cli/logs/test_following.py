@@ -56,3 +56,8 @@ def test_after_the_end_all_is_shown_at_once() -> None:
 def test_what_has_not_ended_is_waited_for() -> None:
     with_step = replace(WITHOUT_STEP, steps=(STEP,))
     assert followed([with_step], [with_step], [with_step], is_complete=False) == [[], [], [(STEP,)]]
+
+
+def test_what_has_committed_and_ended_is_shown_at_once() -> None:
+    with_step = replace(WITHOUT_STEP, steps=(STEP,))
+    assert followed([with_step], [with_step]) == [[(STEP,)], []]
