@@ -252,7 +252,7 @@ class Assembly:
         else:
             claimed.handler.forward_failures(self.workflow.name, failures.handler)
         # Lambda counts invocations in a chain, so loops, responses and nested executions look like recursion.
-        is_recursive = key in self.wiring.kept or key in recursive_functions(self.workflow)
+        is_recursive = key in self.wiring.kept or key in self._recursive
         if is_recursive or self._answered(key) or self._restarts(key):
             host.allow_recursion()
         if key == self.wiring.start:
@@ -369,7 +369,7 @@ class Assembly:
 
     def _invoked(self, key: str) -> tuple[str, ...]:
         """Return functions that `key` invokes, itself included after a Wait or retry, and for parts of a large Map."""
-        own = [key] if self._uses_timer(key) or key in splitting_functions(self.workflow) else []
+        own = [key] if self._uses_timer(key) or key in self._splitting else []
         return tuple(dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key))))
 
     def _answered(self, key: str) -> tuple[str, ...]:
@@ -379,7 +379,23 @@ class Assembly:
 
     def _uses_timer(self, key: str) -> bool:
         # A kept function may have had delayed events in an earlier definition.
-        return key in timed_functions(self.workflow) or (self.timer is not None and key in self.wiring.kept)
+        return key in self._timed or (self.timer is not None and key in self.wiring.kept)
+
+    # Cached: each of these three follows the whole workflow, and each function asks for it.
+    @cached_property
+    def _timed(self) -> frozenset[str]:
+        """Functions that send delayed events."""
+        return frozenset(timed_functions(self.workflow))
+
+    @cached_property
+    def _splitting(self) -> frozenset[str]:
+        """Functions that let deliveries of their own begin parts of a large Map."""
+        return frozenset(splitting_functions(self.workflow))
+
+    @cached_property
+    def _recursive(self) -> frozenset[str]:
+        """Functions whose invocation can lead to another invocation of themselves."""
+        return frozenset(recursive_functions(self.workflow))
 
     def _restarts(self, key: str) -> bool:
         """Return True if executions start other executions of this workflow in the function `key`."""

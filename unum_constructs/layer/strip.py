@@ -28,12 +28,20 @@ def strip_source(source: bytes) -> bytes:
 
 def _texts(module: ast.Module) -> Iterator[tuple[ast.Expr, bool]]:
     """Yield text-only statements, each with True if it is its block's only statement."""
-    for node in ast.walk(module):
-        statements = getattr(node, "body", None)
-        for each in statements if isinstance(statements, list) else ():
-            if (
-                isinstance(each, ast.Expr)
-                and isinstance(each.value, ast.Constant)
-                and isinstance(each.value.value, str)
-            ):
-                yield each, len(statements or ()) == 1
+    # Expressions are most of a tree, and have no statements in them.
+    blocks = [module.body]
+    while blocks:
+        statements = blocks.pop()
+        for each in statements:
+            if not isinstance(each, ast.Expr):
+                blocks += _blocks(each)
+            elif isinstance(each.value, ast.Constant) and isinstance(each.value.value, str):
+                yield each, len(statements) == 1
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of a compound statement; none of a simple one."""
+    for node in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        for name in ("body", "orelse", "finalbody"):
+            if block := getattr(node, name, None):
+                yield block
