@@ -20,6 +20,8 @@ SEPARATE := $(patsubst %,tests/e2e/test_%.py,cdk definitions readme repair servi
 IN_BUCKETS := $(patsubst %,tests/e2e/test_%.py,examples research control callbacks guards nested)
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
+# Images for containers often set it; then each of the hundreds of processes would compile the CDK and all tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test quick emulator-tests dist release-check synth-newest separate check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
