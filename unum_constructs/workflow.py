@@ -21,7 +21,8 @@ from unum_compiler.payload import Payload
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.binding import Program, compile_program
 from unum_constructs.assembly.comparison import Comparison
-from unum_constructs.assembly.function_settings import Assembly, State, WiredProgram
+from unum_constructs.assembly.function_permissions import State, WiredProgram
+from unum_constructs.assembly.function_settings import Assembly
 from unum_constructs.assembly.handler_keys import functions_by_key
 from unum_constructs.assembly.options import (
     ExecutionBounds,

@@ -1,127 +1,51 @@
 """Environment and permissions of each function, derived from the complete workflow."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
-from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.analysis.edges import (
     ENTRY,
     Operation,
     delayed_edges,
-    recursive_functions,
     shares_with_all,
-    splitting_functions,
-    timed_functions,
 )
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started, started_machine
 from unum_constructs.assembly import cross_stack
-from unum_constructs.assembly.binding import Program
-from unum_constructs.assembly.cross_stack import CrossStackFunction
-from unum_constructs.assembly.options import RuntimeOptions
-from unum_constructs.assembly.wiring import Wiring, operations
+from unum_constructs.assembly.function_permissions import FunctionPermissions
 from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
-from unum_constructs.cdk.storage import Storage
 from unum_constructs.hosting.environment import TOKEN
-from unum_constructs.hosting.host import FailureDestination, Failures, Host
-from unum_constructs.layer.workflow_layer import WorkflowLayers
-from unum_constructs.resources import activities, permissions
+from unum_constructs.hosting.host import Failures
+from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
-from unum_constructs.resources.timer import WorkflowTimer
 from unum_runtime.functions.configuration import ENTRY as IN_ENTRY
 from unum_runtime.functions.configuration import INLINE, SERVICE_CALLS, STORE
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
-from unum_runtime.model.naming import describe_alias, run_alias, start_alias
+from unum_runtime.model.naming import describe_alias, start_alias
 from unum_runtime.model.states import ACTIVITY as ACTIVITY_TASK
 from unum_runtime.model.states import SIGNAL, Language
 from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
 
-Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
-
 
 @dataclass(frozen=True, kw_only=True)
-class WiredProgram:
-    """Program with planned references between functions.
-
-    Attributes:
-        program: compiled definition, with functions by key, `ENTRY` and `SERVICES` included.
-        wiring: invocations and references between the functions.
-        known: the functions by key, as known in the workflow's stack.
-    """
-
-    program: Program
-    wiring: Wiring
-    known: Mapping[str, Host | CrossStackFunction]
-
-
-@dataclass(frozen=True, kw_only=True)
-class State:
-    """Storage of execution state.
-
-    Attributes:
-        storage: place of the state.
-        payload_bucket: bucket for values that exceed an item; None without one.
-        retention_s: lifetime of the history, in seconds.
-        result_retention_s: lifetime of start records and results, in seconds.
-    """
-
-    storage: Storage
-    payload_bucket: s3.IBucket | None
-    retention_s: int
-    result_retention_s: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Assembly:
+class Assembly(FunctionPermissions):
     """All parts of one workflow.
 
     Attributes:
-        wired: program and wiring.
-        layers: runtime and definition, for each Python, in the workflow's stack.
-        distant_layers: the same for other stacks, by stack path.
-        state: storage of execution state.
-        runtime: options of the runtime.
-        timer: timer queue; None if no event waits.
-        activities: queues by activity name.
         former_clients: the start alias executes requests in the form of release 0.1.0.
     """
 
-    wired: WiredProgram
-    layers: WorkflowLayers
-    distant_layers: Mapping[str, WorkflowLayers]
-    state: State
-    runtime: RuntimeOptions
-    timer: WorkflowTimer | None
-    activities: Mapping[str, sqs.IQueue]
     former_clients: bool = False
-    _shared_statements: dict[Hashable, Statements] = field(default_factory=dict, init=False)
-
-    @property
-    def workflow(self) -> Workflow:
-        """Compiled definition."""
-        return self.wired.program.workflow
-
-    @property
-    def hosts(self) -> Mapping[str, Host]:
-        """Functions by key."""
-        return self.wired.program.hosts
-
-    @property
-    def wiring(self) -> Wiring:
-        """Invocations and references between the functions."""
-        return self.wired.wiring
 
     @property
     def start_alias(self) -> str:
@@ -260,89 +184,6 @@ class Assembly:
         host.serve(self.workflow.name, self._layers_of(host), service, brings_file="definition" not in service)
         return policy
 
-    def _statements(
-        self, key: str, service: Mapping[str, Any], *, handlers: list[FailureDestination]
-    ) -> Iterator[iam.PolicyStatement]:
-        """Yield the permissions of the function `key`; it hands events over to `handlers`, as does Lambda."""
-        starts = self._has_start_role(key)
-        invoked = [self.wired.known[each] for each in self._invoked(key)]
-        yield from permissions.invoke_statements(invoked, handlers, reports_starts=starts)
-        if handlers:
-            yield permissions.find_intake_statement(self.wired.known[key])
-        if key == SERVICES:
-            yield from self._call_statements()
-            yield from self.wired.program.bound.statements
-        if key == self.wiring.start:
-            # A start that is answered continues with a request to itself.
-            own = f"{arn_of(self.hosts[key].function)}:{run_alias(self.workflow.name)}"
-            yield iam.PolicyStatement(actions=[permissions.INVOKE], resources=[own])
-            yield from self._definition_statements(Operation.CREATE, Operation.READ)
-        # Events of executions on other definitions are run by these.
-        yield from self._shared("definitions", lambda: self._definition_statements(Operation.LIST))
-        yield from self._state_statements(operations(self.workflow, self.wiring, key), starts=starts, key=key)
-        yield from self._object_statements()
-        # Each of them may commit an end: a failure that no catcher handles.
-        yield from self._event_statements()
-        if not self.hosts[key].takes_layers and not service["definition"].startswith((STORE, INLINE)):
-            yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).definition.object)
-        timer = self._queues if self._uses_timer(key) else []
-        yield from permissions.send_statements([*timer, *(self.activities.values() if key == SERVICES else ())])
-
-    def _has_start_role(self, key: str) -> bool:
-        """Return True if the function `key` has the role of the function in which executions start."""
-        # Functions may share a role, and what is denied in one policy of a role is denied in all.
-        roles = [role_of(self.wired.known[each].function) for each in (key, self.wiring.start)]
-        return roles[0] is roles[1]
-
-    def _call_statements(self) -> Iterator[iam.PolicyStatement]:
-        """Yield permissions for the service calls of Tasks."""
-        if SERVICES in self.hosts:
-            from unum_constructs.assembly.service_grants import call_statements  # noqa: PLC0415 - loads all service models
-
-            yield from call_statements(
-                self.workflow,
-                self.wired.program.bound.values,
-                own=self._own_aliases,
-                started=self.wired.program.started,
-                called=self.wired.program.called,
-            )
-
-    def _state_statements(self, done: frozenset[Operation], *, starts: bool = True, key: str = "") -> Statements:
-        """Return permissions of function `key` for the operations `done` on the state.
-
-        They include writes of start records if it `starts`, and results that its Tasks share with other workflows.
-        """
-        name, shares = self.workflow.name, shares_with_all(self.workflow, key)
-        return self._shared(
-            (done, starts, shares),
-            lambda: permissions.state_statements(
-                self.state.storage, done, workflow_name=name, starts=starts, shares_results=shares
-            ),
-        )
-
-    def _definition_statements(self, *done: Operation) -> Iterator[iam.PolicyStatement]:
-        """Yield permissions for the operations `done` on definition records."""
-        return permissions.definition_statements(self.state.storage, self.workflow.name, done)
-
-    def _object_statements(self) -> Statements:
-        """Return permissions for objects with large values."""
-        if not self.state.payload_bucket:
-            return ()
-        bucket = self.state.payload_bucket
-        return self._shared("objects", lambda: permissions.object_statements(bucket, self.workflow.name))
-
-    def _event_statements(self) -> Statements:
-        """Return permission for status events."""
-        bus = self.runtime.events
-        return () if bus is None else self._shared("status events", lambda: [permissions.put_events_statement(bus)])
-
-    def _shared(self, what: Hashable, make: Callable[[], Iterable[iam.PolicyStatement]]) -> Statements:
-        """Return statements that many policies share, made once: each is a call to the CDK's process."""
-        # Otherwise every function would pay about 0.5 ms for each of them.
-        if what not in self._shared_statements:
-            self._shared_statements[what] = (*make(),)
-        return self._shared_statements[what]
-
     def _names_for_other_stacks(self, service: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields of `service` that functions of other stacks need as names instead of references."""
         named = {"table": cross_stack.store_address(self.layers.scope, self.state.storage)}
@@ -352,14 +193,6 @@ class Assembly:
             named["timer"] = cross_stack.queue_url(self.timer.queue_name)
         return named
 
-    @property
-    def _queues(self) -> list[sqs.IQueue]:
-        """Timer queue as a list; empty without a timer."""
-        return [self.timer.queue] if self.timer else []
-
-    def _layers_of(self, host: Host) -> WorkflowLayers:
-        return self.distant_layers.get(host.stack, self.layers)
-
     def _deny_starts(self, key: str, policy: iam.Policy) -> None:
         """Deny the function `key` the aliases for starts, unless its Tasks start executions of workflows."""
         if key == SERVICES and any(started_machine(task) for task in self.workflow.tasks):
@@ -367,49 +200,9 @@ class Assembly:
         for each in self._invoked(key):
             self.hosts[each].add_caller(policy, role_of(self.wired.known[key].function))
 
-    def _invoked(self, key: str) -> tuple[str, ...]:
-        """Return functions that `key` invokes, itself included after a Wait or retry, and for parts of a large Map."""
-        own = [key] if self._uses_timer(key) or key in self._splitting else []
-        return tuple(dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key))))
-
-    def _answered(self, key: str) -> tuple[str, ...]:
-        """Return the functions that `key` invokes with responses for Tasks with a task token."""
-        answered = activities.answered_functions(self.workflow)
-        return answered if key == self.wiring.start else tuple({key} & {*answered})
-
-    def _uses_timer(self, key: str) -> bool:
-        # A kept function may have had delayed events in an earlier definition.
-        return key in self._timed or (self.timer is not None and key in self.wiring.kept)
-
-    # Cached: each of these three follows the whole workflow, and each function asks for it.
-    @cached_property
-    def _timed(self) -> frozenset[str]:
-        """Functions that send delayed events."""
-        return frozenset(timed_functions(self.workflow))
-
-    @cached_property
-    def _splitting(self) -> frozenset[str]:
-        """Functions that let deliveries of their own begin parts of a large Map."""
-        return frozenset(splitting_functions(self.workflow))
-
-    @cached_property
-    def _recursive(self) -> frozenset[str]:
-        """Functions whose invocation can lead to another invocation of themselves."""
-        return frozenset(recursive_functions(self.workflow))
-
     def _restarts(self, key: str) -> bool:
         """Return True if executions start other executions of this workflow in the function `key`."""
         return key == self.wiring.start and START in self.wiring.carried
-
-    @property
-    def _own_aliases(self) -> dict[str, str]:
-        """ARNs of run and describe alias as text: by reference they would depend on these policies, in a circle."""
-        from unum_compiler.services.task_permissions import DESCRIBE, RUN  # noqa: PLC0415 - as `_call_statements`
-
-        name = self.workflow.name
-        anywhere = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:*"
-        run = f"{arn_of(self.hosts[self.wiring.start].function)}:{run_alias(name)}"
-        return {RUN: run, DESCRIBE: f"{anywhere}:{describe_alias(name)}"}
 
     @property
     def _shared_values(self) -> dict[str, str]:
