@@ -464,9 +464,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
 
         The alias depends on all policies: an execution that started earlier could meet a function without permissions.
         """
-        scope = Construct(self, "Permissions")
         wiring, name = assembly.wiring, assembly.start_alias
-        policies = [assembly.connect(scope, key, failures, self.control) for key in wiring.edges]
+        policies = assembly.connect_all(self, failures, self.control)
         if self.timer:
             hosts = self._hosts.values()
             self.timer.report_failures(dict.fromkeys(host.failures.handler for host in hosts if host.failures))

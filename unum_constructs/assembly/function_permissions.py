@@ -1,9 +1,9 @@
 """Permissions of each function, derived from the complete workflow."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
@@ -19,20 +19,19 @@ from unum_compiler.analysis.edges import (
 )
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_constructs.assembly.binding import Program
+from unum_constructs.assembly.common_permissions import Statements
 from unum_constructs.assembly.cross_stack import CrossStackFunction
 from unum_constructs.assembly.options import RuntimeOptions
 from unum_constructs.assembly.wiring import Wiring, operations
 from unum_constructs.cdk.lookup import arn_of, role_of
 from unum_constructs.cdk.storage import Storage
-from unum_constructs.hosting.host import FailureDestination, Host
+from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import activities, permissions
 from unum_constructs.resources.timer import WorkflowTimer
 from unum_runtime.functions.configuration import INLINE, STORE
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import describe_alias, run_alias
-
-Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,33 +104,57 @@ class FunctionPermissions:
         """Invocations and references between the functions."""
         return self.wired.wiring
 
-    def _statements(
-        self, key: str, service: Mapping[str, Any], *, handlers: list[FailureDestination]
+    def _own_statements(
+        self, key: str, service: Mapping[str, Any], failures: Failures, *, handlers: Sequence[FailureDestination]
     ) -> Iterator[iam.PolicyStatement]:
-        """Yield the permissions of the function `key`; it hands events over to `handlers`, as does Lambda."""
-        starts = self._has_start_role(key)
+        """Yield the permissions of the function `key` that depend on its place in the workflow, and for `handlers`."""
         invoked = [self.wired.known[each] for each in self._invoked(key)]
-        yield from permissions.invoke_statements(invoked, handlers, reports_starts=starts)
-        if handlers:
+        yield from permissions.invoke_statements(invoked, handlers, reports_starts=self._has_start_role(key))
+        if self._reports(key, failures):
             yield permissions.find_intake_statement(self.wired.known[key])
         if key == SERVICES:
             yield from self._call_statements()
             yield from self.wired.program.bound.statements
+            yield from permissions.send_statements(self.activities.values())
         if key == self.wiring.start:
             # A start that is answered continues with a request to itself.
             own = f"{arn_of(self.hosts[key].function)}:{run_alias(self.workflow.name)}"
             yield iam.PolicyStatement(actions=[permissions.INVOKE], resources=[own])
             yield from self._definition_statements(Operation.CREATE, Operation.READ)
-        # Events of executions on other definitions are run by these.
-        yield from self._shared("definitions", lambda: self._definition_statements(Operation.LIST))
-        yield from self._state_statements(operations(self.workflow, self.wiring, key), starts=starts, key=key)
-        yield from self._object_statements()
-        # Each of them may commit an end: a failure that no catcher handles.
-        yield from self._event_statements()
         if not self.hosts[key].takes_layers and not service["definition"].startswith((STORE, INLINE)):
             yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).definition.object)
-        timer = self._queues if self._uses_timer(key) else []
-        yield from permissions.send_statements([*timer, *(self.activities.values() if key == SERVICES else ())])
+
+    def _common(self, key: str) -> Mapping[str, Statements]:
+        """Return the permissions of the function `key` that others may have alike, by name."""
+        done, shares = operations(self.workflow, self.wiring, key), shares_with_all(self.workflow, key)
+        starts = self._has_start_role(key)
+        state = (
+            f"state: {', '.join(sorted(done))}{', starts' if starts else ''}{', of all workflows' if shares else ''}"
+        )
+        found = {
+            # Events of executions on other definitions are run by these.
+            "definitions": self._shared("definitions", lambda: self._definition_statements(Operation.LIST)),
+            state: self._state_statements(done, starts=starts, key=key),
+            "objects": self._object_statements(),
+            # Each of them may commit an end: a failure that no catcher handles.
+            "status events": self._event_statements(),
+            "timer": self._timer_statements() if self._uses_timer(key) else (),
+        }
+        return {name: statements for name, statements in found.items() if statements}
+
+    def _failure_statements(self, key: str, failures: Failures) -> Statements:
+        """Return permission of the function `key` to hand failed events over; none for a later workflow's."""
+        if not self._reports(key, failures):
+            return ()
+        starts = self._has_start_role(key)
+        return self._shared(
+            ("failures", starts), lambda: permissions.invoke_statements((), [failures.handler], reports_starts=starts)
+        )
+
+    def _reports(self, key: str, failures: Failures) -> bool:
+        """Return True if the function `key` hands failed events over to this workflow's failure handler."""
+        # The start alias has a destination of its own, so its function reports here in any case.
+        return self.hosts[key].claim_failures(failures) is failures or key == self.wiring.start
 
     def _has_start_role(self, key: str) -> bool:
         """Return True if the function `key` has the role of the function in which executions start."""
@@ -187,6 +210,10 @@ class FunctionPermissions:
         if what not in self._shared_statements:
             self._shared_statements[what] = (*make(),)
         return self._shared_statements[what]
+
+    def _timer_statements(self) -> Statements:
+        """Return permission to send delayed events."""
+        return self._shared("timer", lambda: permissions.send_statements(self._queues))
 
     @property
     def _queues(self) -> list[sqs.IQueue]:

@@ -17,6 +17,7 @@ from unum_compiler.analysis.edges import (
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started, started_machine
 from unum_constructs.assembly import cross_stack
+from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common
 from unum_constructs.assembly.function_permissions import FunctionPermissions
 from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
@@ -155,24 +156,64 @@ class Assembly(FunctionPermissions):
         for layers in (self.layers, *self.distant_layers.values()):
             layers.report_slow_starts()
 
-    def connect(self, scope: Construct, key: str, failures: Failures, control: ControlFunction) -> iam.Policy:
-        """Connect the function `key` to the workflow: permissions, failure handling, environment, layer.
+    def connect_all(self, workflow: Construct, failures: Failures, control: ControlFunction) -> list[AnyPolicy]:
+        """Connect all functions to the workflow: permissions, failure handling, environment, layer.
 
         Returns:
-            The policy, in `scope`.
+            The policies, in `workflow`.
         """
+        common = {
+            key: Common(
+                self.hosts[key],
+                role_of(self.wired.known[key].function),
+                self._failure_statements(key, failures),
+                self._common(key),
+            )
+            for key in self.wiring.edges
+        }
+        policies = attach_common(workflow, common)
+        scope, attached = Construct(workflow, "Permissions"), []
+        for key, each in common.items():
+            service = self._service_of(key, control)
+            own = self._attach(scope, key, service, failures, each, policies)
+            self._connect(key, service, failures, after=own[0])
+            attached += own
+        return [*dict.fromkeys(attached)]
+
+    def _attach(
+        self,
+        scope: Construct,
+        key: str,
+        service: Mapping[str, Any],
+        failures: Failures,
+        common: Common,
+        policies: CommonPolicies,
+    ) -> list[AnyPolicy]:
+        """Attach the function's own policy, in `scope`, with what is in none of `policies`; return its policies."""
+        handlers = [failures.handler] if common.failures and key not in policies.shared else []
+        other = policies.of(key)
+        statements = [
+            *self._own_statements(key, service, failures, handlers=handlers),
+            *(() if other else common.state_statements),
+        ]
+        if not statements and other:
+            return [other]
+        # A policy of its own, not the role's default one: functions depend on that, so edges would be circular.
+        policy = permissions.attach(scope, key, self.wired.known[key].function, statements)
+        self._deny_starts(key, policy)
+        if other is None:
+            return [policy]
+        # A deployment that moves permissions to the other policy takes them from this one afterwards.
+        policy.node.add_dependency(other)
+        return [policy, other]
+
+    def _connect(self, key: str, service: Mapping[str, Any], failures: Failures, *, after: AnyPolicy) -> None:
+        """Connect the function `key` to the workflow, with the permissions `after`."""
         # A version has one on-failure destination: the first workflow's handler, which forwards to the others.
         host, known = self.hosts[key], self.wired.known[key]
         claimed = host.claim_failures(failures)
-        # The start alias has a destination of its own, so its function reports here in any case.
-        reports = claimed is failures or key == self.wiring.start
-        service = self._service_of(key, control)
-        statements = self._statements(key, service, handlers=[failures.handler] if reports else [])
-        # A policy of its own, not the role's default one: functions depend on that, so edges would be circular.
-        policy = permissions.attach(scope, key, known.function, statements)
-        self._deny_starts(key, policy)
         if claimed is failures:
-            known.send_failures(failures, after=policy)
+            known.send_failures(failures, after=after)
         else:
             claimed.handler.forward_failures(self.workflow.name, failures.handler)
         # Lambda counts invocations in a chain, so loops, responses and nested executions look like recursion.
@@ -182,7 +223,6 @@ class Assembly(FunctionPermissions):
         if key == self.wiring.start:
             host.add_starts(self.workflow.name)
         host.serve(self.workflow.name, self._layers_of(host), service, brings_file="definition" not in service)
-        return policy
 
     def _names_for_other_stacks(self, service: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields of `service` that functions of other stacks need as names instead of references."""

@@ -1,7 +1,7 @@
 """Lambda functions as hosts of workflow nodes."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -111,6 +111,7 @@ class Host(Construct):
         failures: destination of failed events; None before the first workflow sets it.
         handlers: the user's handlers by key; empty for a function with one or none.
         traces: kinds of traces of user code.
+        managed: newest managed policy of its role by stack path, with the number of workflows in it.
     """
 
     ID = "Unum"
@@ -137,6 +138,7 @@ class Host(Construct):
         self._callers: list[tuple[iam.Policy, iam.IRole]] = []
         self._starting: list[str] = []
         self.traces: dict[str, None] = {}
+        self.managed: dict[str, tuple[iam.ManagedPolicy, int]] = {}
         self._redirect()
         self.handlers = {**(handlers or {})}
         if self.handlers:
@@ -245,6 +247,11 @@ class Host(Construct):
             self._set(TRACES, ",".join(self.traces))
         for variable, value in variables.items():
             self._set(variable, value)
+
+    @property
+    def workflows(self) -> Collection[str]:
+        """Names of the workflows that use this function."""
+        return self._services.keys()
 
     def serves(self, workflow: str) -> bool:
         """Return True if a workflow named `workflow` uses this function."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IDependable
@@ -84,6 +85,7 @@ class FailureHandler(PlanningFunction):
             },
         )
         self._others: dict[str, str] = {}
+        self._forwarding: list[iam.PolicyStatement] = []
         self._control = control
         self.alarm = self._alarm()
 
@@ -132,7 +134,17 @@ class FailureHandler(PlanningFunction):
             self._others[workflow_name] = other.version_arn
             self._check_environment()
             self.function.add_environment(OTHERS, self.function.stack.to_json_string(self._others))
-            permissions.attach(self, workflow_name, self.function, permissions.invoke_statements((), [other]))
+            self._allow_other(workflow_name, other)
+
+    def _allow_other(self, workflow_name: str, other: FailureDestination) -> None:
+        """Let the handler invoke another one, by one policy for all: IAM limits the characters of a role's policies."""
+        statements = [*permissions.invoke_statements((), [other])]
+        if not self._forwarding:
+            self._forwarding = statements
+            permissions.attach(self, workflow_name, self.function, statements)
+            return
+        for statement, more in zip(self._forwarding, statements, strict=True):
+            statement.add_resources(*more.resources)
 
     def _check_environment(self) -> None:
         # ARNs are tokens at synth: assume the longest, so that the deployment cannot fail.

@@ -111,7 +111,8 @@ class WorkflowResources:
 
     def _statements(self, role: str) -> Iterator[Mapping[str, Any]]:
         """Yield all policy statements of a role."""
-        for policy in _of_type(self.template, "AWS::IAM::Policy").values():
+        kinds = (_of_type(self.template, f"AWS::IAM::{kind}") for kind in ("Policy", "ManagedPolicy"))
+        for policy in (policy for found in kinds for policy in found.values()):
             if {"Ref": role} in policy["Properties"].get("Roles", ()):
                 yield from policy["Properties"]["PolicyDocument"]["Statement"]
 
