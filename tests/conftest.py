@@ -3,12 +3,17 @@
 Properties are tried on the same examples every time, unless others are asked for, as by `make simulate`.
 """
 
+import os
 from collections.abc import Iterator
 from functools import cache
 
 import botocore.session
 import pytest
 from hypothesis import settings
+
+# Compiling the CDK's validator of templates costs each process 5 s. cfn-lint checks the templates, and
+# `test_the_readme_synthesizes` lets the validator check one. The CDK's process inherits this when it starts.
+os.environ.setdefault("CDK_VALIDATION", "false")
 
 settings.register_profile("same", deadline=None, derandomize=True)  # how long one takes is the machine's matter
 settings.register_profile("others", deadline=None, max_examples=1_000)

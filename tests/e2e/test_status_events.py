@@ -1,8 +1,6 @@
 """Status events on a bus of the emulator, with IAM enforced: each change of a status has one event, whoever dies."""
 
 import json
-import shlex
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ import boto3
 import pytest
 
 from tests.e2e.chaos import regions
-from tests.e2e.conftest import PATIENCE_S, ROOT, Deployment, until
+from tests.e2e.conftest import PATIENCE_S, ROOT, Deployment, app_command, until
 from tests.history.record import read
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
@@ -20,7 +18,7 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.store.dynamodb import DynamoStore
 
-APP = f"{shlex.quote(sys.executable)} -m tests.e2e.told.app"
+APP = app_command("tests.e2e.told.app")
 EXECUTIONS = 20
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2 * PATIENCE_S)]

@@ -1,8 +1,6 @@
 """From each release to this tree while executions run: they end on the runtime that they began with."""
 
 import json
-import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.e2e.conftest import ROOT, Deployment
+from tests.e2e.conftest import ROOT, Deployment, app_command
 from tests.e2e.upgrade.keep import RELEASES
 from tests.e2e.versions.executions import Executions, trail
 from unum_cli.main import main
@@ -20,7 +18,7 @@ from unum_emulator.settings import ACCOUNT, REGION
 from unum_runtime.client import Description
 from unum_runtime.model.checkpoint import Status
 
-APP = f"{shlex.quote(sys.executable)} -m tests.e2e.upgrade.app"
+APP = app_command("tests.e2e.upgrade.app")
 STACK = "Upgrade"
 BUILDS = {"asked": (1, 1), "gated": (1, 1), "new": (2, 2), "former": (2, 2)}
 """Numbers of definition and code that an execution starts on, by its name."""

@@ -1,9 +1,7 @@
 """Traces of user code in deployed functions, sent to a collector and to X-Ray's daemon, both in this process."""
 
 import json
-import shlex
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.e2e.conftest import ROOT, Deployment, until
+from tests.e2e.conftest import ROOT, Deployment, app_command, until
 from tests.unit.cli.traces.collector import Collector, collecting, facts
 from tests.unit.cli.traces.user_code import tree
 from unum_cli.main import main
@@ -23,7 +21,7 @@ from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e
 
-APP = f"{shlex.quote(sys.executable)} -m tests.e2e.traced.app"
+APP = app_command("tests.e2e.traced.app")
 SPANS = """
   Receive
     user code

@@ -97,8 +97,11 @@ def test_the_constructs_need_no_command(distributions: Path, tmp_path: Path) -> 
 
 
 def test_the_readme_synthesizes(installed: Path, tmp_path: Path) -> None:
-    types = {each["Type"] for each in synthesized(installed, tmp_path)["Resources"].values()}
+    template = synthesized(installed, tmp_path, validation="true")
+    types = {each["Type"] for each in template["Resources"].values()}
     assert {"AWS::DynamoDB::Table", "AWS::Lambda::LayerVersion", "AWS::Lambda::Alias"} <= types
+    report = json.loads((tmp_path / "cdk.out" / "validation-report.json").read_text())  # the CDK's validator wrote it
+    assert report["pluginReports"] == []
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
@@ -129,10 +132,10 @@ def wheels(distributions: Path, *extras: str) -> list[str]:
     ]
 
 
-def synthesized(python: Path, folder: Path) -> Mapping[str, Any]:
+def synthesized(python: Path, folder: Path, validation: str = "false") -> Mapping[str, Any]:
     """The template of README's stack."""
     folder.mkdir(exist_ok=True)
     readme.write_files(folder)
-    run(python, "app.py", cwd=folder, CDK_OUTDIR=str(folder / "cdk.out"))
+    run(python, "app.py", cwd=folder, CDK_OUTDIR=str(folder / "cdk.out"), CDK_VALIDATION=validation)
     template: Mapping[str, Any] = json.loads((folder / "cdk.out" / "Shop.template.json").read_text())
     return template
