@@ -72,9 +72,13 @@ def test_a_rule_sees_the_start_and_the_end(told: Deployment, workflow: str) -> N
         "inputDetails": {"included": True},
         "error": None,
         "cause": None,
+        "redriveCount": 0,
+        "redriveDate": None,
+        "stateMachineVersionArn": None,
+        "stateMachineAliasArn": None,
     }
     running: dict[str, Any] = {"status": "RUNNING", "stopDate": None, "output": None, "outputDetails": None}
-    running |= {"redriveCount": 0, "redriveDate": None, **not_redrivable("RUNNING")}
+    running |= not_redrivable("RUNNING")
     succeeded = {
         **not_redrivable("SUCCEEDED"),
         "status": "SUCCEEDED",
@@ -114,14 +118,31 @@ def test_stops_redrives_and_forks_have_events(told: Deployment, workflow: str) -
     assert queue.of("stopped")[-1]["redriveStatus"] == "REDRIVABLE"
     redriven = client.redrive("stopped")
     until(lambda: queue.statuses("stopped").count("RUNNING") == 2)
-    counts = [
-        (each["redriveCount"], each["redriveDate"]) for each in queue.of("stopped") if each["status"] == "RUNNING"
-    ]
-    assert counts == [(0, None), (1, round(redriven.timestamp() * 1000))]
+    client.stop("stopped", "Enough", "for good")
+    until(lambda: queue.statuses("stopped").count("ABORTED") == 2)
+    assert redrives(queue.of("stopped")) == [(0, None), (0, None), *[(1, round(redriven.timestamp() * 1000))] * 2]
     client.fork("stopped", from_node="First", new_name="forked", input={"n": 3})
     until(lambda: "SUCCEEDED" in queue.statuses("forked"))
     assert queue.statuses("forked") == ["RUNNING", "SUCCEEDED"]
     assert len({each["id"] for each in queue.details}) == len(queue.details)
+
+
+@pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
+def test_the_end_of_a_redriven_execution_tells_of_the_redrives(told: Deployment, workflow: str) -> None:
+    client, queue = told.client("Told", workflow), Told(told, f"{workflow}Told")
+    client.run({"fails": True}, name="again", timeout_s=60)
+    times = []
+    for _ in range(2):
+        times.append(round(client.redrive("again").timestamp() * 1000))
+        client.wait("again", timeout_s=60)
+    until(lambda: queue.statuses("again").count("FAILED") == 3)
+    told_of = [(0, None), *((count, at_ms) for count, at_ms in enumerate(times, 1))]
+    assert sorted(redrives(queue.of("again")), key=str) == sorted([*told_of, *told_of], key=str)
+    assert redrives([each for each in queue.of("again") if each["status"] == "FAILED"]) == told_of
+
+
+def redrives(details: list[Any]) -> list[tuple[int, int | None]]:
+    return [(each["redriveCount"], each["redriveDate"]) for each in details]
 
 
 def test_each_change_has_one_id_while_functions_are_killed(told: Deployment, history: Path) -> None:

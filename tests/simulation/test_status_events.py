@@ -13,7 +13,7 @@ from tests.simulation.test_task_tokens import GRAPHS as WAITING
 from unum_runtime.protocol.control import stop
 from unum_runtime.protocol.control.events import announcements
 from unum_runtime.protocol.delivery import commit, ingress, status_events
-from unum_runtime.protocol.delivery.status_events import StatusEvents
+from unum_runtime.protocol.delivery.status_events import Redriven, StatusEvents
 from unum_runtime.protocol.planning.plan import Finish, effects_after
 from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
 from unum_runtime.simulator.surroundings import told_statuses as surroundings
@@ -24,6 +24,7 @@ REFUSED = Faults(crashes=0, duplicates=0, throttles=1)
 STOP_AND_CRASH = Faults(crashes=1, duplicates=0, stops=1)
 LOST = Faults(crashes=0, duplicates=0, vanishes=1)
 REDRIVE = Faults(crashes=1, duplicates=0, redrives=1)
+REDRIVE_AND_REFUSE = Faults(crashes=0, duplicates=1, redrives=1, throttles=2)
 HARSH = Faults(crashes=2, duplicates=1, throttles=2, losses=1, stops=1, concurrency=3)
 
 
@@ -70,7 +71,7 @@ def before_the_commit(patch: pytest.MonkeyPatch) -> None:
 
     def write(rt: Any, checkpoint: Any, following: Any, delivery: Any) -> Any:
         if checkpoint.ending is not None:
-            rt.statuses.ended(rt, following)
+            rt.statuses.ended(rt, following, delivery.routes)
         return committing(rt, checkpoint, following, delivery)
 
     patch.setattr(commit, "_write", write)
@@ -106,7 +107,7 @@ def _without_statuses(making: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unless_stopped(told: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda own, rt, end: None if end.ending.status == "ABORTED" else told(own, rt, end)
+    return lambda own, rt, end, routes: None if end.ending.status == "ABORTED" else told(own, rt, end, routes)
 
 
 def another_id_each_time(patch: pytest.MonkeyPatch) -> None:
@@ -137,6 +138,34 @@ MISTAKES = {
     "another id each time": (another_id_each_time, "chain", CRASH, {}),
     "nudges say nothing": (nudges_say_nothing, "chain", LOST, {"by_client": True}),
 }
+
+
+def forgets_redrives(patch: pytest.MonkeyPatch) -> None:
+    """No event after a redrive tells of it, so its end looks like one of an execution that was never redriven."""
+    patch.setattr(Redriven, "to_routes", lambda _: {})
+
+
+def tells_of_later_redrives(patch: pytest.MonkeyPatch) -> None:
+    """The sweep counts the redrives after an end as well."""
+    counted = announcements.redrives_before
+    patch.setattr(announcements, "redrives_before", lambda rt, execution, _: counted(rt, execution, 10**6))
+
+
+REDRIVES = {
+    "forgets redrives": (forgets_redrives, REDRIVE),
+    "tells of later redrives": (tells_of_later_redrives, REDRIVE_AND_REFUSE),
+}
+
+
+@pytest.mark.parametrize("name", REDRIVES)
+def test_a_mistake_about_redrives_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake, faults = REDRIVES[name]
+    graph = min(FAILING)
+    assert search(of(FAILING[graph], faults), range(200)).ends == 200
+    mistake(monkeypatch)
+    with pytest.raises(Violation) as found:
+        search(of(FAILING[graph], faults), range(200))
+    assert found.value.invariant is Invariant.ANNOUNCED
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -9,14 +9,17 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.aws.failure_platform import Context
+from tests.unit.protocol.delivery.test_status_events import announcing
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.errors import InvokeError, NotOurEvent, RouteGone
 from unum_runtime.functions import configuration, function_versions, intake, refused_places, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
-from unum_runtime.model.checkpoint import Began
-from unum_runtime.model.naming import Execution, Name
+from unum_runtime.model.checkpoint import Began, Failure
+from unum_runtime.model.naming import Execution, Frame, Name
 from unum_runtime.model.take_over import TakeOver, is_take_over
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.runtime import NoTimer
 from unum_runtime.store.memory import MemoryStore
 
@@ -141,6 +144,27 @@ def test_an_execution_of_release_0_1_0_is_nudged(platform: Lambda, monkeypatch: 
     intake.answer(replace(request(), digest="another"), Context(invoked_function_arn=HANDLER))
     assert nudged == [("w", request().name.execution)]
     assert platform.events == []
+
+
+@pytest.mark.parametrize("has_events", [True, False])
+def test_the_redrives_before_an_invocation_travel_with_its_execution(has_events: bool) -> None:  # noqa: FBT001
+    workflow, _ = announcing("A", "B")
+    if not has_events:
+        del workflow.options["statuses"]
+    workflow.start(value=1)
+    execution = Execution("e", workflow.clock.ms)
+    for _ in range(2):
+        stop(workflow.runtime(), execution, Failure(None, None))
+        workflow.clock.pass_seconds(1)
+        redrive(workflow.runtime(), "e")
+
+    def told(name: Name) -> Json:
+        return intake.execution_routes(workflow.runtime(), name).get("$redriven")
+
+    own = [told(Name(execution, (), step)) for step in range(1, 7)]  # A, stop, redrive, stop, redrive, B
+    branch = told(Name(execution, (Frame("M", 6, 0, 1, 2),), 0))
+    once, twice = (f"{n} {execution.started_ms + 1000 * n}" for n in (1, 2))
+    assert (own, branch) == (([None, None, None, once, once, twice], twice) if has_events else ([None] * 6, None))
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ def _fail(rt: Runtime, given_up: GivenUp) -> None:
         return
     if error in CONTRADICTIONS:
         raise InconsistentHistory(f"{given_up.address}: {error}: {cause}")
-    planned = planned_event(rt, envelope, intake.execution_routes(rt, envelope.name.execution))
+    planned = planned_event(rt, envelope, intake.execution_routes(rt, envelope.name))
     if error in TRANSIENT:
         _redeliver(rt, given_up, planned)
     else:

@@ -10,7 +10,7 @@ from unum_runtime.functions.foreign_events import nudge_execution
 from unum_runtime.functions.function_versions import configured
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.naming import START_STEP, Execution, Name, checkpoint_key
+from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.take_over import take_over
 from unum_runtime.protocol.runtime import Runtime
@@ -30,15 +30,25 @@ def answer(request: TakeOver, context: Any) -> None:
     except DefinitionNotStored:  # of release 0.1.0, whose intake knows no such request, but nudges
         nudge_execution(_runtime(request, context, NO_DEFINITION), request.name.execution)
         return
-    take_over(rt, request, execution_routes(rt, request.name.execution))
+    take_over(rt, request, execution_routes(rt, request.name))
 
 
-def execution_routes(rt: Runtime, execution: Execution) -> dict[str, str]:
-    """Return the addresses that travel with `execution`, from its first commit or its first function."""
-    key = checkpoint_key(rt.workflow.name, Name(execution, (), START_STEP + 1))
+def execution_routes(rt: Runtime, name: Name) -> dict[str, str]:
+    """Return what travels with the execution of the invocation `name`, from its first commit or its first function."""
+    first = Name(name.execution, (), START_STEP + 1)
+    key = checkpoint_key(rt.workflow.name, first)
     item = rt.store.read([key]).get(key)
-    began = None if item is None else Checkpoint.from_item(Name(execution, (), START_STEP + 1), item).began
-    return {key: rt.routes[key] for key in rt.carried} if began is None else {**began.routes}
+    began = None if item is None else Checkpoint.from_item(first, item).began
+    routes = {key: rt.routes[key] for key in rt.carried} if began is None else {**began.routes}
+    if rt.statuses is None:
+        return routes
+    from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+        redrives_before,
+    )
+
+    # The event of the function has them, but may be forged. It may also come after a redrive that followed on its end.
+    step = name.frames[0].iteration if name.frames else name.step
+    return routes | redrives_before(rt, name.execution, step).to_routes()
 
 
 def _runtime(request: TakeOver, context: Any, digest: str) -> Runtime:

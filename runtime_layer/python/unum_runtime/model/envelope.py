@@ -101,7 +101,7 @@ class Envelope:
         input: input by value or by reference.
         sent_s: sending time of the event, or its due time if that is later, in seconds since 1970.
         routes: addresses of functions that close a cycle, by function; they travel because CloudFormation allows no
-            function to depend on one that depends on it.
+            function to depend on one that depends on it. In workflows with status events also the execution's redrives.
         retries: previous uses of each retrier of the state.
         job: handle of the Task's service job; None before the job begins.
         waiting_since_ms: time at which a delivery of the event first found a lease held, in milliseconds since 1970;

@@ -1,12 +1,13 @@
 """Status events that no delivery puts: after nudges, redrives and forks, and by the sweep from notes."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.unit.protocol.delivery.test_status_events import BEGUN_MS, Bus, announcing, notes
-from tests.unit.protocol.platform import Platform
+from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Failure, Status, Success, start_record
 from unum_runtime.model.list_index import stored_item
@@ -109,6 +110,117 @@ def test_a_redrive_tells_of_how_many_it_is_one_also_when_the_sweep_puts_its_even
     swept(platform, bus)
     assert [by_delivery[each["id"]] for each in bus.details[-2:]] == bus.details[-2:]
     assert {each["redriveCount"] for each in bus.details[-2:]} == {1, 2}
+
+
+def redriven(platform: Platform, bus: Bus, name: str, times: int = 2) -> list[tuple[Any, ...]]:
+    """What events of ends tell of redrives, of an execution whose last state fails until the last redrive."""
+    working = platform.functions[name]
+    platform.functions[name] = _fails
+    platform.run(value=[1, 2])
+    for left in reversed(range(times)):
+        platform.clock.pass_seconds(1)
+        platform.functions[name] = _fails if left else working
+        redrive(platform.runtime(), "e")
+        platform.deliver_all()
+    return ends(bus)
+
+
+def ends(bus: Bus) -> list[tuple[Any, ...]]:
+    found = [each for each in bus.details if each["stopDate"] is not None]
+    return [(each["status"], each["redriveCount"], each["redriveDate"]) for each in found]
+
+
+TWICE = [("FAILED", 0, None), ("FAILED", 1, BEGUN_MS + 1000), ("SUCCEEDED", 2, BEGUN_MS + 2000)]
+
+
+def test_ends_tell_how_often_the_execution_was_redriven_and_when() -> None:
+    platform, bus = announcing("A", "B", "C")
+    assert redriven(platform, bus, "B") == TWICE
+
+
+def test_the_end_of_a_redriven_fan_out_tells_of_the_redrives() -> None:
+    bus = Bus()
+    mapped = {"Type": "Map", "ItemProcessor": chain("A", "B"), "End": True}
+    platform = Platform.of({"StartAt": "M", "States": {"M": mapped}}, {}, A=lambda event: event, B=lambda event: event)
+    platform.options["statuses"] = StatusEvents(put=bus.put)
+    assert redriven(platform, bus, "B") == TWICE
+
+
+@pytest.mark.parametrize("states", ["A", "AB", "BAC"])
+def test_the_sweep_puts_ends_with_the_redrives_before_them_alone(states: str) -> None:
+    platform, bus = announcing(*states)
+    redriven(platform, bus, "A")
+    by_delivery = [each for each in bus.entries if json.loads(each["Detail"])["stopDate"] is not None]
+    for step in platform.steps():
+        if step.ending is not None:
+            left(platform, E, step.name.step)
+    bus.entries.clear()
+    swept(platform, bus)
+    assert bus.entries == by_delivery
+
+
+def test_late_events_of_before_a_redrive_repeat_the_event_of_the_end_that_they_led_to() -> None:
+    platform, bus = announcing("A", "B", "C")
+    late: list[Any] = []
+    working = platform.functions["B"]
+    platform.functions["B"] = _fails
+    platform.start(value=1)
+    while platform.sent:
+        late.append(platform.sent.pop(0))
+        platform.deliver(late[-1])
+    platform.functions["B"] = working
+    redrive(platform.runtime(), "e")
+    platform.deliver_all()
+    first = bus.entries[1]
+    bus.entries.clear()
+    for event in late:
+        platform.deliver(event)
+    assert bus.entries[-1] == first
+    assert ends(bus) == [("FAILED", 0, None)]
+
+
+def test_a_stop_tells_of_the_redrives_before_it() -> None:
+    platform, bus = announcing("A", "B", "C")
+    platform.start(value=1)
+    stop(platform.runtime(), E, WHY)
+    redrive(platform.runtime(), "e")
+    stop(platform.runtime(), E, WHY)
+    assert ends(bus) == [("ABORTED", 0, None), ("ABORTED", 1, BEGUN_MS)]
+    stop(platform.runtime(), E, WHY)
+    assert bus.entries[-1] == bus.entries[-2]
+
+
+def test_a_stop_of_the_first_steps_reads_no_more_than_the_last_one() -> None:
+    platform, _ = announcing("A", "B")
+    platform.start(value=1)
+    asked: list[Any] = []
+    query = platform.memory.query
+
+    def querying(*given: Any, **options: Any) -> Any:
+        asked.append(options)
+        return query(*given, **options)
+
+    platform.memory.query = querying
+    stop(platform.runtime(), E, WHY)
+    assert asked == [{"newest": 1}]
+
+
+def test_a_fork_of_a_redriven_execution_was_never_redriven() -> None:
+    platform, bus = announcing("A", "B", "C")
+    redriven(platform, bus, "B")
+    bus.entries.clear()
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="C", value=Success(7)))
+    platform.deliver_all()
+    assert [(each["redriveCount"], each["redriveDate"]) for each in bus.details] == [(0, None)] * 2
+
+
+def test_nothing_travels_with_redriven_executions_of_a_workflow_without_events() -> None:
+    platform, _ = announcing("A", "B", "C")
+    del platform.options["statuses"]
+    platform.start(value=1)
+    stop(platform.runtime(), E, WHY)
+    redrive(platform.runtime(), "e")
+    assert [event.routes for event in platform.sent][1:] == [{}]
 
 
 def test_a_redrive_tells_what_redrive_allows() -> None:

@@ -13,6 +13,7 @@ from unum_runtime.model.ir import Home
 from unum_runtime.model.list_index import SHARDS
 from unum_runtime.model.naming import Execution, Key, announcements_partition, start_key
 from unum_runtime.protocol.control.delete import QUIET_MS, delete
+from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.sweep import ABANDONED
 from unum_runtime.protocol.delivery import status_events
@@ -20,6 +21,7 @@ from unum_runtime.protocol.delivery.status_events import (
     DETAIL_TYPE,
     MAX_DETAIL_BYTES,
     MAX_WAIT_MS,
+    Redriven,
     StatusChange,
     StatusEvents,
     entry_of,
@@ -95,12 +97,14 @@ def test_start_and_end_have_the_fields_of_step_functions() -> None:
         "outputDetails": None,
         "error": None,
         "cause": None,
+        "redriveCount": 0,
+        "redriveDate": None,
+        "stateMachineVersionArn": None,
+        "stateMachineAliasArn": None,
     }
     about = {
         "redriveStatus": "NOT_REDRIVABLE",
         "redriveStatusReason": "Execution is RUNNING and cannot be redriven",
-        "redriveCount": 0,
-        "redriveDate": None,
     }
     found = [json.loads(each.pop("Detail")) for each in (started, ended)]
     assert (started, found[0]) == ({**common, "Time": BEGUN_MS // 1000}, {**detail, **about, "id": found[0]["id"]})
@@ -146,20 +150,28 @@ LATE = "Execution has exceeded the max execution time"
     ],
 )
 def test_an_end_tells_whether_a_redrive_may_follow(status: Status, outcome: Any, expected: Any) -> None:
-    """As `redrive` decides by status and time; an end does not know how many redrives there were."""
+    """As `redrive` decides by status and time."""
     platform, _ = announcing("A")
     platform.start(value=1)
     detail = json.loads(str(entry_of(platform.runtime(), change(outcome, status), None)["Detail"]))
     assert (detail["redriveStatus"], detail["redriveStatusReason"]) == expected
-    assert not {"redriveCount", "redriveDate"} & detail.keys()
+    assert (detail["redriveCount"], detail["redriveDate"]) == (0, None)
 
 
 def test_the_fields_about_redrives_follow_those_of_earlier_releases() -> None:
     platform, bus = announcing("A")
     platform.run(value=1)
     fields = "id executionArn stateMachineArn name status startDate stopDate input inputDetails output outputDetails"
-    expected = [*fields.split(), "error", "cause", "redriveStatus", "redriveStatusReason"]
-    assert [[*each] for each in bus.details] == [[*expected, "redriveCount", "redriveDate"], expected]
+    expected = [
+        *fields.split(),
+        "error",
+        "cause",
+        "redriveStatus",
+        "redriveStatusReason",
+        "redriveCount",
+        "redriveDate",
+    ]
+    assert [[*each] for each in bus.details] == [[*expected, "stateMachineVersionArn", "stateMachineAliasArn"]] * 2
 
 
 def test_a_start_is_told_of_before_user_code_runs_and_an_end_after_its_commit() -> None:
@@ -390,3 +402,21 @@ def test_names() -> None:
     key = note_key("w", Execution("e", 12), 3)
     assert key.partition.startswith("w/announcements~")
     assert key.sort == "0000000000012/e#3"
+
+
+def test_redrives_travel_as_text_among_the_routes() -> None:
+    assert Redriven(2, 1_800_000_000_007).to_routes() == {"$redriven": "2 1800000000007"}
+    assert Redriven.from_routes({"F": "arn", **Redriven(2, 7).to_routes()}) == Redriven(2, 7)
+    assert Redriven().to_routes() == {}
+
+
+@pytest.mark.parametrize("forged", ["", "2", "2 ", " 7", "two 7", "2 -7", "2 7 8"])
+def test_forged_redrives_fail_no_end(forged: str) -> None:
+    assert Redriven.from_routes({"$redriven": forged}) == Redriven()
+
+
+def test_nothing_travels_with_an_execution_that_was_never_redriven() -> None:
+    platform, _ = announcing("A", "B")
+    platform.start(value=1)
+    nudge(platform.runtime(), "e")
+    assert [event.routes for event in platform.sent] == [{}, {}]

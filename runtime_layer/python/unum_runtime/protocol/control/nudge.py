@@ -212,7 +212,7 @@ class _Search:
     def _perform(self, effects: list[Effect]) -> None:
         if effects:
             _announce(self._rt, self._steps)
-            perform(self._rt, DeliveryState(execution_routes(self._rt)), *effects)
+            perform(self._rt, DeliveryState(_routes(self._rt, self._steps)), *effects)
 
 
 def _announce(rt: Runtime, steps: Sequence[Checkpoint]) -> None:
@@ -225,6 +225,18 @@ def _announce(rt: Runtime, steps: Sequence[Checkpoint]) -> None:
         change = change_before(steps)
         if change is not None:
             rt.statuses.announce(rt, change)
+
+
+def _routes(rt: Runtime, steps: Sequence[Checkpoint]) -> Mapping[str, str]:
+    """Return what travels with the execution that has `steps`; its redrives too, if their number has a reader."""
+    routes = execution_routes(rt)
+    if rt.statuses is None:
+        return routes
+    from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+        redrives_in,
+    )
+
+    return {**routes, **redrives_in(steps).to_routes()}
 
 
 def _unfinished(steps: list[Checkpoint]) -> ForkOrigin | None:

@@ -45,7 +45,12 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
         before, name = last, name.following
         last = _create(rt, stop_record(name, shorten(failure), rt.clock.now_ms()))
     if rt.statuses is not None:
-        rt.statuses.ended(rt, Finish(execution, last.ending, last.name.step, last.committed_ms))
+        from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+            redrives_before,
+        )
+
+        found = redrives_before(rt, execution, last.name.step).to_routes()
+        rt.statuses.ended(rt, Finish(execution, last.ending, last.name.step, last.committed_ms), found)
     if before is not None:
         collect_last(rt, before)
     return last

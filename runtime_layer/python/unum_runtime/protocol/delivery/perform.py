@@ -151,7 +151,7 @@ def _perform_one(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[E
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
             if rt.statuses is not None:
-                rt.statuses.ended(rt, effect)
+                rt.statuses.ended(rt, effect, delivery.routes)
     return []
 
 

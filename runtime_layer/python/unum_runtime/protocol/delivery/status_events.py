@@ -48,8 +48,36 @@ DELETED = "Unum.ExecutionDeleted"
 ABANDONED = "Unum.Abandoned"
 """Error of executions that a sweep ended because their last moment had passed."""
 
+REDRIVEN = "$redriven"
+"""Key among the routes of a redriven execution, with its `Redriven` as text; only events of workflows with a bus."""
+
 Put = Callable[[Mapping[str, Json], int], None]
 """Function that puts an entry of PutEvents within some milliseconds; raises UnumError if the bus may not have it."""
+
+
+class Redriven(NamedTuple):
+    """Redrives of an execution until one of its commits.
+
+    Attributes:
+        times: their number.
+        at_ms: time of the last one, in milliseconds since 1970; None without one.
+    """
+
+    times: int = 0
+    at_ms: int | None = None
+
+    def to_routes(self) -> dict[str, str]:
+        """Return what travels with the execution, for the event of its end; empty without a redrive."""
+        return {REDRIVEN: f"{self.times} {self.at_ms}"} if self.times else {}
+
+    @classmethod
+    def from_routes(cls, routes: Mapping[str, str]) -> "Redriven":
+        """Parse what `to_routes` wrote; anything else counts as no redrive, so that no forged event fails an end."""
+        times, _, at_ms = routes.get(REDRIVEN, "").partition(" ")
+        return cls(int(times), int(at_ms)) if times.isdecimal() and at_ms.isdecimal() else cls()
+
+
+NEVER_REDRIVEN = Redriven()
 
 
 class StatusChange(NamedTuple):
@@ -61,7 +89,7 @@ class StatusChange(NamedTuple):
         at_ms: time of the commit, in milliseconds since 1970.
         status: the new status.
         outcome: result of an end; None for others.
-        redrives: number of redrives, this one included, of a start or redrive; ends do not know it.
+        redriven: redrives until then, this one included.
     """
 
     execution: Execution
@@ -69,7 +97,7 @@ class StatusChange(NamedTuple):
     at_ms: int
     status: Status
     outcome: Outcome | None = None
-    redrives: int = 0
+    redriven: Redriven = NEVER_REDRIVEN
 
     @property
     def is_deletion(self) -> bool:
@@ -107,13 +135,19 @@ class StatusEvents:
         """Put the event of the start that `record` stores; see `ended`."""
         self.announce(rt, StatusChange(record.name.execution, START_STEP, record.committed_ms, Status.RUNNING), record)
 
-    def ended(self, rt: Runtime, end: Finish) -> None:
+    def ended(self, rt: Runtime, end: Finish, routes: Mapping[str, str]) -> None:
         """Put the event of the committed `end`; leave a note if the bus refuses it.
+
+        Args:
+            rt: a runtime of any version of the workflow.
+            end: the end.
+            routes: addresses that travel with the execution, with its redrives.
 
         Raises:
             StoreError: the event may be put or not; deliver again.
         """
-        change = StatusChange(end.execution, end.step, end.at_ms, end.ending.status, end.ending.outcome)
+        status, outcome = end.ending.status, end.ending.outcome
+        change = StatusChange(end.execution, end.step, end.at_ms, status, outcome, Redriven.from_routes(routes))
         if self.announce(rt, change) and self.notes_first:
             with suppress(StoreError):  # the sweep puts it once more
                 remove_note(rt, note_key(rt.workflow.name, end.execution, end.step))
@@ -218,11 +252,14 @@ def _detail(rt: Runtime, change: StatusChange, record: Checkpoint | None) -> dic
         "error": failure.error,
         "cause": failure.cause,
         **_about_redrives(change),
+        # As of an execution of Step Functions that was started by an ARN without a version or alias.
+        "stateMachineVersionArn": None,
+        "stateMachineAliasArn": None,
     }
 
 
 def _about_redrives(change: StatusChange) -> dict[str, Json]:
-    """Return the fields about redrives that the commit itself tells."""
+    """Return the fields about redrives, before the change and after it."""
     reason = None
     if change.status in (Status.RUNNING, Status.SUCCEEDED):
         reason = f"Execution is {change.status} and cannot be redriven"
@@ -230,7 +267,9 @@ def _about_redrives(change: StatusChange) -> dict[str, Json]:
     elif change.status is Status.TIMED_OUT or change.is_abandoned:
         reason = "Execution has exceeded the max execution time"
     status = "REDRIVABLE" if reason is None else "NOT_REDRIVABLE"
-    found: dict[str, Json] = {"redriveStatus": status, "redriveStatusReason": reason}
-    if change.status is not Status.RUNNING:
-        return found  # the steps before an end would tell, and reading them would be the dearest part of each event
-    return found | {"redriveCount": change.redrives, "redriveDate": change.at_ms if change.redrives else None}
+    return {
+        "redriveStatus": status,
+        "redriveStatusReason": reason,
+        "redriveCount": change.redriven.times,
+        "redriveDate": change.redriven.at_ms,
+    }

@@ -36,7 +36,7 @@ def check_event(world: "World", entry: dict[str, Any]) -> None:
     """Raise Broken unless `entry` tells what is committed."""
     detail = json.loads(entry["Detail"])
     known = [*_changes(world, detail["name"])]
-    if (detail["status"], detail["stopDate"]) not in known:
+    if _facts(detail) not in known:
         raise Broken(Invariant.ANNOUNCED, f"{detail} was put, but only {known} is committed")
 
 
@@ -57,18 +57,29 @@ def check_announced(world: "World") -> None:
         raise Broken(Invariant.ANNOUNCED, f"two events have one id: {details}")
 
 
+Facts = tuple[str, int | None, int, int | None]
+"""Status, time of an end, number of redrives until then, and time of the last one."""
+
+
+def _facts(detail: Json) -> Facts:
+    return detail["status"], detail["stopDate"], detail["redriveCount"], detail["redriveDate"]
+
+
 def _told(detail: Json) -> str:
-    return repr((detail["status"], detail["stopDate"]))
+    return repr(_facts(detail))
 
 
-def _changes(world: "World", name: str) -> Iterator[tuple[str, int | None]]:
-    """Yield status, and time of ends, of each committed change, from the steps alone."""
+def _changes(world: "World", name: str) -> Iterator[Facts]:
+    """Yield what is true of each committed change, from the steps alone."""
     before: Checkpoint | None = None
+    count, redriven_ms = 0, None
     for step in from_start(world.view, world.scenario.workflow.name, name):
+        if before is not None and before.ending is not None:
+            count, redriven_ms = count + 1, step.committed_ms
         if step.ending is not None:
-            yield str(step.ending.status), step.committed_ms
+            yield str(step.ending.status), step.committed_ms, count, redriven_ms
         elif before is None or before.ending is not None:
-            yield str(Status.RUNNING), None
+            yield str(Status.RUNNING), None, count, redriven_ms
         before = step
 
 

@@ -1,20 +1,23 @@
 """Status events that no delivery puts: of starts and redrives that a nudge continues, and of notes for the sweep."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from unum_runtime.errors import ExecutionDoesNotExist, InconsistentHistory
 from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.list_index import SHARDS, execution_at
 from unum_runtime.model.naming import START_STEP, Execution, Key, Name, announcements_partition, checkpoint_key
 from unum_runtime.protocol.control.sweep import RESERVE_MS
-from unum_runtime.protocol.delivery.status_events import StatusChange, StatusEvents, remove_note
+from unum_runtime.protocol.delivery.status_events import Redriven, StatusChange, StatusEvents, remove_note
 from unum_runtime.protocol.history.start_records import end_of, start_record
-from unum_runtime.protocol.history.timeline import top_level
+from unum_runtime.protocol.history.timeline import redrives, top_level
 from unum_runtime.protocol.runtime import Runtime
 
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, InconsistentHistory)
 """Errors while reading stored items that the runtime did not write."""
 
+
+FIRST_REDRIVE = START_STEP + 2
+"""First step that may be one of a redrive: the first one of an execution may have ended it."""
 
 MOST_REFUSED = 10
 """Refused events after which a sweep leaves the rest to the next one: each may take `MAX_WAIT_MS`."""
@@ -29,7 +32,7 @@ def change_before(steps: Sequence[Checkpoint]) -> StatusChange | None:
     if last.ending is not None or (before and before[-1].ending is None):
         return None
     return StatusChange(
-        last.name.execution, last.name.step, last.committed_ms, Status.RUNNING, redrives=_redrives_in(before)
+        last.name.execution, last.name.step, last.committed_ms, Status.RUNNING, redriven=redrives_in(steps)
     )
 
 
@@ -71,17 +74,26 @@ def _change_at(rt: Runtime, execution: Execution, step: int) -> StatusChange | N
     if last is None:
         return None
     if last.ending is not None:
-        return StatusChange(execution, step, last.committed_ms, last.ending.status, last.ending.outcome)
+        ending, redriven = last.ending, redrives_before(rt, execution, step)
+        return StatusChange(execution, step, last.committed_ms, ending.status, ending.outcome, redriven)
     before = _step_at(rt, execution, step - 1) if step > START_STEP + 1 else None
     if before is None or before.ending is None:
         return None
-    earlier = [each for each in top_level(rt.store, rt.workflow.name, execution) if each.name.step < step]
-    return StatusChange(execution, step, last.committed_ms, Status.RUNNING, redrives=_redrives_in(earlier))
+    redriven = redrives_before(rt, execution, step + 1)
+    return StatusChange(execution, step, last.committed_ms, Status.RUNNING, redriven=redriven)
 
 
-def _redrives_in(steps: Sequence[Checkpoint]) -> int:
-    """Return the number of redrives up to the one after the last of `steps`: each follows an end."""
-    return sum(each.ending is not None for each in steps)
+def redrives_in(steps: Iterable[Checkpoint]) -> Redriven:
+    """Return the redrives among `steps` of a top level."""
+    times = [redriven.committed_ms for _, redriven in redrives(steps)]
+    return Redriven(len(times), times[-1]) if times else Redriven()
+
+
+def redrives_before(rt: Runtime, execution: Execution, step: int) -> Redriven:
+    """Return the redrives of `execution` before `step` of its top level, which may be an earlier one than the last."""
+    if step <= FIRST_REDRIVE:
+        return Redriven()
+    return redrives_in(each for each in top_level(rt.store, rt.workflow.name, execution) if each.name.step < step)
 
 
 def _step_at(rt: Runtime, execution: Execution, step: int) -> Checkpoint | None:
