@@ -39,7 +39,7 @@ CASES: Mapping[str, list[Told]] = {
     "catches": [DONE, Told("Charge", "CAUGHT Declined"), Told("Refund", "SUCCEEDED")],
     "retries": [DONE, Told("Print", "SUCCEEDED", "retried 2 times after Busy, Busy"), Told("Pack", "SUCCEEDED")],
     "asks": [DONE, Told("Ask", "WAITING for an answer")],
-    "pauses": [DONE, Told("Pack", "WAITING for its time until TIME")],
+    "pauses": [DONE, Told("Pause", "WAITING for its time until TIME")],
 }
 """Rows of ``unum steps``; those of steps that are cold have a note more."""
 
@@ -131,6 +131,20 @@ def test_steps_in_json(case: str) -> None:
     assert [each.get("waits_for") for each in found][1:] == {"asks": ["answer"], "pauses": ["time"]}.get(
         case, [None] * (len(found) - 1)
     )
+
+
+@pytest.mark.usefixtures("client")
+def test_describe_says_where_an_execution_is() -> None:
+    """As `steps` does, and for how long it has been there."""
+    found = {case: [each for each in unum("describe", case, *STACK).splitlines() if each[:2] == "at"] for case in CASES}
+    asks, pauses = found.pop("asks"), found.pop("pauses")
+    assert [re.sub(r"for [^,]+$", "for SPAN", each) for each in asks] == [
+        "at       Ask, WAITING for an answer, for SPAN"
+    ]
+    assert [re.sub(r"for [^,]+$", "for SPAN", re.sub(TIME, "TIME", each)) for each in pauses] == [
+        "at       Pause, WAITING for its time until TIME, for SPAN"
+    ]
+    assert not any(found.values())
 
 
 def spans(name: str) -> list[Any]:

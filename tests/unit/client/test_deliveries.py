@@ -213,9 +213,52 @@ def test_each_running_branch_has_a_row_and_then_the_join() -> None:
     assert pending(platform) == []
 
 
-def test_a_state_after_a_wait_says_until_when_it_waits() -> None:
-    states = {"W": {"Type": "Wait", "Seconds": 60, "Next": "A"}, "A": {"Type": "Task", "Resource": "A", "End": True}}
-    platform = Platform.of({"StartAt": "W", "States": states}, A=lambda event: event)
+UNTIL = "WAITING for its time until 2027-01-15 08:01:00 UTC"
+AFTER_WAIT = {"W": {"Type": "Wait", "Seconds": 60, "Next": "A"}, "A": {"Type": "Task", "Resource": "A", "End": True}}
+
+
+@pytest.mark.parametrize("first", ["W", "A"])
+def test_the_wait_before_a_task_is_named_until_it_is_over(first: str) -> None:
+    task = {"Type": "Task", "Resource": "A"}
+    states = AFTER_WAIT if first == "W" else {"A": {**task, "Next": "W"}, "W": {**AFTER_WAIT["W"], "Next": "B"}}
+    states |= {} if first == "W" else {"B": {"Type": "Task", "Resource": "A", "End": True}}
+    platform = Platform.of({"StartAt": first, "States": states}, A=lambda event: event)
     platform.start()
-    ((state, _, text),) = pending(platform)
-    assert (state, text) == ("A", "WAITING for its time until 2027-01-15 08:01:00 UTC")
+    platform.deliver_all()
+    assert pending(platform) == [("W", (), UNTIL)]
+    platform.clock.pass_seconds(61)
+    assert [(state, text) for state, _, text in pending(platform)] == [("A" if first == "W" else "B", "RUNNING")]
+
+
+def test_a_wait_at_the_end_is_named() -> None:
+    platform = Platform.of(
+        {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}}, A=lambda event: event
+    )
+    platform.start()
+    assert pending(platform) == [("W", (), UNTIL)]
+
+
+@pytest.mark.parametrize("first", ["W", "X"])
+def test_waits_of_branches_are_named_with_one_read_more(first: str) -> None:
+    """At the begin of a branch, and after a step of it; of both kinds at once under MaxConcurrency."""
+    before = {"X": {"Type": "Task", "Resource": "A", "Next": "W"}, **AFTER_WAIT}
+    inner = {"StartAt": first, "States": AFTER_WAIT if first == "W" else before}
+    mapped = {"Type": "Map", "ItemProcessor": inner, "End": True}
+    platform = Platform.of({"StartAt": "M", "States": {"M": mapped}}, A=lambda event: event)
+    platform.start(value=[1, 2, 3])
+    platform.deliver_all()
+    queried: list[Any] = []
+    query = platform.memory.query
+    platform.memory.query = lambda *given, **options: queried.append(given) or query(*given, **options)
+    assert pending(platform) == [("W", (index,), UNTIL) for index in range(3)]
+    assert len(queried) == 3  # the last step of the top level, the shard for what is pending, and again for the Waits
+    platform.clock.pass_seconds(61)
+    assert pending(platform) == [("A", (index,), "RUNNING") for index in range(3)]
+
+
+def test_a_retry_that_is_not_due_is_at_its_task(flaky: Platform) -> None:
+    told(flaky)
+    flaky.start(value={})
+    assert [(state, text) for state, _, text in pending(flaky)] == [
+        ("A", "RUNNING")
+    ]  # the commit before knows no retry

@@ -66,7 +66,7 @@ class Missing:
 
     Attributes:
         invocation: invocation name.
-        state: state whose commit is missing.
+        state: state whose commit is missing; for `Client.pending` the Wait before it, until that is over.
         index: branch index in each enclosing fan-out, outermost first, from 0; empty at the top level.
         waits_for: required event before the commit.
         since: time of the previous commit.
