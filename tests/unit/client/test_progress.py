@@ -335,12 +335,16 @@ ODD = {"Or": [{"Variable": "$", "NumericEquals": 1}, {"Variable": "$", "NumericE
 END = {**PASS, "End": True}
 
 
-def waiting(definition: dict[str, Any], value: Any) -> tuple[Platform, Callable[[], dict[str, tuple[int, int, int]]]]:
+Counts = Callable[[], dict[str, tuple[int, int, int]]]
+
+
+def waiting(definition: dict[str, Any], value: Any, *, is_delivered: bool = True) -> tuple[Platform, Counts]:
     """An execution that has got as far as it could without time passing, and the counts of its states now."""
     functions = {"same": lambda event: event}
     platform = Platform(compile_workflow(definition, name="w", functions=functions), functions)
     platform.start(value=value)
-    platform.deliver_all()
+    if is_delivered:
+        platform.deliver_all()
 
     def now() -> dict[str, tuple[int, int, int]]:
         found = progress(platform.workflow, platform.steps(), now_ms=platform.clock.now_ms())
@@ -390,4 +394,64 @@ def test_after_a_redrive_control_is_at_the_task_that_the_wait_delays() -> None:
     platform, now = waiting(PAUSING, 1)
     stop(platform.runtime(), platform.steps()[0].name.execution, Failure(None, None))
     redrive(platform.runtime(), "e")
+    assert (now()["Pause"], now()["Shape"], now()["B"]) == ((1, 0, 0), (1, 0, 0), (0, 0, 1))
+
+
+def stopped_and_redriven(platform: Platform) -> None:
+    stop(platform.runtime(), platform.steps()[0].name.execution, Failure(None, None))
+    platform.sent.clear()
+    platform.waiting.clear()
+    redrive(platform.runtime(), "e")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_a_stop_has_ended_counts_once_after_a_redrive(times: int) -> None:
+    platform, now = waiting(PAUSING, 1)
+    for _ in range(times):
+        stopped_and_redriven(platform)
+    platform.clock.pass_seconds(60)
+    passed = {"A": (1, 0, 0), "Pause": (1, 0, 0), "Shape": (1, 0, 0)}
+    assert now() == {**passed, "B": (0, 0, 1)}
+    platform.deliver(platform.pass_to_next())
+    platform.deliver_all()
+    assert now() == {**passed, "B": (1, 0, 0)}
+
+
+def test_a_task_that_a_stop_has_ended_counts_once_after_a_redrive() -> None:
+    platform, now = waiting(machine(A=task("same", Next="B"), B=task("same", End=True)), 1, is_delivered=False)
     assert now()["B"] == (0, 0, 1)
+    stopped_and_redriven(platform)
+    assert now()["B"] == (0, 0, 1)
+    platform.deliver_all()
+    assert now() == {"A": (1, 0, 0), "B": (1, 0, 0)}
+
+
+def test_a_fan_out_that_a_stop_has_ended_counts_once_after_a_redrive() -> None:
+    each = {"Type": "Map", "ItemProcessor": PAUSING, "End": True}
+    platform, now = waiting(machine(Each=each), [1, 2])
+    stopped_and_redriven(platform)
+    platform.deliver_all()
+    assert (now()["Each"], now()["Pause"], now()["B"]) == ((0, 0, 1), (0, 0, 2), (0, 0, 0))
+    platform.clock.pass_seconds(60)
+    assert (now()["Each"], now()["Pause"], now()["B"]) == ((0, 0, 1), (2, 0, 0), (0, 0, 2))
+    while platform.waiting:
+        platform.deliver(platform.pass_to_next())
+        platform.deliver_all()
+    assert (now()["Each"], now()["Pause"], now()["B"]) == ((1, 0, 0), (2, 0, 0), (2, 0, 0))
+
+
+def test_a_wait_that_a_redrive_has_planned_anew_counts_once() -> None:
+    old, _ = waiting(PAUSING, 1)
+    stop(old.runtime(), old.steps()[0].name.execution, Failure(None, None))
+    functions = {"same": lambda event: event}
+    changed = machine(**{**PAUSING["States"], "B": task("same", Next="C"), "C": task("same", End=True)})
+    new = Platform(compile_workflow(changed, name="w", functions=functions), functions)
+    new.clock, new.memory, new.store = old.clock, old.memory, old.memory
+    redrive(new.runtime(), "e", old=old.workflow)
+    new.clock.pass_seconds(60)
+    new.deliver(new.pass_to_next())
+    new.deliver_all()
+    found = progress(new.workflow, new.steps(), [old.workflow], now_ms=new.clock.now_ms())
+    assert {name: counts(state) for name, state in found.items()} == dict.fromkeys(
+        ("A", "Pause", "Shape", "B", "C"), (1, 0, 0)
+    )

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import Name, Scope
+from unum_runtime.model.naming import START_STEP, Name, Scope
 from unum_runtime.model.states import Fail, FanOut, Task, Wait
 from unum_runtime.protocol.history.timeline import (
     Following,
@@ -131,6 +131,7 @@ class _Count:
         self.collected: list[Scope] = []
         self.freed: dict[Scope, set[int]] = {}
         self.invoked: dict[Name, str] = {}
+        self.redriven = {ended.name.step: redriven for ended, redriven in redrives(timeline.top_level)}
 
     def count(self) -> Mapping[str, Progress]:
         """Return progress per state, by name."""
@@ -181,7 +182,7 @@ class _Count:
         """Return `led` up to the Wait that delays its Task, if the Wait is not over; otherwise `led`."""
         match led.effect:
             case (Invoke(due_ms=int(due_ms)) as invoke) | JoinNeighbour(Invoke(due_ms=int(due_ms)) as invoke):
-                is_over = self.now_ms is None or due_ms <= self.now_ms or invoke.name in self.timeline.committed
+                is_over = invoke.name in self.timeline.committed or self._is_over(invoke.name, due_ms)
             case _:
                 return led
         waits = [place for place, visit in enumerate(led.visits) if isinstance(visit.state, Wait)]
@@ -191,6 +192,17 @@ class _Count:
         # Planning passes the Wait, and delays the event of the Task. To readers, control is still at the Wait.
         stays = replace(wait, end=led.visits[-1].end)
         return Following(replace(invoke, state=wait.state.name), [*before, stays], led.reenters)
+
+    def _is_over(self, name: Name, due_ms: int) -> bool:
+        """Return True if no Wait until `due_ms` holds the invocation `name` any more, which has no commit."""
+        if not self._is_replaced(name):
+            return self.now_ms is None or due_ms <= self.now_ms
+        # A redrive by the same definition has left the Wait for its Task. By another one it has planned the Wait anew.
+        return not name.frames and self.timeline.way_to(self.redriven[name.step]) is None
+
+    def _is_replaced(self, name: Name) -> bool:
+        """Return True if the execution ended before the commit `name`, and a redrive began it under another name."""
+        return _step_of_top_level(name) <= max(self.redriven, default=START_STEP)
 
     def _note(self, effect: Effect) -> None:
         match self.timeline.joined(effect):
@@ -205,7 +217,7 @@ class _Count:
     def _count_fan_out(self, scope: Scope) -> None:
         """Count a fan-out without its own commit: running, or joined by a Task."""
         if len(self.freed.get(scope, ())) < scope.size:
-            self._change(scope.state, running=1)
+            self._change(scope.state, running=not self._is_replaced(scope.join))
             return
         self._change(scope.state, succeeded=1)
         fan_out = self.workflow.fan_out(scope.state)
@@ -217,7 +229,7 @@ class _Count:
         """Count an invocation without a commit; a later Task's commit proves Tasks that never commit."""
         committed = self.timeline.committed.get(name)
         if committed is None:
-            self._change(state, running=1)
+            self._change(state, running=not self._is_replaced(name))
         elif committed.state == self.workflow.committer(state):
             while (following := self.workflow.committed_by(state)) is not None:
                 self._change(state, succeeded=1)
@@ -306,6 +318,11 @@ def _names(visits: Visits) -> Iterator[str]:
         yield visit.state.name
         for branch_visits in visit.branches:
             yield from _names(branch_visits)
+
+
+def _step_of_top_level(name: Name) -> int:
+    """Return the step of the top level that `name` is, or that is the end of the outermost fan-out around it."""
+    return name.frames[0].iteration if name.frames else name.step
 
 
 def _fails(effect: Effect) -> bool:
