@@ -143,6 +143,14 @@ def test_commands_name_parents_and_children(client: Client, capsys: pytest.Captu
         return capsys.readouterr().out
 
     assert f"Itself started {client.workflow}/related-1\n" in said("steps", "related")
-    assert f"parent   {client.workflow}/related, as the input says\n" in said("describe", "related-1")
+    assert f"parent   {client.workflow}/related\n" in said("describe", "related-1")
+    assert json.loads(said("describe", "related-1", "--json"))["started_by"]["confirmed"] is True
+    arn = client.describe("related-1").input["AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"]
+    for name, named in {"forged": arn, "orphan": f"{arn}-gone"}.items():
+        value = {"case": "itself", "n": 0, "key": name, "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": named}
+        client.start(value, name=name)
+        client.wait(name, timeout_s=90)
+    assert f"parent   unknown: the input names {client.workflow}/related, whose steps " in said("describe", "forged")
+    assert f"parent   {client.workflow}/related-gone, as the input says\n" in said("describe", "orphan")
     assert "started" not in said("steps", "related-1").splitlines()[-1]
     assert "parent" not in said("describe", "related")

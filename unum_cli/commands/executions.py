@@ -3,10 +3,12 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from unum_cli.aws.session import Session
 from unum_cli.commands.arguments import attributes_in, compiled_or_failed, execution_input
@@ -81,17 +83,48 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
         _describe_child(client, child, options)
         return
     description = client.describe(arns.name_of(options.execution))
-    parent = parent_in(description.input)
+    parent = None if options.receipt else parent_in(description.input)
     if options.receipt:
         _describe_with_receipt(client, description, as_json=options.json)
     elif options.json:
-        print_json(to_json(description) | ({} if parent is None else {"started_by": parent._asdict()}))
+        print_json(
+            to_json(description) | ({} if parent is None else _parent_json(client, parent, description, options))
+        )
     else:
         print_description(description)
         if parent is not None:
-            print(f"parent   {parent}, as the input says")
+            print(f"parent   {_parent_text(client, parent, description, options)}")
         if description.status is Status.RUNNING:
             _print_places(client, description.name)
+
+
+def _parent_text(client: Client, parent: Started, child: Description, options: argparse.Namespace) -> str:
+    match _lineage(client, parent, child, options):
+        case "confirmed":
+            return str(parent)
+        case "denied":
+            return f"unknown: the input names {parent}, whose steps have not started this execution"
+    return f"{parent}, as the input says"
+
+
+def _parent_json(
+    client: Client, parent: Started, child: Description, options: argparse.Namespace
+) -> dict[str, dict[str, Any]]:
+    """Return the field with the parent, unless its steps deny it."""
+    found = _lineage(client, parent, child, options)
+    return {} if found == "denied" else {"started_by": {**parent._asdict(), "confirmed": found == "confirmed"}}
+
+
+def _lineage(client: Client, parent: Started, child: Description, options: argparse.Namespace) -> str:
+    """Return the `Lineage` of `child` as text; a parent of its own workflow needs no other client."""
+    from unum_cli.timing.lineage import Lineage, lineage  # noqa: PLC0415 - few executions have a parent
+
+    try:
+        is_own = parent.workflow == client.workflow
+        client_of = (lambda _: client) if is_own else relatives(client, options).client_of
+        return lineage(client_of, child.input, Started(client.workflow, child.name))
+    except CommandFailed:
+        return Lineage.UNKNOWN
 
 
 def _print_places(client: Client, name: str) -> None:
@@ -222,6 +255,43 @@ def client_at(found: Deployed, session: Session) -> Client:
         control_alias=found.control_alias,
         payload_bucket=found.payload_bucket,
     )
+
+
+class Relatives(NamedTuple):
+    """Workflows that can be read.
+
+    Attributes:
+        client_of: returns a client of the workflow with a name; None for a workflow that cannot be read.
+        workflows: names of the workflows that are known to be readable.
+    """
+
+    client_of: Callable[[str], Client | None]
+    workflows: Collection[str]
+
+
+def relatives(client: Client, options: argparse.Namespace) -> Relatives:
+    """Return the workflows of the stack in `options`, else those of the table.
+
+    Raises:
+        CommandFailed: AWS refused to describe the stack.
+    """
+    if options.stack is None:
+
+        def in_table(workflow: str) -> Client:
+            own = workflow == client.workflow
+            return client if own else replace(client, workflow=workflow, starts=None, descriptions=None, control=None)
+
+        return Relatives(in_table, (client.workflow,))
+    session = session_of(options)
+    found = {one.workflow: one for one in workflows_in_stack(session, options.stack)}
+
+    @cache
+    def in_stack(workflow: str) -> Client | None:
+        if workflow == client.workflow:
+            return client
+        return client_at(found[workflow], session) if workflow in found else None
+
+    return Relatives(in_stack, found.keys())
 
 
 def given_definition(options: argparse.Namespace, client: Client) -> Workflow | None:

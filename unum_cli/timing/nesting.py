@@ -7,24 +7,21 @@ parent if its input says so, in the field that AWS recommends for this.
 Source: AWS Step Functions Developer Guide, "Start workflow executions from a task state".
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
-from unum_cli.timing.parents import Started, parent_in, parsed
+from unum_cli.timing.parents import Started, default_name, executions_in, parent_in, told
 from unum_runtime.client.control import Missing
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Success, to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Name
-from unum_runtime.model.states import Json, Task
+from unum_runtime.model.states import Task
 from unum_runtime.protocol.history.timeline import Timeline
 
 _START = frozenset({"states:startExecution", "states:startExecution:2"})
 _START_ALIAS = re.compile(r":function:[^:]+:start-([A-Za-z0-9_-]+)")
-_MEMBERS = ("ExecutionArn", "executionArn")
 
 
 def started_by_steps(levels: Levels) -> Iterator[tuple[str, Started]]:
@@ -32,8 +29,8 @@ def started_by_steps(levels: Levels) -> Iterator[tuple[str, Started]]:
     for name, checkpoint in levels.timeline.committed.items():
         if _starts(levels.timeline, checkpoint.state, checkpoint):
             before = levels.value_before(name)
-            known = {*_executions(before.value)} if before is not None else set[Started]()
-            yield from ((str(name), each) for each in _executions(_told(checkpoint)) if each not in known)
+            known = {*executions_in(before.value)} if before is not None else set[Started]()
+            yield from ((str(name), each) for each in executions_in(told(checkpoint)) if each not in known)
 
 
 class Unnamed(NamedTuple):
@@ -50,28 +47,31 @@ class Unnamed(NamedTuple):
     workflows: tuple[str, ...]
 
 
-def unnamed_starts(levels: Levels, told: Collection[str]) -> Iterator[Unnamed]:
-    """Yield the committed steps that have started executions and are not among `told`."""
+def unnamed_starts(levels: Levels, named: Collection[str]) -> Iterator[Unnamed]:
+    """Yield the committed steps that have started executions and are not among `named`."""
     for name, checkpoint in levels.timeline.committed.items():
-        if str(name) not in told and _starts(levels.timeline, checkpoint.state, checkpoint):
+        if str(name) not in named and _starts(levels.timeline, checkpoint.state, checkpoint):
             version = levels.timeline.version_of(checkpoint)
-            names = (default_name(version, name, checkpoint.state, each) for each in range(checkpoint.attempt + 1))
+            names = (_default_name(version, name, checkpoint.state, each) for each in range(checkpoint.attempt + 1))
             found = _START_ALIAS.findall(to_text(dict(version.task(checkpoint.state).data)))
             yield Unnamed(str(name), tuple(names), tuple(found))
 
 
-def default_name(workflow: Workflow, name: Name, state: str, attempt: int) -> str:
-    """Return the name of the execution that an attempt of a Task starts, unless the definition gives one.
-
-    It is the client token of `unum_runtime.functions.service_function`, which is the same on every delivery.
-    """
-    fused = "" if workflow.task(state).committed_by is None else f" {state}"
-    return hashlib.sha256(f"{workflow.name}/{name}{fused}/{attempt}".encode()).hexdigest()
+def _default_name(workflow: Workflow, name: Name, state: str, attempt: int) -> str:
+    """Return the name of the execution that an attempt of a Task starts, unless the definition gives one."""
+    fused = "" if workflow.task(state).committed_by is None else state
+    return default_name(workflow.name, name, fused, attempt)
 
 
 def started_by_job(missing: Missing) -> Started | None:
     """Return the execution whose end a step waits for; None if it waits for something else."""
-    return next(_executions(missing.job), None)
+    return next(executions_in(missing.job), None)
+
+
+def may_start(workflow: Workflow, state: str) -> bool:
+    """Return True if `state` is a Task that starts executions."""
+    task = workflow.states.get(state)
+    return isinstance(task, Task) and task.resource in _START
 
 
 def parent_of(start: Checkpoint) -> Started | None:
@@ -81,28 +81,4 @@ def parent_of(start: Checkpoint) -> Started | None:
 
 
 def _starts(timeline: Timeline, state: str, checkpoint: Checkpoint) -> bool:
-    task = timeline.version_of(checkpoint).states.get(state)
-    return isinstance(task, Task) and task.resource in _START
-
-
-def _told(checkpoint: Checkpoint) -> Json:
-    """Return what a commit tells of its execution: the result, or the cause of the failure as JSON."""
-    failure = checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.continuation.caught
-    if failure is not None:
-        try:
-            return json.loads(failure.cause or "")
-        except ValueError:
-            return None
-    return checkpoint.outcome.value if isinstance(checkpoint.outcome, Success) else None
-
-
-def _executions(value: Json) -> Iterator[Started]:
-    """Yield the executions that `value` describes, at any depth, but none inside of a description."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _executions(each)
-    elif isinstance(value, dict):
-        found = [each for each in (parsed(value.get(member)) for member in _MEMBERS) if each is not None]
-        yield from found
-        for each in () if found else value.values():
-            yield from _executions(each)
+    return may_start(timeline.version_of(checkpoint), state)

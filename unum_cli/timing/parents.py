@@ -1,11 +1,16 @@
-"""The execution that started another one, as the input of the child says.
+"""Executions that start each other, as values tell of them: inputs of children, results of parents, computed names.
 
 Source: AWS Step Functions Developer Guide, "Start workflow executions from a task state".
 """
 
+import hashlib
+import json
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Success
+from unum_runtime.model.naming import Name
 from unum_runtime.model.states import Json
 
 STARTED_BY = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"
@@ -41,3 +46,44 @@ def parsed(arn: Json) -> Started | None:
     """Return the execution with the ARN `arn`; None for anything else."""
     match = _ARN.fullmatch(arn) if isinstance(arn, str) and arn.isprintable() else None
     return None if match is None else Started(match["workflow"], match["name"])
+
+
+_MEMBERS = ("ExecutionArn", "executionArn")
+
+
+def executions_in(value: Json) -> Iterator[Started]:
+    """Yield the executions that `value` describes, at any depth, but none inside of a description."""
+    if isinstance(value, list):
+        for each in value:
+            yield from executions_in(each)
+    elif isinstance(value, dict):
+        found = [each for each in (parsed(value.get(member)) for member in _MEMBERS) if each is not None]
+        yield from found
+        for each in () if found else value.values():
+            yield from executions_in(each)
+
+
+def told(checkpoint: Checkpoint) -> Json:
+    """Return what a commit tells of its execution: the result, or the cause of the failure as JSON."""
+    failure = checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.continuation.caught
+    if failure is not None:
+        try:
+            return json.loads(failure.cause or "")
+        except ValueError:
+            return None
+    return checkpoint.outcome.value if isinstance(checkpoint.outcome, Success) else None
+
+
+def default_name(workflow: str, name: Name, fused: str, attempt: int) -> str:
+    """Return the name of the execution that an attempt of a Task starts, unless the definition gives one.
+
+    It is the client token of `unum_runtime.functions.service_function`, which is the same on every delivery.
+
+    Args:
+        workflow: name of the Task's workflow.
+        name: invocation name.
+        fused: name of the Task, if another Task commits for it; else empty.
+        attempt: number of earlier attempts.
+    """
+    state = f" {fused}" if fused else ""
+    return hashlib.sha256(f"{workflow}/{name}{state}/{attempt}".encode()).hexdigest()

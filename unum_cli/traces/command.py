@@ -5,10 +5,9 @@ import os
 import sys
 import time
 from dataclasses import replace
-from functools import cache
 
 from unum_cli.commands.command_errors import CommandFailed
-from unum_cli.commands.executions import client_at, connected, given_definition, session_of, workflows_in_stack
+from unum_cli.commands.executions import connected, given_definition, relatives
 from unum_cli.commands.printing import print_json
 from unum_cli.traces.exporter import Exporter
 from unum_cli.traces.family import Family
@@ -64,23 +63,7 @@ def _report(traces: list[Trace], url: str, *, as_json: bool) -> None:
 
 def _family(client: Client, options: argparse.Namespace) -> Family:
     """Return what reads the execution and its relatives: in the same stack, else in the same table."""
-    if options.stack is None:
-
-        def in_table(workflow: str) -> Client:
-            own = workflow == client.workflow
-            return client if own else replace(client, workflow=workflow, starts=None, descriptions=None, control=None)
-
-        return Family(in_table, (client.workflow,), _warn)
-    session = session_of(options)
-    found = {one.workflow: one for one in workflows_in_stack(session, options.stack)}
-
-    @cache
-    def in_stack(workflow: str) -> Client | None:
-        if workflow == client.workflow:
-            return client
-        return client_at(found[workflow], session) if workflow in found else None
-
-    return Family(in_stack, found.keys(), _warn)
+    return Family(*relatives(client, options), _warn)
 
 
 def _warn(text: str) -> None:

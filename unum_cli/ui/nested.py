@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
+from unum_cli.timing.lineage import Lineage, lineage
 from unum_cli.timing.nesting import started_by_steps
 from unum_cli.timing.parents import Started, parent_in
 from unum_cli.ui.directory import Address, Place
+from unum_runtime.client.client import Client
+from unum_runtime.client.descriptions import Description
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.states import Json
 
 
 class ExecutionLink(NamedTuple):
@@ -16,6 +18,7 @@ class ExecutionLink(NamedTuple):
 
     one: Started
     path: str
+    lineage: Lineage = Lineage.CONFIRMED
 
 
 def links_to_children(
@@ -25,12 +28,30 @@ def links_to_children(
     return (_link(places, one) for step, one in started_by_steps(levels) if step == str(checkpoint.name))
 
 
-def link_to_parent(places: Mapping[Address, Place], value: Json) -> ExecutionLink | None:
-    """Return a link to the execution that the input `value` names as the parent; None if it names none."""
-    one = parent_in(value)
-    return None if one is None else _link(places, one)
+def link_to_parent(places: Mapping[Address, Place], place: Place, child: Description) -> ExecutionLink | None:
+    """Return a link to the parent that the input of `child` names; None if it names none.
+
+    The path is empty, too, if the parent's steps have not started `child`.
+    """
+    parent = parent_in(child.input)
+    if parent is None:
+        return None
+
+    def client_of(workflow: str) -> Client | None:
+        found = place if workflow == place.workflow else _place(places, workflow)
+        return None if found is None else found.client
+
+    found = lineage(client_of, child.input, Started(place.workflow, child.name))
+    link = _link(places, parent)._replace(lineage=found)
+    return link._replace(path="") if found is Lineage.DENIED else link
 
 
 def _link(places: Mapping[Address, Place], one: Started) -> ExecutionLink:
-    found = [place for (_, workflow), place in places.items() if workflow == one.workflow]
-    return ExecutionLink(one, f"{found[0].path}/executions/{one.name}" if len(found) == 1 else "")
+    found = _place(places, one.workflow)
+    return ExecutionLink(one, f"{found.path}/executions/{one.name}" if found is not None else "")
+
+
+def _place(places: Mapping[Address, Place], name: str) -> Place | None:
+    """Return the workflow with a name; None for none, and for several."""
+    found = [place for (_, workflow), place in places.items() if workflow == name]
+    return found[0] if len(found) == 1 else None

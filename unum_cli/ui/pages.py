@@ -79,7 +79,7 @@ class Pages:
             **self._facts(place, reading),
             lines=self._lines(reading, shown),
             pages=_pages(len(rows), ROWS_ON_A_PAGE, last),
-            parent=link_to_parent(self.site.directory.places(), reading.description.input),
+            parent=link_to_parent(self.site.directory.places(), place, reading.description),
             graph=None if reading.graph is None else to_text(reading.graph),
             receipt=reading.receipt(),
             unknown_costs=UNKNOWN,

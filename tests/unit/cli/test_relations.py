@@ -36,7 +36,7 @@ def steps(client: Client, name: str, capsys: pytest.CaptureFixture[str], *, as_j
 
 
 def described(client: Client, name: str, capsys: pytest.CaptureFixture[str], *, as_json: bool = False) -> str:
-    executions._describe(client, Namespace(execution=name, json=as_json, receipt=False))
+    executions._describe(client, Namespace(execution=name, json=as_json, receipt=False, stack=None))
     return capsys.readouterr().out
 
 
@@ -74,12 +74,13 @@ def test_a_step_names_whose_end_it_waits_for() -> None:
     assert awaited_by(replace(missing, job=None)) == ()
 
 
-def test_a_child_names_its_parent_if_its_input_does(capsys: pytest.CaptureFixture[str]) -> None:
-    nested = nest()
+@pytest.mark.parametrize("until", ["end", "look"])
+def test_a_child_names_its_parent_if_its_input_does(until: str, capsys: pytest.CaptureFixture[str]) -> None:
+    nested = nest(until=until)
     child = of(nested, "child")
-    assert "parent   parent/p, as the input says\n" in described(child, nested.started, capsys)
+    assert "parent   parent/p\n" in described(child, nested.started, capsys)
     shown = json.loads(described(child, nested.started, capsys, as_json=True))
-    assert shown["started_by"] == {"workflow": "parent", "name": "p"}
+    assert shown["started_by"] == {"workflow": "parent", "name": "p", "confirmed": True}
     silent = nest(knows=False)
     assert "parent" not in described(of(silent, "child"), silent.started, capsys)
     assert "started_by" not in described(of(silent, "child"), silent.started, capsys, as_json=True)
@@ -102,7 +103,7 @@ def test_the_page_of_a_step_leads_to_what_it_has_started(stacks: list[str], path
     levels = Levels(Timeline(*parent.past("p")), parent.clock.now_ms())
     start, last = parent.steps("p")
     (link,) = links_to_children(places, levels, start.checkpoint)
-    assert link == (Started("child", nested.started), path and path + nested.started)
+    assert link[:2] == (Started("child", nested.started), path and path + nested.started)
     # The value of the next step has the child, too, which it did not start.
     assert [*links_to_children(places, levels, last.checkpoint)] == []
 

@@ -11,7 +11,7 @@ from tests.unit.cli.traces.collector import decoded, facts, lines, spans_of
 from tests.unit.cli.traces.traced import named
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.timing import nesting
-from unum_cli.timing.parents import STARTED_BY, Started
+from unum_cli.timing.parents import STARTED_BY, Started, executions_in
 from unum_cli.traces import family as family_module
 from unum_cli.traces.family import Family
 from unum_cli.traces.otlp_json import document
@@ -172,10 +172,8 @@ def test_what_cannot_be_read_is_told() -> None:
 
 def test_a_cause_names_the_execution_that_failed() -> None:
     told = {"Cause": json.dumps({"ExecutionArn": f"{ARN}child:c", "Status": "FAILED"})}
-    assert [*nesting._executions(json.loads(told["Cause"]))] == [Started("child", "c")]
-    assert [*nesting._executions([{"a": {"executionArn": f"{ARN}child:d"}}, f"{ARN}child:e"])] == [
-        Started("child", "d")
-    ]
+    assert [*executions_in(json.loads(told["Cause"]))] == [Started("child", "c")]
+    assert [*executions_in([{"a": {"executionArn": f"{ARN}child:d"}}, f"{ARN}child:e"])] == [Started("child", "d")]
 
 
 def test_traces_of_one_command_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
