@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,9 +44,15 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _print_lines(lines: "_Lines", options: argparse.Namespace) -> None:
+    found: dict[str, Invocation] = {}
     for invocation, line in lines.follow() if options.follow else lines.there():
+        found[invocation.request_id] = invocation
         if options.platform or not line.is_platform:
             _print(invocation, line, as_json=options.json)
+    console = lines.search.console
+    address = None if console is None else console.of_execution(lines.name, found.values())
+    if address is not None and not options.json:
+        print(f"in CloudWatch Logs Insights: {address}", file=sys.stderr)
 
 
 def _print(invocation: Invocation, line: Line, *, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from unum_cli.aws.session import Session
 from unum_cli.logs.execution_logs import Invocation, LogReader, committing, step_text
+from unum_cli.logs.insights import Console
 from unum_cli.logs.log_groups import log_groups
 from unum_runtime import errors
 from unum_runtime.client.client import Client
@@ -46,6 +47,11 @@ class LogSearch:
     functions: Any
     reader: LogReader
     _groups: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def console(self) -> Console | None:
+        """AWS's console of the region; None in an emulator."""
+        return Console.of(self.reader.logs)
 
     @classmethod
     def by(cls, client: Client, session: Session) -> "LogSearch":

@@ -167,6 +167,7 @@ class Pages:
             **self._facts(place, reading),
             step=step,
             invocations=sorted(found, key=lambda one: one[1][0].at if one[1] else one[0].began_at),
+            console=place.logs.console,
             key=request.query_params["key"],
         )
 

@@ -106,6 +106,18 @@ def test_lines_of_the_attempt_that_committed_and_of_one_that_failed(shop: Shop, 
     shown = unescape(page.words)
     assert "unum: retried" in shown
     assert shown.index("Attempt that failed") < shown.index("too busy") < shown.index("Attempt that committed")
+    links = re.findall(r'<a href="(https:[^"]+)" rel="noreferrer">in CloudWatch Logs Insights</a>', page.text)
+    host = "https://us-east-1.console.aws.amazon.com/cloudwatch/home?region=us-east-1#logsV2:logs-insights"
+    assert [link.startswith(host) for link in links] == [True, True]
+    assert ["before" in links[0], request in links[1]] == [True, True]
+
+
+def test_an_emulator_has_no_link_to_the_console(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = link_of(visitor, "retried", "Charge")
+    assert "CloudWatch Logs Insights</a>" in visitor.ask(link).text
+    monkeypatch.setattr(LogSearch, "console", None)
+    page = visitor.ask(link)
+    assert (page.status, "CloudWatch Logs Insights</a>" in page.text, "https:" in page.text) == (200, False, False)
 
 
 def test_logs_that_are_gone(visitor: Visitor) -> None:
