@@ -1,4 +1,4 @@
-"""Whether the parent that an input names has started the execution, by the parent's own steps.
+"""Verification of the parent that an input names, by the parent's own steps.
 
 Who starts an execution chooses its input, but only the parent's functions write its steps. Two reads tell in most
 cases: the start record and the steps of the top level. If these name no such execution, the definition is read, too.
@@ -19,7 +19,7 @@ from unum_runtime.protocol.history.timeline import top_level
 
 
 class Lineage(StrEnum):
-    """What the steps of the parent tell."""
+    """Result of the verification."""
 
     CONFIRMED = "confirmed"
     """A step has started the execution, or waits for its end."""

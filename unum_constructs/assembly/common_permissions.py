@@ -43,7 +43,7 @@ MOST_WORKFLOWS = MOST_INLINE + MOST_IN_ONE * MOST_MANAGED
 
 
 class Common(NamedTuple):
-    """What one function may do like others of its workflow.
+    """Permissions of one function that others of its workflow may have, too.
 
     Attributes:
         host: the function.
