@@ -6,7 +6,7 @@ from unum_runtime.errors import ExecutionDoesNotExist, InconsistentHistory
 from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.list_index import SHARDS, execution_at
 from unum_runtime.model.naming import START_STEP, Execution, Key, Name, announcements_partition, checkpoint_key
-from unum_runtime.protocol.control.sweep import RESERVE_MS
+from unum_runtime.protocol.control.walk import RESERVE_MS
 from unum_runtime.protocol.delivery.status_events import Redriven, StatusChange, StatusEvents, remove_note
 from unum_runtime.protocol.history.start_records import end_of, start_record
 from unum_runtime.protocol.history.timeline import redrives, top_level
