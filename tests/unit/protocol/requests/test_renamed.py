@@ -102,6 +102,18 @@ def test_only_a_message_that_was_received_before_is_looked_for(platform: Platfor
         assert again["executions"] == [former]
 
 
+def test_a_message_that_is_received_for_the_first_time_is_not_looked_for(
+    platform: Platform, counting: Counting
+) -> None:
+    """Its name is in its body, which does not say how often the message was received."""
+    reads = []
+    for number, receives in ((1, 1), (2, 2)):
+        before = counting.keys
+        arrive(platform, batch(message(number, {"order": {"id": f"number {number}"}}, receives)), queues=BY_ORDER)
+        reads.append(counting.keys - before)
+    assert reads[1] == reads[0] + 1
+
+
 def test_the_name_of_a_target_is_looked_for(platform: Platform) -> None:
     assert doors.run(platform.runtime(), NAMED, "r")["execution"] == started_by(NAMED)[0]
     former = former_name(NAMED)
