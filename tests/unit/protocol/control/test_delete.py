@@ -318,6 +318,16 @@ def test_leases_of_steps_and_of_the_start_and_a_pinned_redrive_are_deleted() -> 
     assert rest(platform) == []
 
 
+def test_leases_of_steps_in_branches_are_deleted() -> None:
+    platform = stopped(around(asking("A", "Ask")), [1, 2])
+    in_branches = [key for key in platform.memory._items if "~" in key.partition and "/" not in key.sort]
+    assert in_branches
+    for key in in_branches:
+        platform.memory.acquire(lease_key(key), "another", expires_at_ms=platform.clock.ms + DAY_MS)
+    delete_for_good(platform)
+    assert rest(platform) == []
+
+
 def test_the_first_deletion_leaves_no_data_and_what_leads_to_late_results() -> None:
     platform = stopped(outer(around(asking("A", "Ask"))), [[SECRET], [SECRET, SECRET]])
     assert SECRET in repr(platform.memory._items)
