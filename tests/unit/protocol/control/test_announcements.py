@@ -335,6 +335,17 @@ def test_a_note_about_an_execution_that_is_gone_is_removed(execution: Execution,
     assert not notes(platform)
 
 
+def test_a_note_of_a_stop_that_came_after_another_commit_is_removed() -> None:
+    """The stop leaves another note, for the next step."""
+    platform, bus = announcing("A", "B", "C")
+    platform.start(value=1)
+    platform.deliver(platform.sent[0])
+    told = [*bus.told]
+    left(platform, E, 1)
+    swept(platform, bus)
+    assert (notes(platform), bus.told) == ([], told)
+
+
 def test_a_bus_that_refuses_leaves_the_notes() -> None:
     platform, bus = announcing("A")
     for number in range(MOST_REFUSED + 2):
@@ -379,6 +390,17 @@ def test_a_malformed_note_stays_and_keeps_no_other_one_from_being_put() -> None:
     ((_, line),) = [each for each in platform.logged if each[0] == "malformed"]
     assert (line["partition"], line["sort"]) == (key.partition, "nonsense")
     assert line["reason"].startswith("ValueError: ")
+
+
+def test_malformed_notes_are_no_refusals_of_the_bus() -> None:
+    platform, bus = announcing("A")
+    platform.run(value=1)
+    key = note_key("w", E, 1)
+    for number in range(MOST_REFUSED + 1):
+        platform.memory.create(key._replace(sort=f"! {number}"), {"step": 1}, expires_at_s=10**12)
+    left(platform, E, 1)
+    swept(platform, bus)
+    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
 
 
 def test_what_is_a_change_of_status() -> None:

@@ -31,6 +31,8 @@ from unum_runtime.protocol.delivery.status_events import (
 )
 from unum_runtime.protocol.history.start_records import DELETED
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 BEGUN_MS = 1_800_000_000_000
 HOME = Home("aws", "eu-west-1", "123456789012")
@@ -240,7 +242,7 @@ def test_a_note_lives_as_long_as_the_result() -> None:
 def test_the_bus_gets_a_third_of_the_time_that_is_left_and_at_most_five_seconds() -> None:
     platform, bus = announcing("A")
     platform.start("long")
-    platform.options["remaining_ms"] = lambda: 3_000
+    platform.options["remaining_ms"] = lambda: 3_002
     platform.start("short")
     assert bus.waits == [MAX_WAIT_MS, MAX_WAIT_MS, 1_000, 1_000]
 
@@ -359,10 +361,22 @@ def test_an_id_depends_on_execution_and_step_alone() -> None:
 
 
 def test_an_expired_start_record_leaves_the_input_unknown() -> None:
-    platform, _ = announcing("A")
-    assert json.loads(str(entry_of(platform.runtime(), change(Success(1)), None)["Detail"]))["inputDetails"] == {
-        "included": False
-    }
+    platform, bus = announcing("A")
+    rt = platform.runtime()
+    assert rt.statuses.announce(rt, change(Success(1)))
+    (detail,) = bus.details
+    assert (detail["id"], detail["inputDetails"]) == (event_id(ARN, change(Success(1))), {"included": False})
+
+
+def test_the_event_of_a_start_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever starts an execution has its record."""
+    platform, bus = announcing("A")
+    platform.start(value=1)
+    rt = platform.runtime()
+    record = status_events.read_start_record("e", platform.memory.read([start_key("w", "e")])[start_key("w", "e")])
+    monkeypatch.setattr(platform.memory, "read", None)
+    rt.statuses.started(rt, record)
+    assert bus.entries[0] == bus.entries[-1]
 
 
 def test_the_input_is_not_that_of_another_execution_of_the_same_name() -> None:
@@ -384,6 +398,9 @@ def test_a_deletion_is_no_end() -> None:
     platform.deliver(event)
     platform.start(value=1)
     assert bus.told == told
+    rt = platform.runtime()
+    assert rt.statuses.announce(rt, change(Failure(DELETED, None)))
+    assert bus.told == told
     assert status_events.DELETED == DELETED
     assert status_events.ABANDONED == ABANDONED
 
@@ -394,6 +411,23 @@ def test_a_removed_note_is_gone() -> None:
     rt.store.create(key, {"step": 1}, expires_at_s=10**12)
     remove_note(rt, key)
     assert not notes(platform)
+
+
+def test_a_note_beside_large_items_is_removed_from_the_store_itself() -> None:
+    platform, _ = announcing("A")
+    large = LargeItems(platform.memory, MemoryObjects(), "w", 1_000)
+    rt, key = replace(platform.runtime(), store=large), note_key("w", Execution("e", BEGUN_MS), 1)
+    rt.store.create(key, {"step": 1}, expires_at_s=10**12)
+    remove_note(rt, key)
+    assert not notes(platform)
+
+
+def test_defaults() -> None:
+    assert not StatusEvents(put=Bus().put).notes_first
+    assert StatusEvents(put=Bus().put).notes_first is not None
+    assert StatusChange(Execution("e", 1), 2, 3, Status.RUNNING).outcome is None
+    with pytest.raises(TypeError):
+        StatusEvents(Bus().put)  # type: ignore[misc]  # by name alone
 
 
 def test_names() -> None:
