@@ -96,6 +96,7 @@ NAMES = [
     ("history.definition_records", "BODY", "definition"),
     ("planning.evaluation", "INPUT", "$input"),
     ("planning.evaluation", "REDRIVES", "$redrives"),
+    ("planning.evaluation", "REDRIVEN_AT", "$redriven_at"),
     ("planning.evaluation", "CHILD", "$child"),
     ("planning.evaluation", "SEED", "$seed"),
     ("planning.dataset_variables", "_ITEMS", "$items"),

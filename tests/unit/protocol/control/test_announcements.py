@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.cut_store import CutStore, Died
 from tests.unit.protocol.delivery.test_status_events import BEGUN_MS, Bus, announcing, notes
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionNotRedrivable
@@ -250,6 +251,21 @@ def test_a_fork_has_events_of_its_own() -> None:
     assert [each["status"] for each in own] == ["RUNNING", "SUCCEEDED"]
     assert [each["input"] for each in own] == ["1", "1"]
     assert own[1]["output"] == "7"
+
+
+def test_a_nudge_that_finishes_a_fork_tells_of_its_start() -> None:
+    """The request may have died before it told of it."""
+    platform, bus = announcing("A", "B", "C")
+    platform.run(value=1)
+    request = ForkRequest(execution="e", name="f", node="C", value=Success(7))
+    whole = CutStore(platform.memory)
+    fork(replace(platform.runtime(), store=whole, statuses=None), replace(request, name="whole"))
+    died = CutStore(platform.memory, dies_at=whole.calls.total() - 3)
+    with pytest.raises(Died):
+        fork(replace(platform.runtime(), store=died, statuses=None), request)
+    nudge(platform.runtime(), "f")
+    platform.deliver_all()
+    assert [each["status"] for each in bus.details if each["name"] == "f"] == ["RUNNING", "SUCCEEDED"]
 
 
 def test_an_abandoned_execution_is_told_of() -> None:

@@ -13,8 +13,9 @@ from tests.unit.protocol.map_platform import around, deliver_all, deployed, mapp
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionNotRedrivable, TimeIsShort
 from unum_runtime.model.checkpoint import Began, Item, Status
+from unum_runtime.model.deletion_notes import copies_key
 from unum_runtime.model.envelope import Value
-from unum_runtime.model.naming import SHARD_SIZE, Key
+from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Name, Scope
 from unum_runtime.protocol.control import copying, versions, walk
 from unum_runtime.protocol.control import redrive as redrive_module
 from unum_runtime.protocol.control.fork import ForkRequest, fork
@@ -251,3 +252,12 @@ def test_what_is_left_is_said_while_there_is_time() -> None:
     said = "some parts are left to another delivery; the same request again continues them"
     with pytest.raises(TimeIsShort, match=f"^{said}$"):
         walk.leave_rest_if_short(replace(rt, remaining_ms=lambda: walk.RESERVE_MS - 1))
+
+
+def test_copies_are_noted_as_the_step_that_opens_them_will_tell_of_them() -> None:
+    """A deletion reads both alike."""
+    platform = Platform.of(chain("A"), A=lambda event: event)
+    name = Name(Execution("e", 5), (), 2)
+    copying.note_copies(platform.runtime(), name, Scope(name.execution, (), "M", 3, 1, 7))
+    key = copies_key("w", name)
+    assert platform.memory.read([key])[key] == {"ir": platform.workflow.digest, "opens": '["M",3,1,7]'}

@@ -318,6 +318,31 @@ def test_leases_of_steps_and_of_the_start_and_a_pinned_redrive_are_deleted() -> 
     assert rest(platform) == []
 
 
+def test_the_first_deletion_leaves_no_answer_of_the_top_level() -> None:
+    platform = stopped(asking("Ask", "Ask2"), 1, 0)
+    assert SECRET in repr(platform.memory._items)
+    delete(platform.runtime(), "e")
+    assert SECRET not in repr(platform.memory._items)
+
+
+def test_tokens_of_earlier_tries_are_noted_for_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token may have expired before one of a later try, so the search must not end where one is missing."""
+    platform = stopped(around(asking("A", "Ask")), [1, 2])
+    key = next(key for key in platform.memory._items if "~" in key.partition and "/" not in key.sort)
+    item, expires_at_s = platform.memory._items[key]
+    platform.memory._items[key] = {**item, "attempt": 2}, expires_at_s
+    noted: list[Any] = []
+    note = control_delete._Work._noted
+
+    def noting(work: Any, at: Key, waits: Any) -> Any:
+        noted.append(waits)
+        return note(work, at, waits)
+
+    monkeypatch.setattr(control_delete._Work, "_noted", noting)
+    delete(platform.runtime(), "e")
+    assert [waits.tries for waits in noted] == [0, 3]
+
+
 def test_leases_of_steps_in_branches_are_deleted() -> None:
     platform = stopped(around(asking("A", "Ask")), [1, 2])
     in_branches = [key for key in platform.memory._items if "~" in key.partition and "/" not in key.sort]
