@@ -427,7 +427,7 @@ def test_defaults() -> None:
     assert StatusEvents(put=Bus().put).notes_first is not None
     assert StatusChange(Execution("e", 1), 2, 3, Status.RUNNING).outcome is None
     with pytest.raises(TypeError):
-        StatusEvents(Bus().put)  # type: ignore[misc]  # by name alone
+        StatusEvents(Bus().put)  # type: ignore[call-arg]  # by name alone
 
 
 def test_names() -> None:

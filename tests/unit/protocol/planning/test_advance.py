@@ -487,3 +487,11 @@ def test_either_tolerance_is_exceeded(limits: dict[str, Any], failed: int, *, is
     workflow = compile_workflow({"StartAt": "M", "States": states}, name="w", functions=["T"])
     evaluation = EvaluationContext(workflow, Execution("e", STARTED), STARTED, "e/0", {})
     assert too_many_failed(workflow.fan_out("M"), [1, 2, 3, 4], failed, 4, evaluation) is is_too_many
+
+
+def test_a_map_without_tasks_has_its_results_beside_its_input() -> None:
+    states = {"M": each({"P": do_pass()}, "A", ItemsPath="$.l", ResultPath="$.r"), **chain("A")["States"]}
+    platform = Platform.of({"StartAt": "M", "States": states}, A=lambda event: event)
+    ending = platform.run(value={"l": [1, 2]})
+    assert ending is not None
+    assert ending.outcome == Success({"l": [1, 2], "r": [1, 2]})

@@ -1,0 +1,14 @@
+"""Status events of calls: each run is an execution."""
+
+from tests.unit.client.test_calls import World, world
+from tests.unit.protocol.delivery.test_status_events import Bus
+from unum_runtime.protocol.delivery.status_events import StatusEvents
+
+__all__ = ["world"]
+
+
+def test_a_run_starts_and_ends_with_an_event(world: World) -> None:
+    bus = Bus()
+    world.platform.options["statuses"] = StatusEvents(put=bus.put)
+    assert world.client().call("Resize", 1) == {"got": 1}
+    assert bus.told == ["RUNNING", "SUCCEEDED"]
