@@ -16,9 +16,10 @@ from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.lease import Claim, Lease
+from unum_runtime.protocol.delivery.status_events import NEVER_REDRIVEN
 from unum_runtime.protocol.fanout.lanes import Lanes
 from unum_runtime.protocol.history.pending import WaitsFor
-from unum_runtime.protocol.planning.plan import WITHOUT_BUCKET
+from unum_runtime.protocol.planning.plan import WITHOUT_BUCKET, CompleteBranch, Finish, Invoke
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime, silent
 from unum_runtime.protocol.waiting.callback import taken_key
 
@@ -38,6 +39,7 @@ SIZES = [
     ("history.definition_records", "MAX_IR_BYTES", 50_000_000),
     ("history.list_entries", "PORTION", 1_000),
     ("control.nudge", "MOST_KEPT", 100),
+    ("control.events.announcements", "FIRST_REDRIVE", 2),
     ("control.removal", "AT_ONCE", 64),
     ("control.removal", "SHOWN", 3),
     ("control.sweep_memory", "MOST", 3_000),
@@ -228,6 +230,7 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     ("control.sweep.Sweep", {"after": FIRST, "letters": ""}),
     ("control.sharing.calling.CallRequest", {"arguments": None, "run": None}),
     ("delivery.lease.Claim", {"refusal": None}),
+    ("delivery.status_events.StatusEvents", {"notes_first": False}),
     ("history.pending.Missing", {"until_ms": None, "job": None}),
     ("history.pending.EndedBranches", {"nodes": (), "arrivals": ()}),
     ("planning.advance.AtTask", {"due_ms": None}),
@@ -289,6 +292,8 @@ def test_what_is_left_out_of_a_record_has_its_neutral_value(record: str, default
             {"executions": 0, "names": (), "parts": frozenset(), "last_s": 0, "is_complete": True},
         ),
         ("control.sweep_memory.Memory", {"horizon": FIRST, "running": ()}),
+        ("delivery.status_events.Redriven", {"times": 0, "at_ms": None}),
+        ("delivery.status_events.StatusChange", {"outcome": None, "redriven": NEVER_REDRIVEN}),
         ("control.walk.Tally", {"branches": 0, "latest_ms": 0}),
         ("waiting.signal_slots.Signal", {"key": ""}),
         ("waiting.callback.Limits", {"timeout_s": None, "heartbeat_s": None}),
@@ -309,6 +314,7 @@ def test_what_is_left_out_of_a_tuple_has_its_neutral_value(record: str, defaults
         "control.sharing.calling.CallRequest",
         "control.sweep.Sweep",
         "delivery.lease.Lease",
+        "delivery.status_events.StatusEvents",
         "history.pending.Missing",
         "planning.task_facts.TaskFacts",
         "runtime.Runtime",
@@ -320,3 +326,11 @@ def test_records_with_many_fields_are_made_by_name_and_never_changed(record: str
     assert all(each.kw_only for each in fields(kind))
     with pytest.raises(AttributeError):
         object.__new__(kind).another = 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "ignored"),
+    [(Invoke, {"tries"}), (CompleteBranch, {"step", "ended_ms"}), (Finish, {"step", "at_ms"})],
+)
+def test_effects_are_equal_whatever_they_tell_of_attempts_and_times(kind: type, ignored: set[str]) -> None:
+    assert {each.name for each in fields(kind) if not each.compare} == ignored

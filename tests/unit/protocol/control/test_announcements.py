@@ -268,6 +268,18 @@ def test_a_nudge_that_finishes_a_fork_tells_of_its_start() -> None:
     assert [each["status"] for each in bus.details if each["name"] == "f"] == ["RUNNING", "SUCCEEDED"]
 
 
+def test_the_sweep_tells_of_a_redrive_that_follows_the_first_step() -> None:
+    platform, bus = announcing("A")
+    platform.functions["A"] = _fails
+    platform.run(value=1)
+    platform.functions["A"] = lambda event: event
+    bus.refuses = 1
+    redrive(platform.runtime(), "e")
+    told = [*bus.told]
+    swept(platform, bus)
+    assert (bus.told, bus.details[-1]["redriveCount"]) == ([*told, "RUNNING"], 1)
+
+
 def test_an_abandoned_execution_is_told_of() -> None:
     platform, bus = announcing("A", "B", notes_first=True)
     platform.start(value=1)

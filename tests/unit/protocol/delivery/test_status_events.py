@@ -422,14 +422,6 @@ def test_a_note_beside_large_items_is_removed_from_the_store_itself() -> None:
     assert not notes(platform)
 
 
-def test_defaults() -> None:
-    assert not StatusEvents(put=Bus().put).notes_first
-    assert StatusEvents(put=Bus().put).notes_first is not None
-    assert StatusChange(Execution("e", 1), 2, 3, Status.RUNNING).outcome is None
-    with pytest.raises(TypeError):
-        StatusEvents(Bus().put)  # type: ignore[call-arg]  # by name alone
-
-
 def test_names() -> None:
     assert (DETAIL_TYPE, status_events.SOURCE) == ("Unum Execution Status Change", "unum")
     assert (MAX_DETAIL_BYTES, MAX_WAIT_MS) == (253_952, 5_000)
