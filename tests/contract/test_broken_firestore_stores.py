@@ -39,14 +39,27 @@ NEEDED = [
 def test_a_mistake_is_found(
     variant: type[FirestoreStore], test: Check, clock: MovableClock, google_firestore: FirestoreServer
 ) -> None:
-    with pytest.raises(AssertionError):
-        run(test, firestore_store(clock, google_firestore, variant), clock)
+    assert shows(test, clock, google_firestore, variant)
 
 
 @pytest.mark.parametrize("test", NEEDED)
 def test_the_server_as_published_lets_two_replacements_win(test: Check, clock: MovableClock) -> None:
-    with firestore_server("as-published") as server, pytest.raises(AssertionError):
-        run(test, firestore_store(clock, server), clock)
+    with firestore_server("as-published") as server:
+        assert shows(test, clock, server, FirestoreStore)
+
+
+ATTEMPTS = 40
+"""A race that a mistake needs may not happen: one in four times on a busy machine."""
+
+
+def shows(test: Check, clock: MovableClock, server: FirestoreServer, variant: type[FirestoreStore]) -> bool:
+    """Return True if `test` fails with a store of `variant`, each attempt with a new one."""
+    for _ in range(ATTEMPTS):
+        try:
+            run(test, firestore_store(clock, server, variant), clock)
+        except AssertionError:
+            return True
+    return False
 
 
 def run(test: Check, store: FirestoreStore, clock: MovableClock) -> None:
