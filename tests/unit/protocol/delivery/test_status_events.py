@@ -446,3 +446,13 @@ def test_nothing_travels_with_an_execution_that_was_never_redriven() -> None:
     platform.start(value=1)
     nudge(platform.runtime(), "e")
     assert [event.routes for event in platform.sent] == [{}, {}]
+
+
+def test_a_removed_note_expires_at_a_whole_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DynamoDB's time to live is a whole number; the store would write any other number as a text."""
+    platform, _ = announcing("A")
+    platform.clock.ms = BEGUN_MS + 500
+    expiries: list[object] = []
+    monkeypatch.setattr(platform.memory, "replace", lambda _key, _item, *, expires_at_s: expiries.append(expires_at_s))
+    remove_note(platform.runtime(), note_key("w", Execution("e", BEGUN_MS), 1))
+    assert repr(expiries) == f"[{BEGUN_MS // 1000}]"
