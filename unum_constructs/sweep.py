@@ -137,7 +137,7 @@ class WorkflowSweep(Construct):
         super().__init__(scope, construct_id)
         letters = permissions.retry_statements(dead_letters)
         alias = control.doors[Door.SWEEP]
-        policy = permissions.attach(self, "Permissions", control.function, [*listing, *letters])
+        control.policy.add_statements(*listing, *letters)
         configuration = async_configuration(
             self,
             function_name=control.function.function_name,
@@ -154,11 +154,17 @@ class WorkflowSweep(Construct):
                 alias,
                 input=scheduler.ScheduleTargetInput.from_object(options.request(dead_letters).to_json()),
                 retry_attempts=0,  # the next sweep finds the same executions
-                role=new_scheduler_role(self, "Role", {"aws:SourceAccount": Aws.ACCOUNT_ID}),
+                role=self._new_role(alias),
             ),
             description="Looks for executions of a workflow that stand still",
         )
-        self.schedule.node.add_dependency(policy)
+        self.schedule.node.add_dependency(control.policy)
+
+    def _new_role(self, alias: lambda_.Alias) -> iam.IRole:
+        """Make the role of the schedule, which may invoke `alias` alone."""
+        may = [permissions.invoke_exactly_statement([alias.function_arn])]
+        source = {"aws:SourceAccount": Aws.ACCOUNT_ID}
+        return new_scheduler_role(self, "Role", source, may).without_policy_updates()
 
 
 def _known_timeout(host: Host) -> tuple[float, str]:

@@ -45,7 +45,7 @@ from unum_constructs.assembly.user_code_traces import trace_user_code
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.argument_checks import check_mappings, check_types, checked_switch
-from unum_constructs.cdk.lookup import path_of, stack_of
+from unum_constructs.cdk.lookup import path_of, resource_of, stack_of
 from unum_constructs.cdk.queues import new_dead_letter_queue
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
@@ -467,11 +467,12 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         wiring, name = assembly.wiring, assembly.start_alias
         policies = assembly.connect_all(self, failures, self.control)
         if self.timer:
-            hosts = self._hosts.values()
-            self.timer.report_failures(dict.fromkeys(host.failures.handler for host in hosts if host.failures))
+            handlers = (host.failures.handler for host in self._hosts.values() if host.failures)
+            self.timer.report_failures(dict.fromkeys((self.failure_handler, *handlers)))
         alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
         ready = (*self.failure_handler.ready, self.control.policy, self.control.failures)
-        alias.node.add_dependency(*policies, *ready, *([self.timer] if self.timer else ()))
+        timer = [self.timer] if self.timer else ()
+        resource_of(alias, lambda_.CfnAlias).node.add_dependency(*policies, *ready, *timer)
         return alias
 
     def _new_other_aliases(self, failures: Failures, *, sweeps: bool) -> lambda_.Alias:

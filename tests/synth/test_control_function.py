@@ -49,7 +49,7 @@ def test_a_grant_allows_one_kind_of_request(grant: str) -> None:
 
 
 def test_nobody_else_in_the_workflow_may_invoke_it(deployed: Deployment) -> None:
-    own, handler = arn(deployed, FUNCTION), deployed.logical_id("Flow/OnFailure/Control")
+    own, handler = arn(deployed, FUNCTION), deployed.logical_id("Flow/OnFailure/Permissions")
     reaching: dict[str, list[str]] = {}
     for name, policy in deployed.all("IAM::Policy").items():
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]:

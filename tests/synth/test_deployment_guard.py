@@ -34,11 +34,11 @@ def small() -> Deployment:
     return guarded()
 
 
-def test_it_costs_two_resources(small: Deployment) -> None:
+def test_it_costs_one_resource(small: Deployment) -> None:
     without = guarded(on_removed=OnRemoved.FAIL_EXECUTIONS).template["Resources"]
     resources = small.template["Resources"]
     added = [resources[name]["Type"] for name in resources.keys() - without.keys()]
-    assert sorted(added) == ["AWS::IAM::Policy", GUARD]
+    assert added == [GUARD]
 
 
 def test_its_properties_are_the_parts_that_executions_depend_on() -> None:
@@ -96,11 +96,12 @@ def test_it_comes_before_the_permissions_of_intake_and_control_and_the_start_ali
 
 
 def test_the_control_function_may_read_the_status_of_its_stack_and_list_executions(small: Deployment) -> None:
-    (status,) = small.properties("Flow/Guard/Permissions")["PolicyDocument"]["Statement"]
-    assert (status["Action"], status["Resource"]) == ("cloudformation:DescribeStacks", {"Ref": "AWS::StackId"})
-    unswept = guarded(sweep=None)
-    _, listing = unswept.properties("Flow/Guard/Permissions")["PolicyDocument"]["Statement"]
-    assert listing == small.properties("Flow/Sweep/Permissions")["PolicyDocument"]["Statement"][0]
+    status = (["cloudformation:DescribeStacks"], ["AWS::StackId"])
+    for deployment in (small, guarded(sweep=None)):
+        statements = deployment.statements("Flow/ControlFunction/Permissions")
+        assert statements.count(status) == 1
+        listing = [arn for actions, (arn, *_) in statements if actions == ["dynamodb:Query"]]
+        assert listing == [f"{deployment.logical_id('Flow/Table')}.Arn/index/executions"]
 
 
 def test_linters_have_nothing_to_say(small: Deployment) -> None:

@@ -60,6 +60,13 @@ def policy(deployment: Deployment, path: str) -> list[Mapping[str, Any]]:
     return found
 
 
+def own_policy(deployment: Deployment) -> list[Mapping[str, Any]]:
+    """Return the statements of the role of schedules."""
+    (own,) = deployment.properties("Flow/Timer/Schedules/Role")["Policies"]
+    found: list[Mapping[str, Any]] = own["PolicyDocument"]["Statement"]
+    return found
+
+
 def allowed(deployment: Deployment, path: str) -> list[Mapping[str, Any]]:
     return [each for each in policy(deployment, path) if each["Effect"] == "Allow"]
 
@@ -72,7 +79,6 @@ def test_what_there_is_more() -> None:
     assert {name: kind for name, kind in kinds.items() if not kind.startswith("AWS::Lambda")} == {
         "FlowTimerSchedulesGroupFAC29DB5": "AWS::Scheduler::ScheduleGroup",
         "FlowTimerSchedulesRoleCE52E5FF": "AWS::IAM::Role",
-        "FlowTimerSchedulesPermissionsD04F2610": "AWS::IAM::Policy",
     }
     assert other.all("Scheduler::ScheduleGroup") == {}
     environment = other.properties("Flow/Timer/Forwarder")["Environment"]["Variables"]
@@ -99,24 +105,22 @@ def test_the_forwarder_is_told_where_schedules_are(long: Deployment, encrypted: 
 
 def test_the_forwarder_may_add_schedules_with_one_role_and_nothing_more(long: Deployment) -> None:
     plain = Deployment.of(waiting(Seconds=5), "A")
-    more = [
-        each
-        for each in long.statements("Flow/Timer/Permissions")
-        if each not in plain.statements("Flow/Timer/Permissions")
-    ]
+    usual = plain.statements("Flow/Timer/Permissions")
+    more = [each for each in long.statements("Flow/Timer/Permissions") if each not in usual]
     assert more == [
         (["scheduler:CreateSchedule"], [schedules(long)]),
         (["iam:PassRole"], [arn(long, "Flow/Timer/Schedules/Role")]),
     ]
-    pass_role = allowed(long, "Flow/Timer/Permissions")[-1]
+    (pass_role,) = (each for each in allowed(long, "Flow/Timer/Permissions") if each["Action"] == "iam:PassRole")
     assert pass_role["Condition"] == {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
 
 
 def test_the_role_may_send_to_two_queues_and_is_that_of_the_groups_schedules(long: Deployment) -> None:
     queues = sorted(arn(long, path) for path in ("Flow/Timer/Queue", "Flow/Failures"))
-    assert long.statements("Flow/Timer/Schedules/Permissions") == [(SEND, queues)]
     role = long.properties("Flow/Timer/Schedules/Role")
-    assert role.keys() == {"AssumeRolePolicyDocument"}
+    (sending,) = own_policy(long)
+    assert (sending["Effect"], sending["Action"]) == ("Allow", "sqs:SendMessage")
+    assert sorted(map(flat, sending["Resource"])) == queues
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}
     group = {"Fn::GetAtt": [long.logical_id("Flow/Timer/Schedules/Group"), "Arn"]}
@@ -125,17 +129,17 @@ def test_the_role_may_send_to_two_queues_and_is_that_of_the_groups_schedules(lon
 
 
 def test_events_come_when_schedules_can_send_them(long: Deployment) -> None:
-    assert long.logical_id("Flow/Timer/Schedules/Permissions") in long.resource("Flow/Timer/Permissions")["DependsOn"]
+    assert long.logical_id("Flow/Timer/Schedules/Role") in long.resource("Flow/Timer/Permissions")["DependsOn"]
     assert long.logical_id("Flow/Timer/Permissions") in long.resource("Flow/Timer/Messages")["DependsOn"]
 
 
 def test_the_users_key_is_used_through_scheduler_and_for_these_schedules_alone(encrypted: Deployment) -> None:
     key = arn(encrypted, "Key")
-    adding = allowed(encrypted, "Flow/Timer/Permissions")[-1]
+    adding = next(each for each in allowed(encrypted, "Flow/Timer/Permissions") if "kms:DescribeKey" in each["Action"])
     assert sorted(adding["Action"]) == ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"]
     assert flat(adding["Resource"]) == key
     assert flat(adding["Condition"]["StringEquals"]["kms:ViaService"]).startswith("scheduler.")
-    _, sending, reading = policy(encrypted, "Flow/Timer/Schedules/Permissions")
+    _, sending, reading = own_policy(encrypted)
     assert sorted(sending["Action"]) == ["kms:Decrypt", "kms:GenerateDataKey"]
     assert flat(sending["Condition"]["StringEquals"]["kms:ViaService"]).startswith("sqs.")
     assert (reading["Action"], flat(reading["Resource"])) == ("kms:Decrypt", key)

@@ -45,8 +45,6 @@ def test_it_can_be_left_out(hourly: Deployment) -> None:
     assert without.all("Scheduler::Schedule") == {}
     kinds = sorted(hourly.template["Resources"][name]["Type"] for name in added - without.template["Resources"].keys())
     assert kinds == [
-        "AWS::IAM::Policy",
-        "AWS::IAM::Policy",
         "AWS::IAM::Role",
         "AWS::Lambda::Alias",
         "AWS::Lambda::EventInvokeConfig",
@@ -73,14 +71,17 @@ def test_it_is_asked_for_what_one_likes() -> None:
 
 def test_the_schedule_may_invoke_that_alias_and_nothing_else(hourly: Deployment) -> None:
     control = hourly.logical_id("Flow/ControlFunction/Sweep")
-    assert hourly.statements("Flow/Sweep/Role/DefaultPolicy") == [(["lambda:InvokeFunction"], [control])]
+    (own,) = hourly.properties("Flow/Sweep/Role")["Policies"]
+    (statement,) = own["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Action"]) == ("Allow", "lambda:InvokeFunction")
+    assert statement["Resource"] == {"Ref": control}
     ((trust,),) = [hourly.properties("Flow/Sweep/Role")["AssumeRolePolicyDocument"]["Statement"]]
     assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}
     assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
 
 def test_the_handler_may_list_executions_of_this_workflow(hourly: Deployment) -> None:
-    statement, letters = hourly.properties("Flow/Sweep/Permissions")["PolicyDocument"]["Statement"]
+    *_, statement, letters = hourly.properties("Flow/ControlFunction/Permissions")["PolicyDocument"]["Statement"]
     assert statement["Action"] == "dynamodb:Query"
     assert flat(statement["Resource"]).endswith("/index/executions")
     assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["Flow/*"]}}

@@ -47,7 +47,7 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
         "Lambda::EventInvokeConfig": 8,
         "Logs::LogGroup": 4,
         "IAM::Role": 5,
-        "IAM::Policy": 8,
+        "IAM::Policy": 4,
         "Custom::UnumDeploymentGuard": 1,
         "CloudWatch::Alarm": 1,
         "SQS::Queue": 1,

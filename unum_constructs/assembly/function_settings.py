@@ -129,7 +129,6 @@ class Assembly(FunctionPermissions):
         senders = {"workflow": self.workflow.name, "trusted": [*own, *(self.timer.role_ids if self.timer else ())]}
         control.trust(senders)
         if self.timer:
-            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoke_statements((), [handler]))
             known = self.wired.known
             edges = [(known[key], [known[each] for each in to]) for key, to in delayed_edges(self.workflow).items()]
             self.timer.admit(senders, edges, handler.version_arn, self.runtime.metrics)

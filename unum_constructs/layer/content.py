@@ -158,7 +158,8 @@ def runtime_content(unused: Collection[str], runtime: Path) -> Content:
         unused: folders and modules to leave out; see `unused_modules`.
         runtime: folder of the package `unum_runtime`.
     """
-    modules = ((path, file) for path, file in _modules(runtime) if not any(map(path.is_relative_to, unused)))
+    left_out = {*map(PurePosixPath, unused)}
+    modules = ((path, file) for path, file in _modules(runtime) if left_out.isdisjoint((path, *path.parents)))
     files = {f"python/{PACKAGE}/{path}": _text(file) for path, file in modules}
     if _LANGUAGE_MODULES[Language.JSONATA] not in unused:
         files |= {f"python/{path}": content for path, content in _jsonata()}

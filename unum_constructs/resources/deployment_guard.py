@@ -14,7 +14,6 @@ from constructs import Construct
 
 from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
-from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.upgrades import OnRemoved
 from unum_runtime.protocol.control.removal import PARTS
@@ -92,8 +91,7 @@ class DeploymentGuard(Construct):
         )
         # To recognize a rollback, which must not be refused.
         status = iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[Aws.STACK_ID])
-        policy = permissions.attach(self, "Permissions", control.function, [status, *listing])
-        self.precede([policy])  # a deployment that changes the sweep must not take the permission before it is used
+        control.policy.add_statements(status, *listing)
 
     def precede(self, policies: Iterable[iam.Policy | iam.ManagedPolicy]) -> None:
         """Let CloudFormation change `policies` after the guard has accepted the deployment."""

@@ -50,7 +50,7 @@ def new_doors(
     describe = lambda_.Alias(scope, "Describe", alias_name=describe_alias(name), version=describing)
     for alias in (run, respond, describe):
         # The start alias depends on all policies, so requests never reach a function without permissions.
-        alias.node.add_dependency(start_alias)
+        resource_of(alias, lambda_.CfnAlias).node.add_dependency(resource_of(start_alias, lambda_.CfnAlias))
     for alias in (start_alias, run):
         configuration = failures.configure(
             alias,

@@ -99,7 +99,8 @@ class FailureHandler(PlanningFunction):
             permissions.read_aliases_statement(self),
             permissions.invoke_exactly_statement(doors),
         ]
-        self.ready = (self.policy, self.failures, permissions.attach(self, "Control", self.function, own))
+        self.policy.add_statements(*own)
+        self.ready = (self.policy, self.failures)
 
     def open(self, start_alias: lambda_.Alias, scope: Construct) -> tuple[lambda_.Alias, lambda_.Alias]:
         """Make the alias that receives failed start events, and that of clients of release 0.1.0, in `scope`."""

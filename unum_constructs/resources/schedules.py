@@ -3,7 +3,7 @@
 The runtime makes the schedules; their group is deleted with the stack, and all schedules with it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
@@ -50,8 +50,7 @@ class WorkflowSchedules(Construct):
         self.arns = f"arn:{Aws.PARTITION}:scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule/{self.group.ref}/*"
         # Without the condition, schedules of other groups in the account could use the role.
         source = {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": self.group.attr_arn}
-        self.role = new_scheduler_role(self, "Role", source)
-        iam.Policy(self, "Permissions", statements=[*self._sending()], roles=[self.role])
+        self.role = new_scheduler_role(self, "Role", source, self._sending())
 
     @property
     def settings(self) -> str:
@@ -83,10 +82,13 @@ class WorkflowSchedules(Construct):
             yield schedule_key_statement(self._key, self.arns)
 
 
-def new_scheduler_role(scope: Construct, construct_id: str, source: Mapping[str, str]) -> iam.Role:
-    """Make a role that EventBridge Scheduler assumes for schedules with the condition keys `source`.
+def new_scheduler_role(
+    scope: Construct, construct_id: str, source: Mapping[str, str], statements: Iterable[iam.PolicyStatement]
+) -> iam.Role:
+    """Make a role with `statements` that EventBridge Scheduler assumes for schedules with the condition keys `source`.
 
     Source: EventBridge Scheduler User Guide, "Confused deputy prevention".
     """
     scheduler_only = iam.PrincipalWithConditions(iam.ServicePrincipal(SCHEDULER), {"StringEquals": {**source}})
-    return iam.Role(scope, construct_id, assumed_by=scheduler_only)
+    may = iam.PolicyDocument(statements=[*statements])
+    return iam.Role(scope, construct_id, assumed_by=scheduler_only, inline_policies={"Targets": may})

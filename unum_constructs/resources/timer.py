@@ -175,8 +175,8 @@ class WorkflowTimer(Construct):
             self.forwarder.add_environment(name, value)
 
     def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
-        """Let the forwarder send undeliverable events to `handlers`, the failure handlers of its targets."""
-        permissions.attach(self, "Failures", self.forwarder, permissions.invoke_statements((), handlers))
+        """Let the forwarder send undeliverable events to `handlers`: the workflow's own, and those of its targets."""
+        self.policy.add_statements(*permissions.invoke_statements((), handlers))
 
 
 def _fitting(edges: Targets) -> dict[str, list[str]]:
