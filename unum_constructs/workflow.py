@@ -467,8 +467,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         wiring, name = assembly.wiring, assembly.start_alias
         policies = assembly.connect_all(self, failures, self.control)
         if self.timer:
-            handlers = (host.failures.handler for host in self._hosts.values() if host.failures)
-            self.timer.report_failures(dict.fromkeys((self.failure_handler, *handlers)))
+            self.timer.report_failures(dict.fromkeys((self.failure_handler, *assembly.first_handlers)))
         alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
         ready = (*self.failure_handler.ready, self.control.policy, self.control.failures)
         timer = [self.timer] if self.timer else ()

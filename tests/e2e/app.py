@@ -24,7 +24,7 @@ from tests.e2e.guards.stack import Guards
 from tests.e2e.language.stack import Language
 from tests.e2e.named.stack import Named
 from tests.e2e.nested.stack import Nested
-from tests.e2e.placed.stack import Keyed, Parted
+from tests.e2e.placed.stack import Keyed, Parted, Shared, Sharing
 from tests.e2e.probes.stack import Probes
 from tests.e2e.python import as_the_emulator
 from tests.e2e.shown.stack import Shown
@@ -55,4 +55,8 @@ if are_in_buckets:
 app = cdk.App(default_stack_synthesizer=cdk.CliCredentialsStackSynthesizer())
 for stack in (*IN_BUCKETS, *(() if are_in_buckets else IN_TABLES)):
     stack(app, stack.__name__)
+if not are_in_buckets:
+    shared = Shared(app, "Shared")
+    for name in ("SharingFirst", "SharingSecond"):
+        Sharing(app, name, shared)
 app.synth()

@@ -20,6 +20,14 @@ def test_an_execution_retries_and_fails(deployment: Deployment, stack: str) -> N
     assert (ended.status, ended.error) == (Status.FAILED, "ValueError")
 
 
+@pytest.mark.parametrize("stack", ["SharingFirst", "SharingSecond"])
+@pytest.mark.parametrize(("n", "output"), [(1, 20), (-1, "caught")], ids=["succeeds", "dies"])
+def test_workflows_of_two_stacks_share_a_function(deployment: Deployment, stack: str, n: int, output: object) -> None:
+    """Lambda sends what it gave up to the first stack, which forwards what belongs to the second one."""
+    ended = deployment.client(stack).run({"n": n}, timeout_s=120)
+    assert (ended.status, ended.output) == (Status.SUCCEEDED, output)
+
+
 def test_queues_are_under_the_key(deployment: Deployment) -> None:
     """Of the others the emulator does not tell the key; `tests.synth.test_encryption` looks for it in the template."""
     key, queues = deployment.outputs["Keyed"]["KeyArn"], deployment.session.client("sqs")

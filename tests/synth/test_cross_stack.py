@@ -141,15 +141,6 @@ def with_table(**options: Any) -> Deployment:
     return Deployment(other)
 
 
-def test_a_function_of_workflows_in_two_stacks() -> None:
-    first = Deployment.new()
-    second = Deployment(Stack(App.of(first.stack), "Second"))
-    shared = function(first.stack, "A")
-    first.flow(chain("A"), {"A": shared}, "One")
-    with pytest.raises(ConstructError, match="Stack/A: belongs to a workflow of the stack 'Stack'"):
-        second.flow(chain("A"), {"A": shared}, "Two")
-
-
 def test_a_function_of_another_region() -> None:
     app = App()
     here, there = (Stack(app, region, env=Environment(account="1", region=region)) for region in ("eu-1", "us-1"))

@@ -9,7 +9,7 @@ permissions are in managed policies.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from aws_cdk import aws_iam as iam
@@ -18,7 +18,7 @@ from constructs import Construct
 from unum_constructs.cdk.lookup import path_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies
 from unum_constructs.errors import ConstructError
-from unum_constructs.hosting.host import Host
+from unum_constructs.hosting.host import Host, Managed
 from unum_runtime.cold_start.digest import short_digest
 
 Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
@@ -113,23 +113,38 @@ def _shared(scope: Construct, names: tuple[str, ...], functions: Mapping[str, Co
     construct_id = short_digest("\0".join([*names, "", *functions]).encode())
     first = next(iter(functions.values()))
     roles = dict.fromkeys(each.role for each in functions.values())
-    return iam.Policy(scope, construct_id, statements=[*first.failures, *first.state_statements], roles=[*roles])
+    statements = [*first.failures, *first.state_statements]
+    name = policy_name(scope, construct_id, [each.host for each in functions.values()])
+    return iam.Policy(scope, construct_id, statements=statements, roles=[*roles], policy_name=name)
+
+
+def policy_name(scope: Construct, construct_id: str, hosts: Iterable[Host]) -> str | None:
+    """Return the name of policy `construct_id` for roles of `hosts`; None for the CDK's default.
+
+    The CDK takes the logical id, which workflows of two stacks may have alike. Two policies of one name in a role are
+    one policy: the last deployment would take the permissions of the other workflow away.
+    """
+    if not any(host.is_claimed_outside(path_of(stack_of(scope))) for host in hosts):
+        return None
+    return f"Unum{short_digest(f'{path_of(scope)}/{construct_id}'.encode())}"
 
 
 def _managed(workflow: Construct, key: str, function: Common) -> iam.ManagedPolicy:
     """Add permissions for the state to a managed policy of the role, or attach another one."""
-    host = function.host
-    if len(host.workflows) >= MOST_WORKFLOWS:
-        raise ConstructError(
-            host.function,
-            f"expected at most {MOST_WORKFLOWS} workflows, got one more: IAM limits the policies of a role; make two "
-            "functions, or pass an alias of this one, which the workflow calls",
-        )
-    stack, statements = path_of(stack_of(workflow)), function.state_statements
-    policy, used = host.managed.get(stack, (None, MOST_IN_ONE))
-    if policy is None or used == MOST_IN_ONE:
-        policy, used = iam.ManagedPolicy(workflow, f"{key}Common", roles=[function.role]), 0
-    host.managed[stack] = policy, used + 1
+    host, stack, statements = function.host, path_of(stack_of(workflow)), function.state_statements
+    held = host.managed.setdefault(stack, [])
+    if not held or held[-1].workflows == MOST_IN_ONE:
+        if sum(map(len, host.managed.values())) == MOST_MANAGED:
+            raise ConstructError(
+                host.function,
+                f"expected at most {MOST_WORKFLOWS} workflows, of as few stacks as possible, got one more than "
+                f"{len(host.workflows)}: IAM limits the policies of a role, and from the {MOST_INLINE + 1}th workflow "
+                f"on, {MOST_IN_ONE} of a stack share one of {MOST_MANAGED}; make two functions, or pass an alias of "
+                "this one, which the workflow calls",
+            )
+        held.append(Managed(iam.ManagedPolicy(workflow, f"{key}Common", roles=[function.role])))
+    policy = held[-1].policy
+    held[-1].workflows += 1
     policy.add_statements(*statements)
     acknowledge_policies(policy, (), [arn for each in statements for arn in each.resources])
     return policy

@@ -21,12 +21,13 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct, IDependable
+from jsii.errors import JSIIError
 
 from unum_constructs.cdk.lambda_runtimes import newest_python
-from unum_constructs.cdk.lookup import path_of, stack_of
+from unum_constructs.cdk.lookup import node_of, path_of, resource_of, stack_of
 from unum_constructs.cdk.storage import BucketStorage, Storage, TableStorage
 from unum_constructs.errors import ConstructError
-from unum_constructs.hosting.host import Failures, Host
+from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.hosting.version_ids import nested_in, retain_with
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.model.ir import Workflow
@@ -38,6 +39,28 @@ BUCKET = "payloads"
 _LONGEST_PREFIX = 60
 """Characters of a name before its digest; queue names have at most 80. Source: Amazon SQS API Reference, CreateQueue.
 """
+
+
+class CrossStackHandler(Construct):
+    """Failure handler of another stack, imported into the workflow's stack.
+
+    Attributes:
+        function: imported function.
+    """
+
+    def __init__(self, scope: Construct, handler: FailureDestination) -> None:
+        super().__init__(scope, f"Handler-{node_of(handler.function).addr[-8:]}")
+        arn = resource_of(handler.function, lambda_.CfnFunction).attr_arn
+        self.function = lambda_.Function.from_function_arn(
+            self, "Function", _weak_reference(self, handler.function, arn)
+        )
+
+
+def handler_known_to(workflow: Construct, handler: FailureDestination) -> "FailureDestination | CrossStackHandler":
+    """Return `handler`, or import a handler of another stack into the stack of `workflow`."""
+    if path_of(stack_of(handler.function)) == path_of(stack_of(workflow)):
+        return handler
+    return CrossStackHandler(workflow, handler)
 
 
 class CrossStackFunction(Construct):
@@ -60,7 +83,7 @@ class CrossStackFunction(Construct):
         self.function = lambda_.Function.from_function_attributes(
             self,
             "Function",
-            function_arn=_weak_reference(self, host, host.resource.attr_arn),
+            function_arn=_weak_reference(self, host.function, host.resource.attr_arn),
             role=iam.Role.from_role_name(self, "Role", _role_name(self, host)),
             same_environment=True,
         )
@@ -131,9 +154,32 @@ def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
     here = stack_of(workflow)
     for stack in {host.stack: stack_of(host.function) for host in hosts}.values():
         if path_of(stack) != path_of(here) and not nested_in(here, stack):
-            # Older releases of aws-cdk-lib know the method as `add_dependency`, which newer ones deprecate.
-            depend = here.add_stack_dependency if hasattr(here, "add_stack_dependency") else here.add_dependency
-            depend(stack)
+            _depend(here, stack)
+
+
+def deploy_after_claim(workflow: Construct, host: Host, claimed: Failures) -> None:
+    """Make the workflow's stack depend on the stack with the failure configuration of `host`.
+
+    Raises:
+        ConstructError: that stack is deployed after this one.
+    """
+    here, there = stack_of(workflow), stack_of(claimed.handler.function)
+    if path_of(here) == path_of(there):
+        return
+    try:
+        _depend(here, there)
+    except (JSIIError, RuntimeError) as error:
+        raise ConstructError(
+            host.function,
+            f"its first workflow, in the stack {path_of(there)!r}, says where its failed events go, so the stack of "
+            f"{path_of(workflow)} is deployed after that one; make the workflow of {path_of(here)!r} first, or make "
+            "two functions",
+        ) from error
+
+
+def _depend(here: Stack, there: Stack) -> None:
+    # Older releases of aws-cdk-lib know the method as `add_dependency`, which newer ones deprecate.
+    (here.add_stack_dependency if hasattr(here, "add_stack_dependency") else here.add_dependency)(there)
 
 
 def store_address(workflow: Construct, storage: Storage) -> str:
@@ -214,12 +260,12 @@ def _role_name(scope: Construct, host: Host) -> str:
     role = host.function.role
     assert role is not None  # noqa: S101 - every function that an app creates has one
     resource = role.node.default_child
-    return _weak_reference(scope, host, resource.ref) if isinstance(resource, iam.CfnRole) else role.role_name
+    return _weak_reference(scope, host.function, resource.ref) if isinstance(resource, iam.CfnRole) else role.role_name
 
 
-def _weak_reference(scope: Construct, host: Host, token: str) -> str:
-    """Turn `token`, from the host's stack, into a weak reference in the stack of `scope`, without exports."""
-    if nested_in(stack_of(scope), stack_of(host.function)):
+def _weak_reference(scope: Construct, function: lambda_.IFunction, token: str) -> str:
+    """Turn `token`, from the function's stack, into a weak reference in the stack of `scope`, without exports."""
+    if nested_in(stack_of(scope), stack_of(function)):
         return token
     # A strong reference becomes an export, and CloudFormation refuses to change or delete an export in use.
     return Stack.consume_reference(token, ReferenceStrength.WEAK)

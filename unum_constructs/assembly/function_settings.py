@@ -17,12 +17,12 @@ from unum_compiler.analysis.edges import (
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started, started_machine
 from unum_constructs.assembly import cross_stack
-from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common
+from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common, policy_name
 from unum_constructs.assembly.function_permissions import FunctionPermissions
 from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.hosting.environment import TOKEN
-from unum_constructs.hosting.host import Failures
+from unum_constructs.hosting.host import Caller, Failures
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
@@ -132,13 +132,21 @@ class Assembly(FunctionPermissions):
             known = self.wired.known
             edges = [(known[key], [known[each] for each in to]) for key, to in delayed_edges(self.workflow).items()]
             self.timer.admit(senders, edges, handler.version_arn, self.runtime.metrics)
-            for host in dict.fromkeys(self.hosts.values()):
-                host.add_caller(self.timer.policy, role_of(self.timer.forwarder))
+            role = role_of(self.timer.forwarder)
+            # Keys of one function are one function.
+            for host, key in {each: key for key, each in self.hosts.items()}.items():
+                host.add_caller(Caller(self.timer.policy, role, arn_of(known[key].function)))
+
+    @cached_property
+    def first_handlers(self) -> list[permissions.HasFunction]:
+        """Failure handlers of the functions' first workflows, imported from other stacks; after `connect_all`."""
+        found = dict.fromkeys(host.failures.handler for host in self.hosts.values() if host.failures)
+        return [cross_stack.handler_known_to(self.layers.scope, each) for each in found]
 
     def acknowledge(self, workflow: Construct, handler: FailureHandler, control: ControlFunction) -> None:
         """Record cdk-nag reasons for the wildcards in the workflow's policies."""
         functions = [known.function for known in dict.fromkeys(self.wired.known.values())]
-        others = {each.failures.handler.function for each in self.hosts.values() if each.failures}
+        others = [each.function for each in self.first_handlers]
         arns = [arn_of(function) for function in (*functions, handler.function, control.function, *others)]
         called = [
             arn for statement in (*self._call_statements(), *self._object_statements()) for arn in statement.resources
@@ -198,7 +206,8 @@ class Assembly(FunctionPermissions):
         if not statements and other:
             return [other]
         # A policy of its own, not the role's default one: functions depend on that, so edges would be circular.
-        policy = permissions.attach(scope, key, self.wired.known[key].function, statements)
+        name = policy_name(scope, key, [self.hosts[key]])
+        policy = permissions.attach(scope, key, self.wired.known[key].function, statements, policy_name=name)
         self._deny_starts(key, policy)
         if other is None:
             return [policy]
@@ -214,6 +223,7 @@ class Assembly(FunctionPermissions):
         if claimed is failures:
             known.send_failures(failures, after=after)
         else:
+            cross_stack.deploy_after_claim(self.layers.scope, host, claimed)
             claimed.handler.forward_failures(self.workflow.name, failures.handler)
         # Lambda counts invocations in a chain, so loops, responses and nested executions look like recursion.
         is_recursive = key in self.wiring.kept or key in self._recursive
@@ -237,7 +247,8 @@ class Assembly(FunctionPermissions):
         if key == SERVICES and any(started_machine(task) for task in self.workflow.tasks):
             return  # a function without user code
         for each in self._invoked(key):
-            self.hosts[each].add_caller(policy, role_of(self.wired.known[key].function))
+            arn = arn_of(self.wired.known[each].function)
+            self.hosts[each].add_caller(Caller(policy, role_of(self.hosts[key].function), arn))
 
     def _restarts(self, key: str) -> bool:
         """Return True if executions start other executions of this workflow in the function `key`."""

@@ -13,7 +13,6 @@ from constructs import Construct, IDependable
 from jsii.errors import JSIIError
 
 from unum_constructs.cdk.lookup import (
-    arn_of,
     is_token,
     name_of,
     package_type_of,
@@ -56,6 +55,9 @@ class FailureDestination(Protocol):
 
     def forward_failures(self, workflow_name: str, other: "FailureDestination") -> None:
         """Forward failures of another workflow to `other`."""
+
+    def address_for(self, other: Construct) -> str:
+        """Return the ARN at which `other`, another such destination, reaches this one."""
 
 
 class DeliveryLimits(NamedTuple):
@@ -100,6 +102,28 @@ class Failures:
         )
 
 
+@dataclass
+class Managed:
+    """Managed policy of a function's role, with its number of workflows."""
+
+    policy: iam.ManagedPolicy
+    workflows: int = 0
+
+
+class Caller(NamedTuple):
+    """Caller with permission to invoke all versions of a function.
+
+    Attributes:
+        policy: policy with that permission.
+        role: role of the policy, as the construct that made it.
+        arn: ARN of the function, as known in the policy's stack.
+    """
+
+    policy: iam.Policy
+    role: iam.IRole
+    arn: str
+
+
 class Host(Construct):
     """Shared state of one function's workflows, as a child construct of the function.
 
@@ -111,7 +135,7 @@ class Host(Construct):
         failures: destination of failed events; None before the first workflow sets it.
         handlers: the user's handlers by key; empty for a function with one or none.
         traces: kinds of traces of user code.
-        managed: newest managed policy of its role by stack path, with the number of workflows in it.
+        managed: managed policies of its role by stack path.
     """
 
     ID = "Unum"
@@ -135,10 +159,10 @@ class Host(Construct):
         self.failures: Failures | None = None
         self._services: dict[str, Mapping[str, Any]] = {}
         self._variables: dict[str, str] = {}
-        self._callers: list[tuple[iam.Policy, iam.IRole]] = []
+        self._callers: list[Caller] = []
         self._starting: list[str] = []
         self.traces: dict[str, None] = {}
-        self.managed: dict[str, tuple[iam.ManagedPolicy, int]] = {}
+        self.managed: dict[str, list[Managed]] = {}
         self._redirect()
         self.handlers = {**(handlers or {})}
         if self.handlers:
@@ -257,30 +281,30 @@ class Host(Construct):
         """Return True if a workflow named `workflow` uses this function."""
         return workflow in self._services
 
-    def add_caller(self, policy: iam.Policy, role: iam.IRole) -> None:
-        """Deny `policy` of `role`, which allows all versions of the function, the aliases that take no events of nodes.
+    def add_caller(self, caller: Caller) -> None:
+        """Deny `caller`, which may invoke all versions of the function, the aliases that take no events of nodes.
 
         An explicit denial covers grants of the user, too: a Task starts executions of a workflow that begins in a
         function which may follow it.
         """
-        self._callers.append((policy, role))
+        self._callers.append(caller)
         for workflow in self._starting:
-            self._deny_aliases(workflow, policy, role)
+            self._deny_aliases(workflow, caller)
 
     def add_starts(self, workflow: str) -> None:
         """Let executions of `workflow` start in this function, by none of the other functions that may invoke it."""
         self._starting.append(workflow)
-        for policy, role in self._callers:
-            self._deny_aliases(workflow, policy, role)
+        for caller in self._callers:
+            self._deny_aliases(workflow, caller)
 
-    def _deny_aliases(self, workflow: str, policy: iam.Policy, role: iam.IRole) -> None:
+    def _deny_aliases(self, workflow: str, caller: Caller) -> None:
         # Functions may share a role, and the function's own code starts executions anyway.
-        if role is role_of(self.function):
+        if caller.role is role_of(self.function):
             return
         aliases = (start_alias(workflow), run_alias(workflow), response_alias(workflow))
-        arns = [f"{arn_of(self.function)}:{alias}" for alias in aliases]
+        arns = [f"{caller.arn}:{alias}" for alias in aliases]
         denied = iam.PolicyStatement(effect=iam.Effect.DENY, actions=["lambda:InvokeFunction"], resources=arns)
-        policy.add_statements(denied)
+        caller.policy.add_statements(denied)
 
     def _add_layers(self, layers: WorkflowLayers, *, brings_file: bool) -> None:
         # The CDK checks the limit of 5. Reading the list first would freeze it, in older versions of the CDK.
@@ -376,20 +400,12 @@ class Host(Construct):
         """Return the function's destination of failed events: `failures`, unless another workflow came first.
 
         Raises:
-            ConstructError: the other workflow has other limits, or belongs to another stack.
+            ConstructError: the other workflow has other limits.
         """
         if self.failures is None:
             self.failures = failures
         if self.failures is failures:
             return failures
-        # A function of two stacks' workflows would make the stacks depend on each other.
-        first, other = (path_of(stack_of(each.handler.function)) for each in (self.failures, failures))
-        if first != other:
-            raise ConstructError(
-                self.function,
-                f"belongs to a workflow of the stack {first!r}, expected other workflows of that stack only, got one "
-                f"of {other!r}; move both workflows to one stack, or make two functions",
-            )
         if self.failures.limits != failures.limits:
             raise ConstructError(
                 self.function,
@@ -398,6 +414,10 @@ class Host(Construct):
                 "make two functions",
             )
         return self.failures
+
+    def is_claimed_outside(self, stack: str) -> bool:
+        """Return True if another stack than `stack`, a path, holds the destination of failed events."""
+        return self.failures is not None and path_of(stack_of(self.failures.handler.function)) != stack
 
     def send_failures(self, failures: Failures, *, after: IDependable) -> None:
         """Let Lambda send failed events of the version to the failure handler.

@@ -55,6 +55,11 @@ class ControlFunction(PlanningFunction):
         kept = {"queues": KEPT_DAYS, "logs": _days_of_logs(self.function), **storage.backup_days}
         self.function.add_environment("UNUM_KEPT", self.function.stack.to_json_string(kept))
 
+    def retry_letters_of(self, remote_intake: str) -> None:
+        """Let sweeps resend failed events of the function with ARN `remote_intake`."""
+        self.policy.add_statements(permissions.invoke_exactly_statement([remote_intake]))
+        self.function.add_environment("UNUM_REMOTE_INTAKE", remote_intake)
+
     def open(self, start_alias: lambda_.Alias, workflow: Workflow, *, sweeps: bool) -> None:
         """Make the doors that `workflow` needs."""
         waits = any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks)

@@ -14,9 +14,9 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
-from constructs import Construct, IDependable
+from constructs import Construct, IConstruct, IDependable
 
-from unum_constructs.cdk.lookup import resource_of
+from unum_constructs.cdk.lookup import path_of, resource_of, stack_of
 from unum_constructs.cdk.nag import ALARM, acknowledge
 from unum_constructs.cdk.threshold_alarm import new_alarm
 from unum_constructs.errors import ConstructError
@@ -27,6 +27,7 @@ from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction, door_arns
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.planning_function import PlanningFunction
+from unum_constructs.resources.remote_intake import RemoteIntake
 from unum_runtime.model.naming import control_alias, start_intake_alias
 from unum_runtime.protocol.control.doors import FORMER
 
@@ -49,15 +50,11 @@ class FailureHandler(PlanningFunction):
 
     Attributes:
         alarm: alarm on dead letters, without actions of its own.
-        ready: constructs that have to exist before the handler can do its work.
-
     """
 
     HANDLER = "unum_runtime.failure_handler.handle"
     ID = "Handler"
     DESCRIPTION = "Goes on from the events of a workflow that Lambda has given up"
-
-    ready: tuple[IDependable, ...]
 
     def __init__(  # noqa: PLR0913 - one keyword for each part
         self,
@@ -86,7 +83,9 @@ class FailureHandler(PlanningFunction):
         )
         self._others: dict[str, str] = {}
         self._forwarding: list[iam.PolicyStatement] = []
-        self._control = control
+        self._forwarding_elsewhere: iam.PolicyStatement | None = None
+        self._remote: RemoteIntake | None = None
+        self._layers, self._provision, self._control = layers, provision, control
         self.alarm = self._alarm()
 
     def allow_own(self) -> None:
@@ -100,7 +99,27 @@ class FailureHandler(PlanningFunction):
             permissions.invoke_exactly_statement(doors),
         ]
         self.policy.add_statements(*own)
-        self.ready = (self.policy, self.failures)
+
+    @property
+    def ready(self) -> tuple[IDependable, ...]:
+        """Constructs required before the handler's first event."""
+        return (self.policy, self.failures, *([self._remote] if self._remote else ()))
+
+    def address_for(self, other: Construct) -> str:
+        """Return this handler's ARN for handler `other`: a version within one stack, or the remote intake."""
+        return self.version_arn if _share_stack(self, other) else self._remote_intake().arn
+
+    def _remote_intake(self) -> RemoteIntake:
+        if self._remote is None:
+            self._remote = RemoteIntake(
+                self,
+                workflow_name=self.workflow_name,
+                layers=self._layers,
+                provision=self._provision,
+                dead_letters=self._dead_letters,
+            )
+            self._control.retry_letters_of(self._remote.arn)
+        return self._remote
 
     def open(self, start_alias: lambda_.Alias, scope: Construct) -> tuple[lambda_.Alias, lambda_.Alias]:
         """Make the alias that receives failed start events, and that of clients of release 0.1.0, in `scope`."""
@@ -132,13 +151,16 @@ class FailureHandler(PlanningFunction):
         """
         # Each shared function calls this; environment and policy change once.
         if workflow_name not in self._others:
-            self._others[workflow_name] = other.version_arn
+            self._others[workflow_name] = other.address_for(self)
             self._check_environment()
             self.function.add_environment(OTHERS, self.function.stack.to_json_string(self._others))
             self._allow_other(workflow_name, other)
 
     def _allow_other(self, workflow_name: str, other: FailureDestination) -> None:
         """Let the handler invoke another one, by one policy for all: IAM limits the characters of a role's policies."""
+        if not _share_stack(self, other.function):
+            self._allow_elsewhere(other.address_for(self))
+            return
         statements = [*permissions.invoke_statements((), [other])]
         if not self._forwarding:
             self._forwarding = statements
@@ -146,6 +168,13 @@ class FailureHandler(PlanningFunction):
             return
         for statement, more in zip(self._forwarding, statements, strict=True):
             statement.add_resources(*more.resources)
+
+    def _allow_elsewhere(self, arn: str) -> None:
+        if self._forwarding_elsewhere is None:
+            self._forwarding_elsewhere = permissions.invoke_exactly_statement([arn])
+            self.policy.add_statements(self._forwarding_elsewhere)
+        else:
+            self._forwarding_elsewhere.add_resources(arn)
 
     def _check_environment(self) -> None:
         # ARNs are tokens at synth: assume the longest, so that the deployment cannot fail.
@@ -167,3 +196,7 @@ class FailureHandler(PlanningFunction):
         alarm = new_alarm(self, "Alarm", metric, 1, what)
         acknowledge(alarm, ALARM)
         return alarm
+
+
+def _share_stack(one: Construct, other: IConstruct) -> bool:
+    return path_of(stack_of(one)) == path_of(stack_of(other))

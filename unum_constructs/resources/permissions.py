@@ -68,14 +68,20 @@ class HasEnvironment(HasFunction, Protocol):
 
 
 def attach(
-    scope: Construct, construct_id: str, function: lambda_.IFunction, statements: Iterable[iam.PolicyStatement]
+    scope: Construct,
+    construct_id: str,
+    function: lambda_.IFunction,
+    statements: Iterable[iam.PolicyStatement],
+    *,
+    policy_name: str | None = None,
 ) -> iam.Policy:
     """Attach a policy of `statements` to the role of `function`.
 
     The policy is a construct that no function depends on, so functions that invoke each other in a circle can be
     deployed.
     """
-    return iam.Policy(scope, construct_id, statements=[*statements], roles=[role_of(function)])
+    roles = [role_of(function)]
+    return iam.Policy(scope, construct_id, statements=[*statements], roles=roles, policy_name=policy_name)
 
 
 def invoke_statements(

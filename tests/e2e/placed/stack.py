@@ -8,18 +8,23 @@ from constructs import Construct
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
 
 CODE = """
+import os
+
+
 def begin(event, context):
     return {"n": event["n"] + 1}
 
 
 def conclude(event, context):
+    if event["n"] == 0:
+        os._exit(1)
     if event["n"] < 0:
         raise ValueError("negative")
     return event["n"] * 10
 """
 
 RETRY = [{"ErrorEquals": ["ValueError"], "IntervalSeconds": 1, "MaxAttempts": 1}]
-DEFINITION = {
+DEFINITION: dict[str, Any] = {
     "StartAt": "Begin",
     "States": {
         "Begin": {"Type": "Task", "Resource": "Begin", "Next": "Wait"},
@@ -63,3 +68,38 @@ class Parted(Stack):
         super().__init__(scope, construct_id)
         functions = {each: function(NestedStack(self, f"{each}Part"), each) for each in ("Begin", "Conclude")}
         UnumWorkflow(self, "Workflow", definition=Definition.from_asl(DEFINITION), functions=functions)
+
+
+class Shared(Stack):
+    """A function for workflows of two other stacks."""
+
+    def __init__(self, scope: Construct, construct_id: str) -> None:
+        super().__init__(scope, construct_id)
+        self.conclude = function(self, "Conclude")
+
+
+CATCHING = {
+    **DEFINITION,
+    "States": {
+        **DEFINITION["States"],
+        "Conclude": {
+            **DEFINITION["States"]["Conclude"],
+            "Catch": [{"ErrorEquals": ["Runtime.ExitError"], "ResultPath": "$.error", "Next": "Caught"}],
+        },
+        "Caught": {"Type": "Pass", "Result": "caught", "End": True},
+    },
+}
+
+
+class Sharing(Stack):
+    """A workflow that ends in a function of another stack, in which each execution of -1 dies."""
+
+    def __init__(self, scope: Construct, construct_id: str, shared: Shared) -> None:
+        super().__init__(scope, construct_id)
+        UnumWorkflow(
+            self,
+            "Workflow",
+            definition=Definition.from_asl(CATCHING),
+            functions={"Begin": function(self, "Begin"), "Conclude": shared.conclude},
+            retry_attempts=0,
+        )

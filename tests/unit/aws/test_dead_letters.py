@@ -15,7 +15,7 @@ from tests.unit.aws.forwarding import MACHINERY, ROLE
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.failure_queue import FailureQueue, Letter
 from unum_runtime.aws.senders import Senders
-from unum_runtime.functions import configuration, dead_letters, failure_function, runtime_factory
+from unum_runtime.functions import configuration, dead_letters, failure_function, remote_intake, runtime_factory
 from unum_runtime.functions.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
 from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.model.checkpoint import Status
@@ -66,6 +66,9 @@ class Letters:
             return {"FunctionError": "Unhandled", "Payload": io.BytesIO(json.dumps(answer).encode())}
         return {"Payload": io.BytesIO(b"null")}
 
+    def ask(self, address: str, request: TakeOver) -> None:
+        self.asked.append((address, request))
+
     def put(self, letter: Any, *, sender: str = f"{MACHINERY}:on-failure") -> None:
         boto3.client("sqs").send_message(QueueUrl=self.url, MessageBody=json.dumps(letter))
         self.senders[json.dumps(letter)] = sender
@@ -84,7 +87,7 @@ class Letters:
         vars(queue)["receive"] = self.receive
         senders = Senders(workflow="Flow", trusted=frozenset({MACHINERY}), edges={})
         parts = LambdaCaller(self).call, lambda _: RETENTION_S, senders
-        Postman(rt, index, queue, *parts, lambda address, request: self.asked.append((address, request))).try_all()
+        Postman(rt, index, queue, *parts, self.ask, f"{ACCOUNT}:remote").try_all()
         return [message for message, _ in self.logged]
 
     def runtime(self) -> Runtime:
@@ -147,6 +150,29 @@ def test_letters_that_are_never_tried_would_be_noticed(letters: Letters, monkeyp
     monkeypatch.setattr(dead_letters, "is_due", lambda *_: False)
     with pytest.raises(AssertionError):
         test_a_letter_is_tried_again_and_its_execution_goes_on(letters)
+
+
+def test_what_the_remote_intake_could_not_hand_on_goes_to_it_again(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lambda's record names it with a qualifier that IAM denies."""
+    record = failed(event_for_b(letters))
+    letters.put(failed(record, REASON, address=f"{ACCOUNT}:remote:{dead_letters.UNPUBLISHED}"))
+    monkeypatch.setenv(remote_intake.INTAKE, at("on-failure", 1))
+    monkeypatch.setattr(remote_intake, "lambda_client", lambda: letters.deployed.functions)
+    called = []
+
+    def invoke(_: Letters, **parameters: Any) -> Any:
+        called.append(parameters["FunctionName"])
+        remote_intake.handle(json.loads(parameters["Payload"]), None)
+        return {"Payload": io.BytesIO(b"null")}
+
+    monkeypatch.setattr(Letters, "invoke", invoke)
+    assert letters.round() == ["letter retried"]
+    assert called == [f"{ACCOUNT}:remote"]
+    ((address, sent),) = letters.deployed.functions.sent()
+    assert (address, sent["responsePayload"]) == (at("on-failure", 1), DIED)
+    assert letters.visible == 0
 
 
 @pytest.mark.parametrize("wrap", [lambda body: body, lambda body: {"MessageBody": json.dumps(body), "QueueUrl": "q"}])

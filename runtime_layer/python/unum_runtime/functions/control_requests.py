@@ -48,6 +48,9 @@ from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.protocol.runtime import Runtime
 
+REMOTE = "UNUM_REMOTE_INTAKE"
+"""Environment variable with the ARN of the remote intake, in workflows with functions of other stacks' workflows."""
+
 _KEPT = {
     "queues": "its failed or delayed events in queues, with their inputs",
     "logs": "log lines of the workflow's own functions; those of others as long as their log groups keep them",
@@ -172,6 +175,7 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
             retention_s,
             parse_senders(os.environ["UNUM_SENDERS"]),
             refused_places.send,
+            os.environ.get(REMOTE, ""),
         ).try_all()
     return _told(found)
 

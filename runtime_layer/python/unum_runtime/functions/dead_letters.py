@@ -30,6 +30,9 @@ from unum_runtime.protocol.history.start_records import end_of, start_record
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Index
 
+UNPUBLISHED = "$LATEST"
+"""Qualifier of the remote intake in Lambda's records of what it could not hand on."""
+
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
@@ -93,6 +96,7 @@ class Postman:
         retention_s: returns the retention of an execution's own version.
         senders: senders whose letters are delivered as they are.
         hand_over: sends a request to the intake of a function version.
+        remote: ARN of the remote intake; empty without one.
     """
 
     rt: Runtime
@@ -102,6 +106,7 @@ class Postman:
     retention_s: Retention
     senders: Senders
     hand_over: Callable[[str, TakeOver], None]
+    remote: str = ""
 
     def try_all(self) -> None:
         """Delete settled letters, retry due letters, and make the remaining letters visible again.
@@ -192,6 +197,8 @@ class Postman:
             self.rt.invoker.invoke([(sending.address, payload)])
         elif self._takes_records(sending.address.removeprefix(f"{function_of(sending.address)}:")):
             self.call(sending.address, payload)
+        elif self.remote and sending.address == f"{self.remote}:{UNPUBLISHED}":
+            self.call(self.remote, payload)
         else:
             raise InvokeError(f"{sending.address}: expected a version of the intake; {sending.reason}")
 
