@@ -91,8 +91,9 @@ def sample(mutants: tuple[Mutant, ...], size: int, seed: str) -> list[Mutant]:
 def mutants_of(path: Path) -> Iterator[Mutant]:
     """Yield the mutants of one module; some are no valid Python, see `Mutant.code`."""
     source = path.read_bytes()
-    visitor = _Places(source)
-    MetadataWrapper(libcst.parse_module(source), unsafe_skip_copy=True).visit(visitor)
+    module = libcst.parse_module(source)
+    visitor = _Places(source, module)
+    MetadataWrapper(module, unsafe_skip_copy=True).visit(visitor)
     seen: Counter[tuple[str, str]] = Counter()
     for scope, line, start, end, text in visitor.found:
         change = _change(source, start, end, text)
@@ -131,11 +132,10 @@ class _Places(libcst.CSTVisitor):
 
     METADATA_DEPENDENCIES = (ByteSpanPositionProvider,)
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, module: libcst.Module) -> None:
         super().__init__()
         self.found: list[tuple[str, int, int, int, str]] = []
-        self._source = source
-        self._module = libcst.parse_module(source)
+        self._source, self._module = source, module
         self._names: list[str] = []
         self._outer: list[libcst.FunctionDef] = []
         self._outer_name = ""
@@ -151,10 +151,9 @@ class _Places(libcst.CSTVisitor):
             self._outer.append(node)
         if isinstance(node, libcst.Decorator | libcst.Parameters):
             self._at_definition.append(node)
-        for kind, operator in mutation_operators:
-            if isinstance(node, kind):
-                for mutated in operator(node):
-                    self._add(node, mutated)
+        for operator in _operators_of(type(node)):
+            for mutated in operator(node):
+                self._add(node, mutated)
         return True
 
     def on_leave(self, original_node: libcst.CSTNode) -> None:
@@ -188,6 +187,12 @@ class _Places(libcst.CSTVisitor):
 
     def _column(self, byte: int) -> int:
         return byte - self._source.rfind(b"\n", 0, byte) - 1
+
+
+@cache
+def _operators_of(kind: type[libcst.CSTNode]) -> list[Any]:
+    """Return the operators for nodes of the class `kind`, of which there are few."""
+    return [operator for each, operator in mutation_operators if issubclass(kind, each)]
 
 
 def _is_never_mutated(node: libcst.CSTNode) -> bool:
