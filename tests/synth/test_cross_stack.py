@@ -101,7 +101,7 @@ def test_failures_come_to_the_workflow_and_what_says_so_is_retained() -> None:
 
 def test_roles_of_other_stacks_get_their_policies_from_the_workflows() -> None:
     apart = Apart()
-    (role,) = as_list(apart.home.properties("Flow/Permissions/B")["Roles"])
+    (role,) = as_list(apart.home.properties("Flow/Permissions/BElsewhere")["Roles"])
     assert role["Fn::GetStackOutput"]["StackName"] == "Two"
     assert "dynamodb:PutItem" not in json.dumps(apart.template("Two"))
 

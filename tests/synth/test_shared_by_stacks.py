@@ -18,6 +18,8 @@ from unum_constructs.errors import ConstructError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from constructs import Construct
+
     from unum_constructs import UnumFunction
 
 INVOKE = ["lambda:InvokeFunction"]
@@ -134,19 +136,32 @@ def names_of_policies(apart: Apart) -> list[str]:
 
 def test_its_role_has_policies_of_different_names(apart: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
     """Policies of one name are one policy: the second deployment would take away what the first one gave."""
-    own = apart.one.logical_id("Flow/Permissions/B")
-    assert own == apart.two.logical_id("Flow/Permissions/B")
-    first, second = names_of_policies(apart)
-    assert first == own != second
-    monkeypatch.setattr(function_settings, "policy_name", lambda *_: None)
-    assert Counter(names_of_policies(Apart())) == {own: 2}, "this test finds it"
+    assert max(Counter(names_of_policies(apart)).values()) == 1
+    monkeypatch.setattr(function_settings, "policy_id", of_the_cdk)
+    assert max(Counter(names_of_policies(Apart())).values()) == 2, "this test finds it"
+
+
+def test_names_of_policies_stay_when_the_first_workflow_goes(apart: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is still deployed then, and its policies are deleted with its stack."""
+    left = Apart(places=["Two"])
+    assert {*names_of_policies(left)} <= {*names_of_policies(apart)}
+    first = {*names_of_policies(Apart(places=["One"]))}
+    assert first.isdisjoint(names_of_policies(left))
+    monkeypatch.setattr(function_settings, "policy_id", of_the_cdk)
+    with_first, without = (names_of_policies(Apart(places=[name])) for name in ("One", "Two"))
+    assert with_first == without, "this test finds it"
+
+
+def of_the_cdk(_scope: "Construct", construct_id: str, _hosts: object) -> common_permissions.PolicyId:
+    """Return what the CDK takes for the name of a policy."""
+    return common_permissions.PolicyId(construct_id, None)
 
 
 def test_policies_of_several_roles_have_different_names_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common_permissions, "LEAST_ALIKE", 1)
     places = ("One", "Two", "Three")
     assert max(Counter(names_of_policies(Apart(places=places))).values()) == 1
-    monkeypatch.setattr(common_permissions, "policy_name", lambda *_: None)
+    monkeypatch.setattr(common_permissions, "policy_id", of_the_cdk)
     assert max(Counter(names_of_policies(Apart(places=places))).values()) == 2, "this test finds it"
 
 
@@ -178,7 +193,7 @@ def test_callers_of_the_other_stack_start_no_executions_in_it() -> None:
     (denied,) = [arns for _, arns in two.denials("Second/Permissions/X") if any("start-First" in arn for arn in arns)]
     assert {arn.rpartition(":")[2] for arn in denied} == {"start-First", "run-First", "respond-First"}
     # Its own code may, and a start that is answered sends itself a request.
-    assert not any("First" in arn for _, arns in two.denials("Second/Permissions/A") for arn in arns)
+    assert not any("First" in arn for _, arns in two.denials("Second/Permissions/AElsewhere") for arn in arns)
 
 
 def test_the_workflow_of_its_own_stack_comes_first() -> None:

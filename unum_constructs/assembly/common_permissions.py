@@ -69,6 +69,13 @@ class Common(NamedTuple):
         return [statement for each in self.state.values() for statement in each]
 
 
+class PolicyId(NamedTuple):
+    """Construct id and name of a policy; a name of None is the CDK's default."""
+
+    construct_id: str
+    policy_name: str | None
+
+
 class CommonPolicies(NamedTuple):
     """Policies with common permissions, by function key.
 
@@ -114,19 +121,22 @@ def _shared(scope: Construct, names: tuple[str, ...], functions: Mapping[str, Co
     first = next(iter(functions.values()))
     roles = dict.fromkeys(each.role for each in functions.values())
     statements = [*first.failures, *first.state_statements]
-    name = policy_name(scope, construct_id, [each.host for each in functions.values()])
-    return iam.Policy(scope, construct_id, statements=statements, roles=[*roles], policy_name=name)
+    own = policy_id(scope, construct_id, [each.host for each in functions.values()])
+    return iam.Policy(scope, own.construct_id, statements=statements, roles=[*roles], policy_name=own.policy_name)
 
 
-def policy_name(scope: Construct, construct_id: str, hosts: Iterable[Host]) -> str | None:
-    """Return the name of policy `construct_id` for roles of `hosts`; None for the CDK's default.
+def policy_id(scope: Construct, construct_id: str, hosts: Iterable[Host]) -> PolicyId:
+    """Return id and name of policy `construct_id` for roles of `hosts`; a name of None is the CDK's default.
 
     The CDK takes the logical id, which workflows of two stacks may have alike. Two policies of one name in a role are
-    one policy: the last deployment would take the permissions of the other workflow away.
+    one policy: a deployment would take the permissions of another workflow away. So policies of functions in other
+    stacks have names of their own. Another id lets CloudFormation make the policy before it deletes one of an earlier
+    release.
     """
-    if not any(host.is_claimed_outside(path_of(stack_of(scope))) for host in hosts):
-        return None
-    return f"Unum{short_digest(f'{path_of(scope)}/{construct_id}'.encode())}"
+    here = path_of(stack_of(scope))
+    if all(host.stack == here for host in hosts):
+        return PolicyId(construct_id, None)
+    return PolicyId(f"{construct_id}Elsewhere", f"Unum{short_digest(f'{path_of(scope)}/{construct_id}'.encode())}")
 
 
 def _managed(workflow: Construct, key: str, function: Common) -> iam.ManagedPolicy:

@@ -17,7 +17,7 @@ from unum_compiler.analysis.edges import (
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started, started_machine
 from unum_constructs.assembly import cross_stack
-from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common, policy_name
+from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common, policy_id
 from unum_constructs.assembly.function_permissions import FunctionPermissions
 from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
@@ -206,8 +206,10 @@ class Assembly(FunctionPermissions):
         if not statements and other:
             return [other]
         # A policy of its own, not the role's default one: functions depend on that, so edges would be circular.
-        name = policy_name(scope, key, [self.hosts[key]])
-        policy = permissions.attach(scope, key, self.wired.known[key].function, statements, policy_name=name)
+        own = policy_id(scope, key, [self.hosts[key]])
+        policy = permissions.attach(
+            scope, own.construct_id, self.wired.known[key].function, statements, policy_name=own.policy_name
+        )
         self._deny_starts(key, policy)
         if other is None:
             return [policy]

@@ -415,10 +415,6 @@ class Host(Construct):
             )
         return self.failures
 
-    def is_claimed_outside(self, stack: str) -> bool:
-        """Return True if another stack than `stack`, a path, holds the destination of failed events."""
-        return self.failures is not None and path_of(stack_of(self.failures.handler.function)) != stack
-
     def send_failures(self, failures: Failures, *, after: IDependable) -> None:
         """Let Lambda send failed events of the version to the failure handler.
 
