@@ -27,7 +27,8 @@ class Project:
 
     def __init__(self, folder: Path, distributions: Path) -> None:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-        self.environment = {**own, "PIP_FIND_LINKS": str(distributions)}
+        # Only what is imported is compiled, which is little of the CDK.
+        self.environment = {**own, "PIP_FIND_LINKS": str(distributions), "PIP_NO_COMPILE": "1"}
         self.folder = folder
 
     def run(self, *command: str) -> str:
