@@ -2,120 +2,30 @@
 
 import asyncio
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from docs.snippets.functions import images, thumbnails
-from tests.unit.protocol.platform import Platform
-from unum_compiler.options import FunctionOptions
+from tests.unit.client.called_tasks import Again, World, new_world
 from unum_runtime.client.async_client import AsyncClient
-from unum_runtime.client.client import Client
-from unum_runtime.client.control import Control
-from unum_runtime.client.polling import Waiter
 from unum_runtime.client.remembered_results import forget_results, list_results
 from unum_runtime.client.task_calls import as_completed
-from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, StoreError, UnumError
+from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, StoreError
 from unum_runtime.model.ir import Variant
-from unum_runtime.model.variants import called, forced, why_not_called
+from unum_runtime.model.variants import called
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.delete import delete
-from unum_runtime.protocol.control.sharing import calling, remembered
-from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.control.sharing import calling
 from unum_runtime.protocol.history.start_records import DELETED
-from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
-
-RETRY = [{"ErrorEquals": ["Again"], "MaxAttempts": 2, "IntervalSeconds": 1}]
-TASK: dict[str, Any] = {"Type": "Task", "Resource": "F", "Parameters": {"n.$": "$.n"}, "ResultPath": "$.out"}
-DEFINITION: dict[str, Any] = {
-    "StartAt": "Each",
-    "States": {
-        "Each": {
-            "Type": "Map",
-            "ItemProcessor": {
-                "StartAt": "Resize",
-                "States": {"Resize": {**TASK, "TimeoutSeconds": 9, "Retry": RETRY, "End": True}},
-            },
-            "Next": "Plain",
-        },
-        "Plain": {
-            "Type": "Task",
-            "Resource": "G",
-            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Caught"}],
-            "Next": "Late",
-        },
-        "Late": {"Type": "Task", "Resource": "F", "TimeoutSecondsPath": "$.s", "Next": "Caught"},
-        "Caught": {"Type": "Task", "Resource": "H", "End": True},
-    },
-}
-SHARED = FunctionOptions(memoize=True)
-
-
-class Again(Exception):
-    """What the Task retries."""
-
-
-@dataclass
-class World:
-    """A platform, and a control function in the place of AWS."""
-
-    platform: Platform
-    requests: int = 0
-
-    def call(self, _address: str, payload: bytes) -> Any:
-        """Answer as the control function does."""
-        self.requests += 1
-        event = json.loads(payload)
-        try:
-            rt = self.platform.runtime()
-            if not calling.is_request(event):
-                return (pausing if pausing.is_request(event) else remembered).answer(rt, event)
-            asked = calling.parse(event)
-            if asked.run is not None:
-                return calling.told(rt, asked)
-            refused = why_not_called(rt.workflow, asked.state)
-            if refused is not None:
-                return refusal("ValidationException", refused)
-            own = called(rt.workflow, asked.state)
-            return calling.call(replace(rt, workflow=own, hosts=frozenset()), asked)
-        except ClientError as error:
-            return refusal(type(error).__name__, str(error))
-
-    def client(self) -> Client:
-        control = Control(caller=self, control_alias="arn:aws:lambda:r:1:function:control", workflow="w")
-        wait = Waiter(now_s=lambda: self.platform.clock.ms / 1000, sleep=self.let_go_on)
-        return Client(store=self.platform.memory, workflow="w", control=control, waiter=wait)
-
-    def let_go_on(self, seconds: float) -> None:
-        """Let time pass, and deliver what is due."""
-        self.platform.clock.pass_seconds(seconds)
-        due = [each for each in self.platform.waiting if each[0] <= self.platform.clock.ms]
-        self.platform.waiting = [each for each in self.platform.waiting if each not in due]
-        self.platform.sent += [event for _, event in due]
-        self.deliver_all()
-
-    def deliver_all(self) -> None:
-        while self.platform.sent:
-            self.deliver(self.platform.sent.pop(0))
-
-    def deliver(self, event: Any) -> None:
-        """Deliver `event` on the definition that it names, as often as it fails."""
-        rt = self.platform.runtime()
-        if event.digest != rt.workflow.digest:
-            rt = replace(rt, workflow=called(rt.workflow, event.state))
-        try:
-            step(rt, event)
-        except UnumError:
-            self.platform.sent.append(event)
 
 
 @pytest.fixture
 def world() -> World:
-    functions = {"F": lambda event: {"got": event}, "G": lambda event: event, "H": lambda event: event}
-    return World(Platform.of(DEFINITION, {"F": SHARED}, **functions))
+    return new_world()
 
 
 def test_the_programs_of_the_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,97 +246,6 @@ def test_what_cannot_be_called(world: World, state: str, says: str) -> None:
     with pytest.raises(ClientError, match=says):
         world.client().call(state, 1)
     assert world.platform.sent == []
-
-
-@pytest.fixture
-def keyed(world: World) -> World:
-    return with_key(world)
-
-
-def with_key(world: World) -> World:
-    """Let the member `n` of the arguments identify the result of the Task, for an hour."""
-    task = replace(world.platform.workflow.task("Resize"), memo_key=(("n",),), memo_lifetime_s=3_600)
-    states = {**world.platform.workflow.states, "Resize": task}
-    world.platform.workflow = replace(world.platform.workflow, states=states)
-    return world
-
-
-def runs(world: World) -> int:
-    return sum("/calls~" in key.partition for key in world.platform.memory._items)
-
-
-def test_calls_with_the_same_key_share_a_run_that_has_the_arguments_of_the_first(keyed: World) -> None:
-    one, two = (keyed.client().begin_call("Resize", {"n": 1, "x": x}) for x in (1, 2))
-    assert (one._answer, len(keyed.platform.sent)) == (two._answer, 1)
-    assert one.result() == two.result() == {"got": {"n": 1, "x": 1}}
-    assert keyed.client().call("Resize", {"n": 1, "x": 3}) == {"got": {"n": 1, "x": 1}}
-    assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 1}, 1)
-
-
-def test_callers_that_begin_a_run_at_the_same_time_share_it_by_its_key(
-    keyed: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second caller passes between the run's number and its start record, so its arguments are the run's."""
-    create, second = calling.start_records.create_start, []
-
-    def late(*arguments: Any, **options: Any) -> Any:
-        monkeypatch.undo()
-        second.append(keyed.client().begin_call("Resize", {"n": 1, "x": 2}))
-        return create(*arguments, **options)
-
-    monkeypatch.setattr(calling.start_records, "create_start", late)
-    first = keyed.client().begin_call("Resize", {"n": 1, "x": 1})
-    assert first.result() == second[0].result() == {"got": {"n": 1, "x": 2}}
-    assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 1}, 1)
-
-
-def test_a_caller_sends_the_first_arguments_again_in_place_of_one_with_the_same_key_that_died(keyed: World) -> None:
-    keyed.client().begin_call("Resize", {"n": 1, "x": 1})
-    keyed.platform.sent.clear()
-    keyed.platform.clock.pass_seconds(61)
-    assert keyed.client().call("Resize", {"n": 1, "x": 2}) == {"got": {"n": 1, "x": 1}}
-    assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 1}, 1)
-
-
-def test_after_a_failure_the_next_call_with_the_same_key_runs_with_its_own_arguments(keyed: World) -> None:
-    def fail_once(event: Any) -> Any:
-        if event["x"] == 1:
-            raise ValueError(event)
-        return event
-
-    keyed.platform.functions["F"] = fail_once
-    one, two = (keyed.client().begin_call("Resize", {"n": 1, "x": x}) for x in (1, 2))
-    for each in (one, two):
-        with pytest.raises(CallFailed, match="'x': 1"):
-            each.result()
-    assert keyed.client().call("Resize", {"n": 1, "x": 3}) == {"n": 1, "x": 3}
-    assert runs(keyed) == 2
-
-
-def test_after_a_result_has_expired_the_next_call_with_the_same_key_runs_with_its_own_arguments(keyed: World) -> None:
-    assert keyed.client().call("Resize", {"n": 1, "x": 1}) == {"got": {"n": 1, "x": 1}}
-    keyed.platform.clock.pass_seconds(3_601)
-    one, two = (keyed.client().begin_call("Resize", {"n": 1, "x": x}) for x in (2, 3))
-    assert one.result() == two.result() == {"got": {"n": 1, "x": 2}}
-    assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 2}, 2)
-
-
-def test_a_forced_execution_replaces_what_calls_with_the_same_key_get(keyed: World) -> None:
-    keyed.client().call("Resize", {"n": 1, "x": 1})
-    underway = keyed.client().begin_call("Resize", {"n": 2, "x": 1})
-    first, plain = keyed.platform.sent.pop(), keyed.platform.workflow
-    keyed.platform.workflow = forced(plain)
-    keyed.platform.run("f", [{"n": 1, "s": 1}, {"n": 2, "s": 1}])
-    keyed.platform.sent, keyed.platform.workflow = [first], plain
-    assert keyed.client().call("Resize", {"n": 1, "x": 2}) == {"got": {"n": 1}}
-    assert keyed.client().call("Resize", {"n": 2, "x": 2}) == underway.result() == {"got": {"n": 2}}
-
-
-def test_arguments_without_the_key_of_the_result_are_refused(keyed: World) -> None:
-    world = keyed
-    with pytest.raises(InvalidExecutionInput, match=r"arguments: the event has no value at \$\['n'\]"):
-        world.client().call("Resize", {"m": 1})
-    assert world.client().call("Resize", {"n": 1, "x": 1}) == world.client().call("Resize", {"n": 1, "x": 2})
 
 
 @pytest.mark.parametrize(

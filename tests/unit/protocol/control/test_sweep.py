@@ -1,77 +1,30 @@
 """Sweeps: which executions are found to stand still, and what is done about them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import pytest
 
 from tests.unit.protocol.callback_platform import asking
-from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, result
-from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.control.sweeper import SILENT_S, Sweeper, ended, recorded, sweeping
+from tests.unit.protocol.map_platform import Later, lose, mapped, result
+from tests.unit.protocol.platform import chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
-from unum_runtime.model.checkpoint import Failure, Item, Status, start_record
-from unum_runtime.model.list_index import FIRST, SHARDS, Kind, partition, place, stored_item
+from unum_runtime.model.checkpoint import Failure, Item, Status
+from unum_runtime.model.list_index import FIRST, SHARDS, Kind, partition, place
 from unum_runtime.model.naming import Execution, Key, execution_partition, start_key, sweep_partition
-from unum_runtime.protocol.control import operator_requests, sweep_memory
+from unum_runtime.protocol.control import operator_requests
 from unum_runtime.protocol.control import sweep as control_sweep
 from unum_runtime.protocol.control.operator_requests import ValidationException
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.sweep import ABANDONED, RESERVE_MS, Sweep, Swept, is_sweep, sweep
-from unum_runtime.protocol.control.sweep_memory import Memory, remember
+from unum_runtime.protocol.control.sweep_memory import Memory
 from unum_runtime.protocol.history import list_entries, overdue
 from unum_runtime.protocol.history.list_entries import Listed
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S
 
-SILENT_S = 600
 HOURS = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3600, "MaxAttempts": 2, "BackoffRate": 2}
-
-
-@dataclass
-class Sweeper:
-    """Sweeps a platform, and notes which executions it asks."""
-
-    platform: Platform
-    asked: list[str] = field(default_factory=list)
-    fails: dict[str, Exception] = field(default_factory=dict)
-    remaining: list[int] = field(default_factory=list)
-    retention_s: int = DEFAULT_RETENTION_S
-
-    def sweep(self, *, nudges: bool = True, rest: Sweep | None = None) -> Swept:
-        """The time that is left is what `remaining` has next, or plenty."""
-        rt = replace(self.platform.runtime(), remaining_ms=lambda: (self.remaining or [RESERVE_MS]).pop(0))
-        asked = Sweep(silent_ms=SILENT_S * 1000, nudges=nudges)
-        return sweep(rt, self.platform.memory, rest or asked, self._ask, lambda _: self.retention_s)
-
-    def found(self, **options: Any) -> bool:
-        """Whether a sweep finds something."""
-        return self.sweep(**options).silent > 0
-
-    def found_after(self, seconds: float, **options: Any) -> bool:
-        """Whether it does when time has passed."""
-        self.platform.clock.pass_seconds(seconds)
-        return self.found(**options)
-
-    @property
-    def told(self) -> list[dict[str, Any]]:
-        return [fields for message, fields in self.platform.logged if message == "silent"]
-
-    def _ask(self, event: Mapping[str, Any]) -> Any:
-        self.asked.append(event["execution"])
-        if event["execution"] in self.fails:
-            raise self.fails[event["execution"]]
-        return operator_requests.answer(self.platform.runtime(), operator_requests.parse(event), None)
-
-
-def sweeping(definition: Any, **functions: Any) -> Sweeper:
-    return Sweeper(deployed(definition, **functions))
-
-
-def recorded(platform: Platform, name: str) -> None:
-    """A start record of which nobody was told."""
-    record = start_record(Execution(name, platform.clock.ms), 5)
-    platform.memory.create(start_key("w", name), stored_item("w", record), expires_at_s=10**12)
 
 
 def test_an_execution_that_has_never_begun_is_found_and_begins() -> None:
@@ -338,94 +291,11 @@ def test_an_end_that_was_just_committed_counts_and_not_the_abandonment(monkeypat
     assert result(sweeper.platform) == 1
 
 
-def ended(platform: Platform, name: str) -> None:
-    """An execution that has come to its end, a second later than what was before."""
-    platform.clock.pass_seconds(1)
-    platform.start(name, 1)
-    platform.deliver_all()
-
-
-@pytest.mark.parametrize("most", [0, 1, 2, 5, 3_000])
-def test_what_has_ended_is_read_once_and_what_runs_by_each_sweep(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_memory, "MOST", max(1, most))
-    sweeper = sweeping(chain("A"))
-    for number in range(20):
-        ended(sweeper.platform, f"ended{number}")
-        if number % 5 == 0:
-            recorded(sweeper.platform, f"e{number}")
-    sweeper.platform.clock.pass_seconds(SILENT_S)
-    read: list[str] = []
-    end_of = control_sweep.end_of
-    monkeypatch.setattr(control_sweep, "end_of", lambda *asked: read.append(asked[2].name) or end_of(*asked))
-    for _ in range(3):
-        sweeper.platform.clock.pass_seconds(1)
-        sweeper.sweep(nudges=False)
-        assert sorted(set(sweeper.asked)) == ["e0", "e10", "e15", "e5"]
-        sweeper.asked.clear()
-    is_all_known = most >= 4
-    assert read.count("ended7") == (1 if is_all_known else 3)
-    assert read.count("e5") == 3
-    if is_all_known:
-        assert len(read) == 24 + 2 * 4
-
-
-@pytest.mark.parametrize("remaining", [0, 1, 2, 3, 7])
-def test_no_delivery_of_a_sweep_forgets_what_others_have_to_look_at(remaining: int) -> None:
-    sweeper = sweeping(chain("A"))
-    for number in range(9):
-        recorded(sweeper.platform, f"e{number}")
-        ended(sweeper.platform, f"ended{number}")
-    sweeper.platform.clock.pass_seconds(SILENT_S)
-    for _ in range(3):
-        rest: Sweep | None = None
-        sweeper.asked.clear()
-        for delivery in range(30):
-            if delivery and rest is None:
-                break
-            sweeper.remaining = [RESERVE_MS] * remaining + [0]
-            sweeper.platform.clock.pass_seconds(1)
-            rest = sweeper.sweep(nudges=False, rest=rest).rest
-        assert sweeper.asked == [f"e{number}" for number in range(9)]
-
-
-def forgets_the_rest(patch: pytest.MonkeyPatch) -> None:
-    """The memory goes beyond what was looked at."""
-    patch.setattr(Memory, "after", lambda _self, _from, _to, running: Memory("~", tuple(running)))
-
-
-def forgets_what_ran(patch: pytest.MonkeyPatch) -> None:
-    """What an earlier delivery has found is not kept."""
-    after = Memory.after
-    patch.setattr(Memory, "after", lambda self, *seen: after(self._replace(running=()), *seen))
-
-
-@pytest.mark.parametrize("mistake", [forgets_the_rest, forgets_what_ran])
-def test_a_sweep_that_forgets_would_be_noticed(mistake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    mistake(monkeypatch)
-    with pytest.raises(AssertionError):
-        test_no_delivery_of_a_sweep_forgets_what_others_have_to_look_at(2)
-
-
 def test_remaining_pages_of_the_index_that_are_forgotten_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     oldest = Listed._oldest
     monkeypatch.setattr(Listed, "_oldest", lambda *asked: islice(oldest(*asked), list_entries.PORTION))
     with pytest.raises(AssertionError):
         test_each_is_asked_once(1, monkeypatch)
-
-
-def test_a_sweep_beside_another_one_loses_nothing() -> None:
-    sweeper = sweeping(chain("A"))
-    for number in range(6):
-        recorded(sweeper.platform, f"e{number}")
-        sweeper.platform.clock.pass_seconds(1)
-    sweeper.platform.clock.pass_seconds(SILENT_S)
-    sweeper.remaining = [RESERVE_MS, RESERVE_MS, RESERVE_MS, 0]
-    first = sweeper.sweep(nudges=False)
-    sweeper.platform.clock.pass_seconds(1)
-    remember(sweeper.platform.runtime(), Memory())  # another one, which knew less, was slower
-    assert sweeper.sweep(nudges=False, rest=first.rest).looked_at == 2
-    sweeper.platform.clock.pass_seconds(1)
-    assert sweeper.sweep(nudges=False).looked_at == 6
 
 
 def test_an_execution_that_was_redriven_after_a_sweep_saw_its_end_is_found() -> None:
