@@ -1,6 +1,7 @@
 """Status events of calls: each run is an execution."""
 
-from tests.unit.client.test_calls import World, world
+from tests.unit.client.called_tasks import World
+from tests.unit.client.test_calls import world
 from tests.unit.protocol.delivery.test_status_events import Bus
 from unum_runtime.protocol.delivery.status_events import StatusEvents
 
