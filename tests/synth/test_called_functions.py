@@ -216,6 +216,41 @@ def test_a_chain_of_the_cdk_over_everything() -> None:
     assert deployment.services("Own")["Flow"]["hosts"] == ["Own"]
 
 
+@pytest.mark.parametrize("qualifier", ["live", "3"])
+def test_a_chain_over_an_alias_or_a_version_from_attributes(qualifier: str) -> None:
+    """They have no class in Python; their function has the runtime only if no Task calls them."""
+    deployment = Deployment.new()
+    stack, own = deployment.stack, function(deployment.stack, "Own")
+    made: Any = (
+        lambda_.Version.from_version_attributes(stack, "Old", lambda_=own, version=qualifier)
+        if qualifier.isdigit()
+        else lambda_.Alias.from_alias_attributes(stack, "Live", alias_name=qualifier, alias_version=own.current_version)
+    )
+    first = tasks.LambdaInvoke(stack, "1", lambda_function=made)
+    first.next(tasks.LambdaInvoke(stack, "2", lambda_function=own))
+    UnumWorkflow(stack, "Flow", workflow_name="Flow", definition=Definition.from_chainable(first))
+    arn = f"{deployment.logical_id('Own')}.Arn"
+    assert sorted(invoked(deployment)) == [arn, f"{arn}:{qualifier}"]
+
+
+def test_the_latest_version_of_a_function_is_the_function() -> None:
+    deployment = Deployment.new()
+    own = function(deployment.stack, "Own")
+    task_ = tasks.LambdaInvoke(deployment.stack, "1", lambda_function=own.latest_version)
+    UnumWorkflow(deployment.stack, "Flow", workflow_name="Flow", definition=Definition.from_chainable(task_))
+    assert deployment.services("Own")["Flow"]["hosts"] == ["Own"]
+    assert not told(deployment)
+
+
+def test_a_called_function_of_a_chain_may_have_another_key() -> None:
+    deployment = Deployment.new()
+    resize = node(deployment.stack, Path())
+    first = tasks.LambdaInvoke(deployment.stack, "1", lambda_function=resize)
+    definition = Definition.from_chainable(first)
+    UnumWorkflow(deployment.stack, "Flow", workflow_name="Flow", definition=definition, functions={"Resize": resize})
+    assert invoked(deployment) == [f"{deployment.logical_id('Existing')}.Arn"]
+
+
 def test_a_mixed_service_function_keeps_its_memory() -> None:
     deployment = Deployment.new()
     send = {**task("arn:aws:states:::sqs:sendMessage"), "Parameters": {"QueueUrl": "https://q/1/q", "MessageBody": "m"}}

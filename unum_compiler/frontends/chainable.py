@@ -13,7 +13,7 @@ from aws_cdk import Duration, Token
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
-from constructs import IConstruct
+from constructs import Construct, IConstruct
 
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.keys import unique_keys
@@ -156,15 +156,27 @@ def _start_state(chainable: object) -> sfn.State:
     raise DefinitionError((Problem("chainable", message + remedy),))
 
 
-def _functions(root: IConstruct) -> dict[str, lambda_.FunctionBase]:
+def _functions(root: IConstruct) -> dict[str, lambda_.IFunction]:
     """Return every function by its texts: ARN and name.
 
     A singleton has the ARN of an inner construct; the inner construct wins.
     """
-    every = [each for each in root.node.find_all() if isinstance(each, lambda_.FunctionBase)]
+    found: Iterable[Any] = root.node.find_all()
+    every = [each for each in found if isinstance(each, lambda_.FunctionBase) or _is_qualified(each)]
     # Later entries win in the table below: real functions after singletons.
     every.sort(key=lambda each: isinstance(each, lambda_.Function))
     return {text: each for each in every for text in (each.function_arn, each.function_name)}
+
+
+def _is_qualified(construct: Any) -> bool:
+    """Return True for an alias or a version from attributes, which have no class in Python.
+
+    ``$LATEST`` is the function itself.
+    """
+    # The type first: for most constructs, the second question would be a call to the CDK's process.
+    if isinstance(construct, Construct) or not hasattr(construct, "latest_version"):
+        return False
+    return not str(construct.function_arn).endswith(":$LATEST")
 
 
 def _activities(root: IConstruct) -> dict[str, str]:

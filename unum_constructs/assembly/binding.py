@@ -96,7 +96,10 @@ class Program:
         """
         hosts = {self.hosts[task.function] for task in self.workflow.tasks}
         unused = [key for key, host in self.hosts.items() if host not in hosts and key not in self.kept]
-        for key in (*unused, *(self.called.keys() - called_keys(self.workflow))):
+        # A chain gives its functions keys of its own, so a function may have another key without a Task.
+        named = {self.called[key] for key in called_keys(self.workflow) & self.called.keys()}
+        unused += [key for key, function in self.called.items() if function not in named]
+        for key in unused:
             raise ConstructError(
                 construct,
                 f"functions[{key!r}]: expected a Task that names it, found none; remove the key, name it, or give it "

@@ -52,9 +52,9 @@ def all_called(functions: Mapping[str, lambda_.IFunction], called: Collection[st
 
 def _function_path(function: lambda_.IFunction) -> str:
     """Return the path of the function behind `function`, an alias or a version."""
-    if isinstance(function, lambda_.Alias | lambda_.Version):
-        return _function_path(function.lambda_)
-    return path_of(function)
+    # By attribute: those from attributes have no class in Python.
+    behind = getattr(function, "lambda_", None)
+    return path_of(function) if behind is None else _function_path(behind)
 
 
 def arn_in_statement(arn: str, called: Mapping[str, lambda_.IFunction]) -> str:
