@@ -10,6 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
+from constructs import IConstruct
 
 from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import (
@@ -19,7 +20,7 @@ from unum_constructs.cdk.encryption import (
     Actions,
     key_statement,
 )
-from unum_constructs.cdk.lookup import path_of
+from unum_constructs.cdk.lookup import function_behind, path_of
 from unum_constructs.cdk.storage import Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_constructs.layer import task_responses
@@ -113,7 +114,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         deployed before its aliases: they describe executions by the table.
         """
         read = self._grant_table_reads(grantee)
-        is_part = any(each is grantee for each in self._parts_before_aliases(grantee))
+        is_part = next(self._parts_before_aliases(grantee), None) is not None
         return read if is_part or self.describe_alias is None else read.combine(self.grant_describe(grantee))
 
     def _grant_table_reads(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -287,27 +288,26 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: `grantee` belongs to the workflow, and is deployed before its aliases.
         """
-        before: list[Any] = [each for each in self._parts_before_aliases(grantee) if each is grantee]
-        if before:
-            found = path_of(before[0])
+        for part in self._parts_before_aliases(grantee):
             raise ConstructError(
                 self,
-                f"grant: expected neither the workflow nor a function of it or its role, got {found}, which is "
+                f"grant: expected neither the workflow nor a function of it or its role, got {path_of(part)}, which is "
                 "deployed before the alias: CloudFormation rejects the circular dependency; use a function of no Task, "
-                "or let a Task start executions (`arn:aws:states:::states:startExecution`)",
+                "or let a Task start executions (`arn:aws:states:::states:startExecution`); for a called function with "
+                "a `function_name`, give the workflow `Function.from_function_name` instead",
             )
         return iam.Grant.add_to_principal(
             grantee=grantee, actions=[*actions], resource_arns=[each.function_arn for each in aliases]
         )
 
-    def _parts_before_aliases(self, like: iam.IGrantable) -> Iterator[Any]:
-        """Yield the workflow, then its functions, or their roles if `like` is a role."""
-        yield self
-        for function in self._functions():
-            yield function.role if isinstance(like, iam.Role) else function
+    def _parts_before_aliases(self, grantee: iam.IGrantable) -> Iterator[IConstruct]:
+        """Yield the workflow, or its function or role, that is `grantee`, or the function of this alias or version."""
+        behind: Any = function_behind(grantee)
+        roles = (function.role for function in self._functions()) if isinstance(grantee, iam.Role) else ()
+        yield from (each for each in (self, *self._functions(), *roles) if each is not None and each is behind)
 
     def _functions(self) -> Iterable[lambda_.Function]:
-        """Functions of Tasks, if this app makes them."""
+        """Functions that this app makes for Tasks: with the runtime, and called ones."""
         return ()
 
     def _grant_objects(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:

@@ -1,6 +1,7 @@
 """Workflow construct: table, layer, wrapped functions, permissions, and start alias of one workflow."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
 from aws_cdk import Duration, Tags
@@ -45,7 +46,7 @@ from unum_constructs.assembly.user_code_traces import trace_user_code
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.argument_checks import check_mappings, check_types, checked_switch
-from unum_constructs.cdk.lookup import path_of, resource_of, stack_of
+from unum_constructs.cdk.lookup import function_behind, path_of, resource_of, stack_of
 from unum_constructs.cdk.queues import new_dead_letter_queue
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
@@ -280,7 +281,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         provision = provision.with_python_of(host.function for host in program.hosts.values())
         program = program.with_services(self, bounds.apply(self, program.workflow, runtime.collection), provision)
         wired = self._wire(program, provision)
-        self._workflow, self._hosts = wired.program.workflow, wired.program.hosts
+        self._workflow, self._hosts, self._called = wired.program.parts
         self.metrics, self.nodes = runtime.metrics, tuple(task.name for task in self._workflow.tasks)
 
         # 3. Resources that hold state, code and events.
@@ -352,7 +353,11 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         return self.control.door(self, door)
 
     def _functions(self) -> Iterator[lambda_.Function]:
-        return (host.function for host in self._hosts.values())
+        called = map(function_behind, self._called.values())
+        return chain(
+            (host.function for host in self._hosts.values()),
+            (each for each in called if isinstance(each, lambda_.Function)),
+        )
 
     def _compile(
         self,

@@ -7,10 +7,11 @@ import pytest
 from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from tests.synth.deployment import Deployment, flat, function
-from tests.synth.machines import chain
+from tests.synth.machines import chain, machine, task
 from unum_constructs import ConstructError, IUnumWorkflow, UnumWorkflow, UnumWorkflowTarget
 
 INVOKE = ["lambda:InvokeFunction"]
@@ -54,6 +55,32 @@ def test_what_would_be_a_circle_is_refused(grant: Grant) -> None:
         grant(flow, own.role)
     assert flow.grant_read(own).success
     own.add_environment("TABLE", flow.table.table_name)
+    assert deployment.template, "without a circle"
+
+
+@pytest.mark.parametrize("of", ["function", "alias", "role"])
+def test_a_called_function_is_deployed_before_the_aliases_too(of: str) -> None:
+    deployment = Deployment.new()
+    own = function(deployment.stack, "A")
+    live = own.add_alias("live")
+    flow = deployment.flow(chain("A"), {"A": live})
+    grantee: Any = {"function": own, "alias": live, "role": own.role}[of]
+    for grant in (UnumWorkflow.grant_task_response, UnumWorkflow.grant_start):
+        with pytest.raises(ConstructError, match=r"^Stack/Flow: grant: expected neither .*, got Stack/A(Role)?, which"):
+            grant(flow, grantee)
+    assert flow.grant_read(grantee).success
+    assert deployment.template, "without a circle"
+
+
+def test_a_called_function_answers_if_the_workflow_knows_it_by_name() -> None:
+    deployment = Deployment.new()
+    stack = deployment.stack
+    long = function(stack, "A", function_name="long", runtime=lambda_.Runtime.PYTHON_3_12)
+    waiting = {**task("arn:aws:states:::lambda:invoke.waitForTaskToken")}
+    waiting["Parameters"] = {"FunctionName": "A", "Payload.$": "$$.Task"}
+    flow = deployment.flow(machine(A=waiting), {"A": lambda_.Function.from_function_name(stack, "Long", "long")})
+    assert flow.grant_task_response(long).success
+    flow.add_task_response_url().grant_invoke_url(long)
     assert deployment.template, "without a circle"
 
 

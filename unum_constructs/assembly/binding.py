@@ -51,6 +51,11 @@ class Program:
     started: Mapping[str, OtherWorkflow]
     kept: frozenset[str] = frozenset()
 
+    @property
+    def parts(self) -> tuple[Workflow, dict[str, Host], Mapping[str, lambda_.IFunction]]:
+        """Return the compiled definition, its hosts, and the functions that it calls."""
+        return self.workflow, self.hosts, self.called
+
     def with_kept(self, construct: Construct, keep: Keep) -> "Program":
         """Add the functions of `keep`; activities need the service function, which sends Tasks to them.
 

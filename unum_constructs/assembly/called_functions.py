@@ -9,7 +9,7 @@ from constructs import Construct
 
 from unum_compiler.lambda_settings import service_memory_mb
 from unum_constructs.assembly.wrapping import why_called, wrong_construct
-from unum_constructs.cdk.lookup import arn_of, path_of
+from unum_constructs.cdk.lookup import arn_of, function_behind, path_of
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.called_functions import CALLED, called_key, calls_function
 from unum_runtime.model.ir import Workflow
@@ -46,15 +46,8 @@ def all_called(functions: Mapping[str, lambda_.IFunction], called: Collection[st
     """
     if not called:
         return {}
-    same = {_function_path(functions[key]) for key in called}
-    return {key: function for key, function in functions.items() if _function_path(function) in same}
-
-
-def _function_path(function: lambda_.IFunction) -> str:
-    """Return the path of the function behind `function`, an alias or a version."""
-    # By attribute: those from attributes have no class in Python.
-    behind = getattr(function, "lambda_", None)
-    return path_of(function) if behind is None else _function_path(behind)
+    same = {path_of(function_behind(functions[key])) for key in called}
+    return {key: function for key, function in functions.items() if path_of(function_behind(function)) in same}
 
 
 def arn_in_statement(arn: str, called: Mapping[str, lambda_.IFunction]) -> str:

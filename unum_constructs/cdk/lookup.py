@@ -75,6 +75,13 @@ def name_of(function: lambda_.IFunction) -> str:
     return function.function_name
 
 
+def function_behind(function: Any) -> Any:
+    """Return the function of an alias or a version; anything else itself."""
+    # By attribute: aliases and versions from attributes have no class in Python.
+    behind = getattr(function, "lambda_", None)
+    return function if behind is None else function_behind(behind)
+
+
 @_cached
 def queue_url_of(queue: sqs.IQueue) -> str:
     """Return a token of the queue's URL."""
