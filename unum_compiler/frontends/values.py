@@ -37,6 +37,9 @@ _PART = rf"(?:{TOKEN.pattern}|[^:$])*"
 _FUNCTION = re.compile(
     rf"(?:arn:{_PART}:lambda:{_PART}:{_PART}:function:)?(?P<token>{TOKEN.pattern})(?::(?:\$LATEST|[A-Za-z0-9_-]+))?"
 )
+_ELSEWHERE = re.compile(rf"arn:{_PART}:lambda:{_PART}:{_PART}:function:[A-Za-z0-9_-]+(?::(?:\$LATEST|[A-Za-z0-9_-]+))?")
+"""ARN of a function by its name, which may have tokens before the name: partition, region and account."""
+
 _TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "JSONPath": ("Parameters", "ItemSelector", "ResultSelector", "Assign"),
     "JSONata": ("Arguments", "ItemSelector", "Output", "Assign"),
@@ -174,7 +177,11 @@ class _Taking:
         return self._function(value) if is_function else self._data(value)
 
     def _function(self, text: str) -> str:
-        return self._keys.get(text, self._keys.get(token_of_function(text), text))
+        key = self._keys.get(text, self._keys.get(token_of_function(text)))
+        if key is not None:
+            return key
+        # The compiler calls what is outside of the workflow; its address is a value like any other.
+        return self._data(text) if _ELSEWHERE.fullmatch(text) else text
 
     def _data(self, value: Json, field: str = "") -> Json:
         match value:

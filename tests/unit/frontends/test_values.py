@@ -57,6 +57,14 @@ def test_the_token_of_a_name_may_stand_in_an_arn() -> None:
     assert taken(Type="Task", Resource=f"{name}:live")[0]["Resource"] == "f"
 
 
+@pytest.mark.parametrize("qualifier", ["", ":live"])
+def test_an_arn_of_a_function_elsewhere_may_have_tokens_before_its_name(qualifier: str) -> None:
+    name = f"arn:{PARTITION}:lambda:{TABLE}:{KEY}:function:other{qualifier}"
+    state, values = taken(Type="Task", Resource=name)
+    assert state["Resource"] == f"arn:${{Value1}}:lambda:${{Value2}}:${{Value3}}:function:other{qualifier}"
+    assert values == {"Value1": PARTITION, "Value2": TABLE, "Value3": KEY}
+
+
 def test_a_function_that_is_not_run_is_a_value() -> None:
     state, values = taken(Type="Task", Resource=ARN, Parameters={"FunctionName": ARN})
     assert (state["Resource"], state["Parameters"]) == ("f", {"FunctionName": "${Value1}"})
