@@ -166,7 +166,9 @@ def _reasons(runtime: lambda_.Runtime | None, options: Mapping[str, Any]) -> Rea
 def python_runtime(name: str) -> lambda_.Runtime:
     """Return the runtime `name`, such as ``python3.13``."""
     known = "PYTHON_" + name.removeprefix("python").replace(".", "_")
-    return getattr(lambda_.Runtime, known, None) or lambda_.Runtime(name, lambda_.RuntimeFamily.PYTHON)
+    return getattr(lambda_.Runtime, known, None) or lambda_.Runtime(
+        name, lambda_.RuntimeFamily.PYTHON, supports_inline_code=True
+    )
 
 
 _FROM_IMAGE = "FROM_IMAGE"

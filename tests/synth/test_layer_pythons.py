@@ -71,6 +71,13 @@ def test_functions_of_one_python_take_one_layer_and_so_do_the_workflows_own() ->
         assert deployment.properties(path)["Runtime"] == OTHER
 
 
+def test_a_python_that_the_cdk_does_not_know_yet() -> None:
+    deployment = Deployment.new()
+    newer = lambda_.Runtime("python3.99", lambda_.RuntimeFamily.PYTHON, supports_inline_code=True)
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A", runtime=newer)})
+    assert deployment.properties("Flow/OnFailure/Handler")["Runtime"] == "python3.99"
+
+
 def test_functions_of_each_python_take_a_layer_for_it() -> None:
     deployment = with_pythons(A="python3.12", B="python3.13", C="python3.12")
     older, newest = (deployment.logical_id(f"UnumRuntime-python3.{minor}") for minor in (12, 13))
