@@ -18,6 +18,7 @@ from unum_constructs import Definition, UnumWorkflow
 from unum_constructs.assembly import state_machine_words
 from unum_constructs.assembly.state_machine_words import REFUSED
 from unum_constructs.errors import ConstructError
+from unum_runtime.errors import DefinitionError
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "migrate.md"
 ARGUMENTS = [
@@ -120,12 +121,30 @@ def test_elsewhere_they_are_refused(word: str) -> None:
         ({"tracing_enabled": True, "tracing": lambda_.Tracing.ACTIVE}, "tracing, tracing_enabled: expected one"),
         ({"tracing_enabled": "yes"}, "tracing_enabled: expected a bool, got 'yes'"),
         ({"state_machine_type": sfn.StateMachineType.EXPRESS}, "state_machine_type: expected STANDARD, got EXPRESS"),
+        ({"comment": 3}, "comment: expected a str, got 3"),
+        ({"query_language": "JSONata"}, "query_language: expected an aws_cdk.aws_stepfunctions.QueryLanguage, got 'JS"),
         ({"state_machine_name": "a b"}, "workflow_name: expected 1 to 80"),
     ],
 )
 def test_contradictions_and_wrong_values_are_refused(words: dict[str, Any], message: str) -> None:
     with pytest.raises(ConstructError, match=message):
         made(**words)
+
+
+def test_a_text_that_only_the_deployment_knows_is_refused() -> None:
+    stack = Deployment.new().stack
+    body = sfn.DefinitionBody.from_string(stack.to_json_string({"StartAt": "A", "States": {}}))
+    with pytest.raises(DefinitionError, match=r"definition_body: expected JSON text, got a CDK token.*json\.dumps"):
+        UnumWorkflow(stack, "Flow", definition_body=body)
+
+
+def test_states_of_a_state_machine_belong_to_it() -> None:
+    stack = Deployment.new().stack
+    state = sfn.Pass(stack, "A")
+    with pytest.raises(ConstructError, match=r"Stack/Flow: definition: expected one of Definition\.from_"):
+        UnumWorkflow(stack, "Flow", definition=sfn.StateGraph(state, "own"))  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match=r"state 'A' in UnumWorkflow definition .* already in own"):
+        UnumWorkflow(stack, "Other", definition=state)
 
 
 def test_any_other_argument_is_an_error_of_python() -> None:

@@ -72,7 +72,8 @@ def read_chainable(
         DefinitionError: `chainable` has another type.
     """
     start = _start_state(chainable)
-    graph = sfn.StateGraph(start, comment or "")
+    # Not rendered: the CDK names both graphs if the states are already in another one.
+    graph = sfn.StateGraph(start, "UnumWorkflow definition")
     if timeout is not None:
         graph.timeout = timeout
     given = take_objects(restore_objects(graph.to_graph_json(query_language), start, graph))
@@ -87,6 +88,8 @@ def read_chainable(
 
 def is_body(given: object) -> bool:
     """Return True for a `DefinitionBody`, a state or a chain."""
+    if isinstance(given, sfn.StateGraph):  # its states cannot be in the graph that is rendered here
+        return False
     return isinstance(given, sfn.DefinitionBody) or isinstance(getattr(given, "start_state", None), sfn.State)
 
 
@@ -111,7 +114,7 @@ def read_body(body: object, root: IConstruct, substitutions: Mapping[str, str] |
         case sfn.FileDefinitionBody():
             machine = read_file(body.path)
         case sfn.StringDefinitionBody():
-            machine = parse(body.body)
+            machine = _parse_text(body.body)
         case _:
             if substitutions:
                 message = f"expected none for a chain, which has no names to replace, got {sorted(substitutions)}"
@@ -120,6 +123,21 @@ def read_body(body: object, root: IConstruct, substitutions: Mapping[str, str] |
     if substitutions is not None:
         machine = substitute(machine, substitutions)
     return _built(machine, root, ())
+
+
+def _parse_text(text: str) -> Json:
+    """Return the JSON value in the text of a `DefinitionBody`.
+
+    Raises:
+        DefinitionError: the text is no JSON, or only the deployment knows it.
+    """
+    if TOKEN.fullmatch(text):
+        message = (
+            "expected JSON text, got a CDK token, as `Stack.to_json_string` makes; make the text with `json.dumps`, "
+            "which keeps the tokens inside"
+        )
+        raise DefinitionError((Problem("definition_body", message),))
+    return parse(text)
 
 
 def _built(machine: Json, root: IConstruct, statements: Iterable[iam.PolicyStatement]) -> Built:
@@ -149,7 +167,7 @@ def _start_state(chainable: object) -> sfn.State:
     if isinstance(chainable, sfn.ChainDefinitionBody):
         chainable = chainable.chainable
     start = getattr(chainable, "start_state", None)
-    if isinstance(start, sfn.State):
+    if isinstance(start, sfn.State) and not isinstance(chainable, sfn.StateGraph):
         return start
     message = f"expected a state or a chain of aws_stepfunctions, got {chainable!r}; "
     remedy = "read definitions in files with Definition.from_asl_file"

@@ -77,7 +77,9 @@ def translate(
         raise ConstructError(
             workflow, f"{word}: StateMachine has this argument, UnumWorkflow does not; {REFUSED[word]}"
         )
+    check_types(workflow, str, {"comment": given.get("comment")})
     _check_type(workflow, given.get("state_machine_type"))
+    _check_language(workflow, given.get("query_language"))
     return Translated(
         _one_of(workflow, "workflow_name", workflow_name, "state_machine_name", given),
         _one_of(workflow, "tracing", tracing, "tracing_enabled", {**given, **_traced(workflow, given)}),
@@ -96,6 +98,14 @@ def _traced(workflow: Construct, given: Mapping[str, Any]) -> Mapping[str, lambd
     check_types(workflow, bool, {"tracing_enabled": given.get("tracing_enabled")})
     tracing = {True: lambda_.Tracing.ACTIVE, False: lambda_.Tracing.DISABLED}
     return {word: tracing[value] for word, value in given.items() if word == "tracing_enabled"}
+
+
+def _check_language(workflow: Construct, language: "sfn.QueryLanguage | None") -> None:
+    # By name: few apps use aws_stepfunctions, and loading it takes time.
+    if language is not None and type(language).__name__ != "QueryLanguage":
+        raise ConstructError(
+            workflow, f"query_language: expected an aws_cdk.aws_stepfunctions.QueryLanguage, got {language!r}"
+        )
 
 
 def _check_type(workflow: Construct, kind: "sfn.StateMachineType | None") -> None:
