@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import Stack
+from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
@@ -191,6 +191,15 @@ def test_a_literal_arn() -> None:
     assert "'B'" in told(deployment)[0]
 
 
+@pytest.mark.parametrize("form", ["direct", "invoke"])
+def test_an_arn_with_the_region_and_the_account_of_the_stack(form: str) -> None:
+    deployment = Deployment.new()
+    arn = f"arn:aws:lambda:{deployment.stack.region}:{deployment.stack.account}:function:other"
+    asl = task(arn) if form == "direct" else {**task(INVOKE), "Parameters": {"FunctionName": arn, "Payload.$": "$"}}
+    UnumWorkflow(deployment.stack, "Flow", definition=sfn.CustomState(deployment.stack, "E", state_json=asl))
+    assert invoked(deployment) == ["arn:aws:lambda:AWS::Region:AWS::AccountId:function:other"]
+
+
 def test_a_chain_of_the_cdk_over_everything() -> None:
     deployment = Deployment.new()
     stack = deployment.stack
@@ -249,6 +258,40 @@ def test_a_called_function_of_a_chain_may_have_another_key() -> None:
     definition = Definition.from_chainable(first)
     UnumWorkflow(deployment.stack, "Flow", workflow_name="Flow", definition=definition, functions={"Resize": resize})
     assert invoked(deployment) == [f"{deployment.logical_id('Existing')}.Arn"]
+
+
+def elsewhere(account: str = "123456789012", region: str = "eu-west-1") -> tuple[Deployment, Stack]:
+    """A deployment in eu-west-1, and another stack of its app."""
+    app = App()
+    here = Stack(app, "Stack", env=Environment(account="123456789012", region="eu-west-1"))
+    return Deployment(here), Stack(app, "Other", env=Environment(account=account, region=region))
+
+
+def test_a_function_that_the_app_makes_in_another_account_is_called() -> None:
+    deployment, other = elsewhere(account="210987654321")
+    deployment.flow(chain("A"), {"A": function(other, "A", function_name="distant")})
+    assert invoked(deployment) == ["arn:AWS::Partition:lambda:eu-west-1:210987654321:function:distant"]
+    assert "'A' (of the account 210987654321)" in told(deployment)[0]
+
+
+DISTANT = ARN.replace("us-east-1", "us-west-2")
+
+
+@pytest.mark.parametrize("kind", ["app", "imported", "alias", "literal", "invoke"])
+def test_a_function_of_another_region_is_refused(kind: str) -> None:
+    deployment, other = elsewhere(region="us-west-2")
+    old = {"function_name": "f", "runtime": lambda_.Runtime.PYTHON_3_9}
+    given: dict[str, Any] = {
+        "app": lambda: function(other, "E", **old),
+        "imported": lambda: lambda_.Function.from_function_arn(deployment.stack, "E", DISTANT),
+        "alias": lambda: function(other, "E", **old).add_alias("live"),
+    }
+    tasks_ = {"literal": task(DISTANT), "invoke": {**task(INVOKE), "Parameters": {"FunctionName": DISTANT}}}
+    functions = {"E": given[kind]()} if kind in given else {}
+    place = r"functions\['E'\]" if kind in given else r"states\['E'\]"
+    refused = rf"^Stack/Flow: {place}: expected a function in the workflow's region eu-west-1, got one in us-west-2; "
+    with pytest.raises(ConstructError, match=refused):
+        deployment.flow(machine(E=tasks_.get(kind, task("E"))), functions)
 
 
 def test_a_mixed_service_function_keeps_its_memory() -> None:

@@ -9,9 +9,9 @@ from constructs import Construct
 
 from unum_compiler.lambda_settings import service_memory_mb
 from unum_constructs.assembly.wrapping import why_called, wrong_construct
-from unum_constructs.cdk.lookup import arn_of, function_behind, path_of
+from unum_constructs.cdk.lookup import arn_of, function_behind, is_token, path_of, stack_of
 from unum_constructs.errors import ConstructError
-from unum_runtime.model.called_functions import CALLED, called_key, calls_function
+from unum_runtime.model.called_functions import CALLED, called_key, calls_function, named_function
 from unum_runtime.model.ir import Workflow
 
 _USD_PER_GB_S = 0.0000133334
@@ -20,6 +20,8 @@ _USD_PER_GB_S = 0.0000133334
 _COLONS = 6
 """Colons in the ARN of a function without a qualifier."""
 
+_REGION = re.compile(r"arn:[^:]+:lambda:(?P<region>[a-z0-9-]+):")
+
 _NAMED = re.compile(rf"{re.escape(CALLED)}(?P<key>[^:]+)(?P<qualifier>:.+)?")
 
 
@@ -27,16 +29,56 @@ def reasons_for_calls(workflow: Construct, functions: Mapping[str, lambda_.IFunc
     """Return the reason why Tasks have to call a function, by key, for functions that cannot have the runtime.
 
     Raises:
-        ConstructError: one of `functions` is no Lambda function.
+        ConstructError: one of `functions` is no Lambda function, or can only be called, and is in another region.
     """
     reasons = {}
     for key, function in functions.items():
-        reason = why_called(function)
+        reason = why_called(function) or _why_distant(workflow, function)
         if reason is not None:
+            _check_region(workflow, f"functions[{key!r}]", function.env.region)
             reasons[key] = reason
         elif not isinstance(function, lambda_.Function):
             raise ConstructError(workflow, f"functions[{key!r}]: {wrong_construct(function)}")
     return reasons
+
+
+def _why_distant(workflow: Construct, function: lambda_.IFunction) -> str | None:
+    """Return the reason for calling a function of a stack in another account of the same region; None otherwise."""
+    if not isinstance(function, lambda_.Function):
+        return None
+    here, there = stack_of(workflow), stack_of(function)
+    if path_of(here) == path_of(there) or is_token(here.account) or is_token(there.account):
+        return None
+    is_distant = here.account != there.account and here.region == there.region
+    return f"of the account {there.account}" if is_distant else None
+
+
+def _check_region(workflow: Construct, place: str, region: str) -> None:
+    """Raise if a called function is in another region than `workflow`, as far as both are known.
+
+    Raises:
+        ConstructError: names the place and both regions.
+    """
+    here = stack_of(workflow).region
+    if region != here and not is_token(region) and not is_token(here):
+        raise ConstructError(
+            workflow,
+            f"{place}: expected a function in the workflow's region {here}, got one in {region}; Lambda and Step "
+            "Functions call none of another region (Functions from another region are not reachable in this region): "
+            "call one that is in this region, or send it an event",
+        )
+
+
+def check_regions(workflow: Construct, compiled: Workflow) -> None:
+    """Raise if a Task names the ARN of a function in another region than `workflow`, as far as both are known.
+
+    Raises:
+        ConstructError: names the Task and both regions.
+    """
+    for task in filter(calls_function, compiled.tasks):
+        match = _REGION.match(named_function(task) or "")
+        if match:
+            _check_region(workflow, f"states[{task.name!r}]", match["region"])
 
 
 def all_called(functions: Mapping[str, lambda_.IFunction], called: Collection[str]) -> dict[str, lambda_.IFunction]:

@@ -140,7 +140,8 @@ def placement_problems(here: Stack, function: lambda_.Function) -> Iterator[str]
     if (here.nested or there.nested) and not nested_in(here, there):
         yield (
             "expected a function of the workflow's stack, or of a stack nested directly in it, got one of "
-            f"{path_of(there)!r} for a workflow in {path_of(here)!r}; move the workflow to the stack around nested ones"
+            f"{path_of(there)!r} for a workflow in {path_of(here)!r}; move the workflow to the stack around nested "
+            "ones, or pass an alias or a version of the function, which Tasks call"
         )
     if here.environment != there.environment:
         yield (

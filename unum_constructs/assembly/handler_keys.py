@@ -49,7 +49,9 @@ def check_keys(workflow: Construct, functions: Functions, called: Mapping[str, s
         if not isinstance(function, UnumFunction) or not function.handlers:
             continue
         if key in called:
-            expected = "expected Python 3.11 or newer, because the runtime selects the handler"
+            expected = (
+                "expected Python 3.11 or newer in the workflow's account, because the runtime selects the handler"
+            )
             raise ConstructError(workflow, f"functions[{key!r}]: {path_of(function)}: {expected}; got {called[key]}")
         if key not in function.handlers:
             raise ConstructError(

@@ -196,7 +196,10 @@ def _function_problems(function: lambda_.Function, resource: lambda_.CfnFunction
     given = properties_of(resource)
     # Read as a raw property: older versions of the CDK know no `durable_config`.
     if given.get("durableConfig") is not None:
-        yield "is a durable function, which Lambda invokes by another protocol; remove `durable_config`"
+        yield (
+            "is a durable function, which Lambda invokes by another protocol; remove `durable_config`, or pass an "
+            "alias or a version of it, which Tasks call"
+        )
     if package_type_of(function) == IMAGE:
         yield from _image_problems(_command(resource))
     else:

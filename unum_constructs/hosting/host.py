@@ -316,7 +316,8 @@ class Host(Construct):
             raise ConstructError(
                 self.function,
                 "Lambda allows 5 layers; all workflows together need one, and one for each large definition of which "
-                f"executions start in the function: merge some of them ({error})",
+                f"executions start in the function: merge some of them, or pass an alias or a version of the function, "
+                f"which Tasks call ({error})",
             ) from error
 
     def _set(self, variable: str, value: str) -> None:

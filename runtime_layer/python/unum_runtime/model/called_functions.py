@@ -17,10 +17,14 @@ def calls_function(task: Task) -> bool:
 
 def called_key(task: Task) -> str | None:
     """Return the key of the function that `task` calls; None for ARNs, expressions and other Tasks."""
-    if not calls_function(task):
-        return None
+    named = named_function(task) if calls_function(task) else None
+    return named.removeprefix(CALLED) if named is not None and named.startswith(CALLED) else None
+
+
+def named_function(task: Task) -> str | None:
+    """Return the name or ARN of the function that `task` calls; None for expressions."""
     named = task.resource if task.resource != INVOKE else _arguments(task).get("FunctionName")
-    return named.removeprefix(CALLED) if isinstance(named, str) and named.startswith(CALLED) else None
+    return named if isinstance(named, str) else None
 
 
 def with_arn(parameters: Json, functions: Mapping[str, str]) -> Json:
