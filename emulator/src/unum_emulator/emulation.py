@@ -13,7 +13,7 @@ from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
-from unum_emulator.aws_lambda import event_sources, invoke_api, qualifiers
+from unum_emulator.aws_lambda import event_sources, invoke_api, node_errors, qualifiers
 from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents
 from unum_emulator.aws_lambda.executor import Executor
@@ -41,6 +41,7 @@ from unum_emulator.settings import Settings
 _GAPS = (
     invoke_api,
     qualifiers,
+    node_errors,
     event_sources,
     cloudformation,
     stepfunctions,
