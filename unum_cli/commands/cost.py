@@ -30,7 +30,7 @@ from unum_runtime.client.client import Client
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Guard, Json, Task
 from unum_runtime.protocol.fanout.packing import packed_tasks
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
+from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices, with_end
 
 _WIDTH = 12
 
@@ -52,6 +52,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _receipt(options: argparse.Namespace) -> Receipt:
     workflow = _with_called(compiled_or_failed(options.file, options.name), options.called)
+    if options.auto_mock:
+        workflow = with_end(workflow)
     if options.small_results:
         workflow = _with_small_results(workflow)
     if options.guard:

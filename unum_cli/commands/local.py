@@ -22,7 +22,7 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.start_records import checked_input
 from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
+from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices, with_end
 
 
 def run(options: argparse.Namespace) -> None:
@@ -33,6 +33,8 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: problems in the definition, or a failed execution; steps and picture are still written.
     """
     workflow = compiled_or_failed(options.file, options.name)
+    if options.auto_mock:
+        workflow = with_end(workflow)
     value = _checked(_input(options, workflow))
     local = LocalWorkflow(workflow, stand_ins(options, workflow, workflow.tasks))
     record, steps = _run(local, value)

@@ -20,7 +20,7 @@ from unum_runtime.simulator.local import Function, LocalWorkflow
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.simulation import simulate
 from unum_runtime.simulator.stand_ins.mock_file import MockedCase, parse_mocks
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
+from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices, with_end
 from unum_runtime.simulator.stand_ins.task_answers import answers
 
 _Workflow: TypeAlias = Workflow | Definition | Mapping[str, Any] | str | Path
@@ -170,7 +170,7 @@ def run_workflow(  # noqa: PLR0913 - all but the first have defaults
         AssertionError: executions under faults ended differently; names a seed for each ending.
         Violation: the runtime broke one of its guarantees.
     """
-    compiled = _compiled(workflow)
+    compiled = with_end(_compiled(workflow)) if auto_mock else _compiled(workflow)
     mocked = None if mocks is None else _mocked(mocks, compiled, test_case)
     value = ModelledServices(compiled).input() if input is None and auto_mock else input
 

@@ -260,6 +260,17 @@ def test_samples_and_handlers_answer_for_every_kind_of_tested_state(unum: Any, f
     assert json.loads(answered.out) == {"status": "SUCCEEDED", "output": "ask"}
 
 
+@pytest.mark.parametrize("command", ["run", "cost"])
+def test_a_loop_that_no_sample_ends_fails_soon(unum: Any, file: Any, command: str) -> None:
+    ask = {"Type": "Task", "Resource": "ask", "Next": "Done?"}
+    done = {"Type": "Choice", "Choices": [{"Condition": "{% $contains($states.input.a, 'no') %}", "Next": "End"}]}
+    states = {"Ask": ask, "Done?": {**done, "Default": "Ask"}, "End": {"Type": "Succeed"}}
+    file("loop.json", {"QueryLanguage": "JSONata", "StartAt": "Ask", "States": states})
+    ran = unum(command, "loop.json", "--auto-mock")
+    assert ran.code == 1
+    assert "more than 1000 steps; does a loop never end?" in ran.err
+
+
 def test_the_cost_of_an_execution_that_mocks_and_samples_answer_for(unum: Any, file: Any) -> None:
     file("calls.json", CALLS)
     file("mocks.json", MOCKS)

@@ -6,7 +6,7 @@ are samples.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +18,17 @@ from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.simulator.stand_ins.samples import sample
 from unum_runtime.simulator.stand_ins.uses import INPUT, ITEM, RESULT, Use, relate, split, uses
 
+MOST_STEPS = 1000
+"""Steps of an execution, one after the other, that samples answer for."""
+
 _HTTP = ("apigateway:invoke", "eks:call", "http:invoke")
 _WITHOUT_MODEL = (*_HTTP, "eks:runJob")
 _MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:"
+
+
+def with_end(workflow: Workflow) -> Workflow:
+    """Return `workflow` with few enough steps that a loop which no sample ends fails within seconds."""
+    return replace(workflow, hop_budget=min(workflow.hop_budget, MOST_STEPS))
 
 
 @dataclass
