@@ -349,7 +349,8 @@ def _runner(
 def _succeeded(run: Metered) -> Metered:
     outcome = run.ending.outcome
     if isinstance(outcome, Failure):
-        raise NoResult(f"the simulated execution failed: {outcome.error}: {outcome.cause}")
+        found = ": ".join(filter(None, (outcome.error or "(the Fail state names no error)", outcome.cause)))
+        raise NoResult(f"the simulated execution failed: {found}")
     return run
 
 

@@ -216,4 +216,4 @@ def test_what_would_be_ignored_is_refused(unum: Any, file: Any) -> None:
 def test_an_execution_that_fails_has_no_price(unum: Any, file: Any) -> None:
     file("failing.json", {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Never"}}})
     ran = unum("cost", "failing.json")
-    assert (ran.code, ran.err) == (1, "failing.json: the simulated execution failed: Never: None\n")
+    assert (ran.code, ran.err) == (1, "failing.json: the simulated execution failed: Never\n")

@@ -40,7 +40,7 @@ def run(workflow: Workflow, value: Any = None) -> Any:
 def test_a_service_answers_with_the_shape_of_its_response() -> None:
     got = run(compiled(service("aws-sdk:glue:getJobRun", {"JobName": "j", "RunId": "r"})))
     assert (got["JobRun"]["JobRunState"], got["JobRun"]["Attempt"]) == ("SUCCEEDED", 0)
-    assert got["JobRun"]["StartedOn"] == "2030-01-01T00:00:00Z"
+    assert got["JobRun"]["StartedOn"] == "2020-01-01T00:00:00Z"
     assert "ErrorMessage" not in got["JobRun"]
 
 

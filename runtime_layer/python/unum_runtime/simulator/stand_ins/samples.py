@@ -10,8 +10,8 @@ from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.model.states import Json
 from unum_runtime.simulator.stand_ins.uses import Use
 
-MOMENT = datetime(2030, 1, 1, tzinfo=UTC)
-"""Time in all sample values."""
+MOMENT = datetime(2020, 1, 1, tzinfo=UTC)
+"""Time in all sample values: past, so that no Wait for it takes longer than executions are kept."""
 
 _DEEPEST = 8
 _NUMBERS = ("integer", "long", "float", "double")

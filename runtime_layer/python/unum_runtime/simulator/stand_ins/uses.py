@@ -20,7 +20,7 @@ _PATH_FIELDS: dict[str, Json] = {
     "InputPath": None,
     "OutputPath": None,
     "SecondsPath": 1,
-    "TimestampPath": "2030-01-01T00:00:00Z",
+    "TimestampPath": "2020-01-01T00:00:00Z",
     # Loading the first model of a service takes more than a second on a busy machine.
     "TimeoutSecondsPath": 120,
     "HeartbeatSecondsPath": 60,
