@@ -131,7 +131,7 @@ def map(  # noqa: A001 - what it is called in every language of workflows
     """
     selector = {} if select is None else {"ItemSelector": payload(dict(select))}
     fields = {
-        "ItemsPath": _place(items).text,
+        "ItemsPath": _place(name, "items", items).text,
         **selector,
         **number_field(name, "at_once", "MaxConcurrency", at_once, 1),
     }
@@ -190,7 +190,7 @@ def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, 
     for way in ways:
         if not isinstance(way, tuple) or len(way) != 2:  # noqa: PLR2004 - condition and nodes
             raise TypeError(f"{name!r}: expected pairs of a condition and nodes, got {shown(way)}")
-    checked = tuple((_condition(condition), None if then is None else nodes_of(then)) for condition, then in ways)
+    checked = tuple((_condition(name, condition), None if then is None else nodes_of(then)) for condition, then in ways)
     return nodes.Choose(name=name, ways=checked, default=None if default is None else nodes_of(default))
 
 
@@ -206,7 +206,7 @@ def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> 
         initial: `accumulated` of the first item, and the output for an empty array.
         name: name of the node.
     """
-    return nodes.Fold(name=name, items=_place(items), initial=initial, body=nodes_of(body))
+    return nodes.Fold(name=name, items=_place(name, "items", items), initial=initial, body=nodes_of(body))
 
 
 def wait(
@@ -227,7 +227,7 @@ def wait(
     if isinstance(until, datetime):
         return nodes.Simple(name=name, fields={"Type": "Wait", "Timestamp": timestamp(until)})
     if until is not None:
-        return nodes.Simple(name=name, fields={"Type": "Wait", "TimestampPath": _place(until).text})
+        return nodes.Simple(name=name, fields={"Type": "Wait", "TimestampPath": _place(name, "until", until).text})
     return nodes.Simple(name=name, fields={"Type": "Wait", **number_field(name, "seconds", "Seconds", seconds)})
 
 
@@ -275,16 +275,16 @@ def seq(first: Piece, *others: Piece) -> Piece:
     return reduce(lambda before, after: before >> nodes_of(after), others, nodes_of(first))
 
 
-def _place(value: Any) -> Reference:
+def _place(node: str, argument: str, value: Any) -> Reference:
     if isinstance(value, Reference):
         return value
-    raise TypeError(f'expected a place in data, such as out["items"], got {value!r}')
+    raise TypeError(f'{node!r}: {argument}: expected a place in data, such as out["items"], got {value!r}')
 
 
-def _condition(value: Any) -> Condition:
+def _condition(node: str, value: Any) -> Condition:
     if isinstance(value, Condition):
         return value
-    raise TypeError(f'expected a condition, such as out["total"] > 100, got {value!r}')
+    raise TypeError(f'{node!r}: expected a condition, such as out["total"] > 100, got {value!r}')
 
 
 def _text(node: str, field: str, value: str | Reference) -> dict[str, str]:

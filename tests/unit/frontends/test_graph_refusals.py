@@ -67,11 +67,11 @@ GIVEN: Any = "a"
         (lambda: g.choose((g.out == 1, GIVEN)), "expected nodes, such as"),
         (lambda: g.choose((g.out == 1, None), default=GIVEN), "expected nodes, such as"),
         (lambda: g.task("a").catch(then=GIVEN), "expected nodes, such as"),
-        (lambda: g.choose((GIVEN, None)), "expected a condition, such as out.* got 'a'"),
+        (lambda: g.choose((GIVEN, None)), "'choose': expected a condition, such as out.* got 'a'"),
         (lambda: g.choose((g.out["x"], None)), "expected a condition"),  # type: ignore[arg-type]
-        (lambda: g.map(g.task("a"), items=GIVEN), "expected a place in data, such as out.* got 'a'"),
-        (lambda: g.fold(g.task("a"), items=GIVEN, initial=0), "expected a place in data"),
-        (lambda: g.wait(until=GIVEN), "expected a place in data"),
+        (lambda: g.map(g.task("a"), items=GIVEN), "'map': items: expected a place in data, such as out.* got 'a'"),
+        (lambda: g.fold(g.task("a"), items=GIVEN, initial=0), "'fold': items: expected a place in data"),
+        (lambda: g.wait(until=GIVEN), "'wait': until: expected a place in data"),
         (lambda: g.task(5), "expected text as the name of a node, got 5"),  # type: ignore[arg-type]
         (lambda: g.task(""), "expected text as the name of a node, got ''"),
         (
