@@ -6,6 +6,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from unicodedata import combining, normalize
 
 from unum_cli.commands.command_errors import UsageError
 from unum_cli.commands.printing import print_json
@@ -47,7 +48,8 @@ def stack_name(folder: str) -> str:
     Raises:
         UsageError: the name begins with no letter. Source: AWS CloudFormation User Guide, "Stack name".
     """
-    name = "".join(part[:1].upper() + part[1:] for part in re.findall(r"[A-Za-z0-9]+", folder))
+    plain = "".join(each for each in normalize("NFKD", folder) if not combining(each))  # é becomes e
+    name = "".join(part[:1].upper() + part[1:] for part in re.findall(r"[A-Za-z0-9]+", plain))
     if not name[:1].isalpha():
         raise UsageError(f"{folder!r}: expected a folder's name that begins with a letter from A to Z")
     return name

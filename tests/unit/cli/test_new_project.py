@@ -49,6 +49,12 @@ def test_a_folder_that_names_no_stack(name: str, tmp_path: Path, capsys: pytest.
     assert not (tmp_path / name).exists()
 
 
+@pytest.mark.parametrize(("name", "stack"), [("my-shop", "MyShop"), ("café crème", "CafeCreme"), ("v2_été", "V2Ete")])
+def test_the_folder_names_the_stack(name: str, stack: str, tmp_path: Path) -> None:
+    assert main(["init", str(tmp_path / name)]) == 0
+    assert f"class {stack}(Stack):" in (tmp_path / name / "app.py").read_text(encoding="utf-8")
+
+
 def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["init", str(tmp_path / "file" / "shop")]) == 2
