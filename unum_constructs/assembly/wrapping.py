@@ -69,6 +69,14 @@ def _new_host(function: lambda_.Function) -> Host:
     host = Host(function, handler=_handler(function), handlers=handlers)
     if not isinstance(function, UnumFunction) or function._versions_have_options:  # noqa: SLF001 - of this package
         _warn_of_what_remains(host.version)
+    if not host.takes_layers:
+        # Synth cannot look into an image; without the runtime, each of its invocations fails.
+        Annotations.of(function).add_info_v2(
+            "unum:imageRuntime",
+            "its handler becomes the workflow's runtime, which must be in the image: `pip install unum-runtime` there, "
+            "in the version of the constructs; for an image in another language, or without the runtime, pass an alias "
+            "or a version of the function, which Tasks call",
+        )
     return host
 
 
