@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +71,10 @@ class Recorder:
                 found.error = error.error if isinstance(error, StatesError) else type(error).__name__
                 raise
             if not isinstance(result, JobPending):
-                found.result, found.error = copy.deepcopy(result), None
+                # What cannot be copied, as a coroutine, is no JSON: the runtime says so.
+                with suppress(Exception):
+                    found.result = copy.deepcopy(result)
+                found.error = None
             return result
 
         return run

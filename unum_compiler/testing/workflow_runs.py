@@ -165,11 +165,13 @@ def run_workflow(  # noqa: PLR0913 - all but the first have defaults
 
     Raises:
         DefinitionError: the definition has problems.
+        TypeError: an argument has another kind.
         KeyError: a Task has no answer.
-        ValueError: the mocks do not fit, or the workflow cannot run under faults.
+        ValueError: the mocks do not fit, `runs` is less than 1, or the workflow cannot run under faults.
         AssertionError: executions under faults ended differently; names a seed for each ending.
         Violation: the runtime broke one of its guarantees.
     """
+    _check_kinds(functions, faults, runs)
     compiled = with_end(_compiled(workflow)) if auto_mock else _compiled(workflow)
     mocked = None if mocks is None else _mocked(mocks, compiled, test_case)
     value = ModelledServices(compiled).input() if input is None and auto_mock else input
@@ -215,6 +217,24 @@ class _Execution:
 
     def _estimate(self) -> Receipt:
         return estimate(self.workflow, functions=self.functions, value=self.value)
+
+
+def _check_kinds(functions: object, faults: object, runs: object) -> None:
+    """Raise for arguments of a wrong kind, before anything runs.
+
+    Raises:
+        TypeError: names the argument.
+        ValueError: `runs` is no positive number.
+    """
+    if not isinstance(functions, Mapping):
+        raise TypeError(f'functions: expected handlers by key, as {{"Price": price}}, got {functions!r}')
+    for name, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"functions[{name!r}]: expected a handler (event, context), got {function!r}")
+    if faults is not None and not isinstance(faults, Faults):
+        raise TypeError(f"faults: expected Faults, as Faults(crashes=2), got {faults!r}")
+    if not isinstance(runs, int) or runs < 1:
+        raise ValueError(f"runs: expected at least 1, got {runs!r}")
 
 
 def _check_faults(workflow: Workflow) -> None:

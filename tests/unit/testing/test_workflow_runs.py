@@ -1,6 +1,7 @@
 """What users' tests are made of: `run_workflow`, its records, and the pytest plugin."""
 
 import json
+import re
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
@@ -34,6 +35,25 @@ def test_a_workflow_is_given_in_any_form(kind: str, tmp_path: Path) -> None:
         "path": file,
     }[kind]
     assert run_workflow(given, {"a": lambda event, _context: event + 1}, 1).output == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"functions": [len]}, TypeError, 'functions: expected handlers by key, as {"Price": price}, got '),
+        ({"functions": {"a": "len"}}, TypeError, "functions['a']: expected a handler (event, context), got 'len'"),
+        ({"faults": 3}, TypeError, "faults: expected Faults, as Faults(crashes=2), got 3"),
+        ({"runs": 0, "faults": Faults()}, ValueError, "runs: expected at least 1, got 0"),
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_refused(given: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        run_workflow(ONE, **{"functions": {"a": lambda event, _context: event}, **given})
+
+
+def test_a_handler_that_returns_no_json_fails_as_in_lambda() -> None:
+    coroutine: Any = (each for each in "ab")
+    assert run_workflow(ONE, {"a": lambda *_: coroutine}).failure[0] == "Runtime.MarshalError"
 
 
 def test_what_is_no_workflow_is_refused() -> None:

@@ -19,7 +19,11 @@ class NothingAnswers(KeyError):
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self.tasks = tuple(tasks)
-        super().__init__(f"nothing answers for the Tasks {sorted(task.name for task in self.tasks)}")
+        named = sorted(task.name for task in self.tasks)
+        super().__init__(
+            f"nothing answers for the Tasks {named}: add handlers under their names or the keys of their functions, "
+            "mocks, or samples"
+        )
 
 
 def answers(
