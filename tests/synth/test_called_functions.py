@@ -173,6 +173,8 @@ def test_options_call_a_function_of_the_app(option: str) -> None:
     deployment.flow(machine(A=invoke, B=task("F")), {"F": own})
     arn = f"{deployment.logical_id('F')}.Arn"
     assert sorted(invoked(deployment)) == sorted({arn, arn + suffix})
+    why = "a Task of the function calls its alias or version, has options of lambda:invoke, or Credentials"
+    assert f"'A' ({why}), 'B' ({why})" in told(deployment)[0]
     assert "UNUM_WORKFLOWS" not in deployment.properties("F").get("Environment", {}).get("Variables", {})
 
 
@@ -188,7 +190,7 @@ def test_a_literal_arn() -> None:
     deployment = Deployment.new()
     deployment.flow(machine(A=task("F", "B"), B=task(ARN)), {"F": function(deployment.stack, "F")})
     assert invoked(deployment) == [ARN]
-    assert "'B'" in told(deployment)[0]
+    assert "'B' (named by an ARN or an expression)" in told(deployment)[0]
 
 
 @pytest.mark.parametrize("form", ["direct", "invoke"])

@@ -13,6 +13,7 @@ from unum_constructs.cdk.lookup import arn_of, function_behind, is_token, path_o
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.called_functions import CALLED, called_key, calls_function, named_function
 from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Task
 
 _USD_PER_GB_S = 0.0000133334
 """Lambda on ARM64 in us-east-1. Source: AWS Lambda pricing."""
@@ -110,14 +111,20 @@ def report_calls(workflow: Construct, compiled: Workflow, reasons: Mapping[str, 
         return
     memory_mb = service_memory_mb(compiled)
     usd = memory_mb / 1024 * _USD_PER_GB_S * 1_000_000
-    named = ", ".join(f"{task.name!r}{_because(called_key(task), reasons)}" for task in tasks)
+    named = ", ".join(f"{task.name!r} ({_why(task, reasons)})" for task in tasks)
     Annotations.of(workflow).add_info_v2(
         "unum:calledFunctions",
         f"the service function calls the Lambda functions of these Tasks and waits for their answers: {named}. Each "
         f"call costs a second request, and ${usd:.2f} for a million seconds of waiting with {memory_mb} MB; a function "
-        "of this app for Python 3.11 or newer, passed without alias and version, costs neither",
+        "of this app for Python 3.11 or newer costs neither, if Tasks name it without an alias, a version and options",
     )
 
 
-def _because(key: str | None, reasons: Mapping[str, str]) -> str:
-    return f" ({reasons[key]})" if key is not None and key in reasons else ""
+def _why(task: Task, reasons: Mapping[str, str]) -> str:
+    """Return the reason why `task` calls its function."""
+    key = called_key(task)
+    if key is None:
+        return "named by an ARN or an expression"
+    return reasons.get(
+        key, "a Task of the function calls its alias or version, has options of lambda:invoke, or Credentials"
+    )
