@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, Environment, Stack
+from aws_cdk import App, CfnParameter, Environment, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
@@ -251,6 +251,20 @@ def test_the_latest_version_of_a_function_is_the_function() -> None:
     UnumWorkflow(deployment.stack, "Flow", workflow_name="Flow", definition=Definition.from_chainable(task_))
     assert deployment.services("Own")["Flow"]["hosts"] == ["Own"]
     assert not told(deployment)
+
+
+@pytest.mark.parametrize("body", [True, False])
+def test_a_token_that_is_imported_in_functions(body: bool) -> None:  # noqa: FBT001 - pytest passes it by name
+    deployment = Deployment.new()
+    arn = CfnParameter(deployment.stack, "Arn").value_as_string
+    functions = {"Other": lambda_.Function.from_function_arn(deployment.stack, "Imported", arn)}
+    definition: Any = (
+        sfn.DefinitionBody.from_string(json.dumps(machine(E=task(arn))))
+        if body
+        else sfn.CustomState(deployment.stack, "E", state_json=task(arn))
+    )
+    UnumWorkflow(deployment.stack, "Flow", workflow_name="Flow", definition=definition, functions=functions)
+    assert set(invoked(deployment)) == {"Arn"}
 
 
 def test_a_called_function_of_a_chain_may_have_another_key() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json
 
 _INTEGER_BITS = 1024
+_SUBSTITUTION = re.compile(r"\$\{[^{}\s]+\}")
 _TOO_DEEP = "nested too deeply to be read; take inner fan-outs into workflows of their own"
 
 
@@ -35,12 +37,18 @@ def parse(text: str, *, source: str = "") -> Json:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         place = f"{source}:{error.lineno}:{error.colno}" if source else f"line {error.lineno}, column {error.colno}"
-        raise DefinitionError((Problem(place, f"expected JSON: {error.msg}"),)) from error
+        raise DefinitionError((Problem(place, f"expected JSON: {error.msg}{_unquoted(text[error.pos :])}"),)) from error
     except RecursionError as error:
         raise DefinitionError((Problem(source or "$", _TOO_DEEP),)) from error
     except ValueError as error:
         raise DefinitionError((Problem(source or "$", f"expected JSON: {error}"),)) from error
     return copy_json(value)
+
+
+def _unquoted(rest: str) -> str:
+    """Return the remedy for a substitution without quotes at the begin of `rest`; empty for other text."""
+    found = _SUBSTITUTION.match(rest)
+    return f'; write "{found[0]}" with quotes: fields of numbers take the number in it' if found else ""
 
 
 def copy_json(value: Any) -> Json:

@@ -24,7 +24,10 @@ _NUMBER_TOKEN = b"\xfb\xff"
 def check_tokens(definition: Json, report: Report) -> None:
     """Report every token in `definition`."""
     for place, token in _tokens(definition, "$"):
-        remedy = "pass the function in `functions`; give other values to the functions as environment variables"
+        remedy = (
+            "pass the function in `functions`, as `Function.from_function_arn(self, ID, TOKEN)` if this app does not "
+            "make it; give other values to the functions as environment variables"
+        )
         report.mistake(place, f"{shown(token)} is a CDK token, of none of the workflow's functions; {remedy}")
 
 

@@ -22,7 +22,7 @@ from unum_constructs.assembly.handler_keys import check_keys, keys_by_arn, with_
 from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.wiring import with_one_key_each
 from unum_constructs.assembly.wrapping import hosts_of
-from unum_constructs.cdk.lookup import arn_of, name_of
+from unum_constructs.cdk.lookup import arn_of, name_of, path_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host
 from unum_constructs.resources.own_functions import Provision
@@ -102,8 +102,9 @@ class Program:
         hosts = {self.hosts[task.function] for task in self.workflow.tasks}
         unused = [key for key, host in self.hosts.items() if host not in hosts and key not in self.kept]
         # A chain gives its functions keys of its own, so a function may have another key without a Task.
-        named = {self.called[key] for key in called_keys(self.workflow) & self.called.keys()}
-        unused += [key for key, function in self.called.items() if function not in named]
+        # By path: an imported function may be several objects in Python.
+        named = {path_of(self.called[key]) for key in called_keys(self.workflow) & self.called.keys()}
+        unused += [key for key, function in self.called.items() if path_of(function) not in named]
         for key in unused:
             raise ConstructError(
                 construct,

@@ -1,5 +1,6 @@
 """``DefinitionSubstitutions``: every name has a text, and every text a name."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,9 @@ def test_all_that_does_not_fit_is_reported_at_once() -> None:
     assert problems.keys() == {"substitutions.Count", "substitutions.Tabel", "$.States.Put.Parameters.TableName"}
     assert 'did you mean "Tabel"?' in problems["$.States.Put.Parameters.TableName"]
     assert 'did you mean "Table"?' in problems["substitutions.Tabel"]
+
+
+def test_a_substitution_without_quotes_is_no_json_and_the_error_says_what_to_write() -> None:
+    message = 'expected JSON: Expecting value; write "${Seconds}" with quotes: fields of numbers take the number in it'
+    with pytest.raises(DefinitionError, match=re.escape(message)):
+        Definition.from_asl('{"Seconds": ${Seconds}}', substitutions={"Seconds": "5"})
