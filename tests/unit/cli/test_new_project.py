@@ -1,6 +1,7 @@
 """What `unum init` writes, and what it refuses."""
 
 import json
+import venv
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,17 @@ def test_development_without_an_emulator_says_how_to_get_one(
     assert ".venv-emulator/bin/pip install unum-emulator" in capsys.readouterr().err
     assert main(["dev", "--emulator", "/bin/sh"]) == 2
     assert "expected a CDK app with its cdk.json" in capsys.readouterr().err
+
+
+def test_an_environment_without_the_emulator_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cdk.json").write_text("{}")
+    venv.create(tmp_path / "other", symlinks=True)
+    python = tmp_path / "other" / "bin" / "python"
+    assert main(["dev", "--emulator", str(python)]) == 2
+    assert f"{python} has no package unum-emulator; {python} -m pip install unum-emulator" in capsys.readouterr().err
 
 
 def test_what_is_watched(tmp_path: Path) -> None:
