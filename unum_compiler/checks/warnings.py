@@ -11,11 +11,13 @@ from typing import NamedTuple
 from unum_compiler.checks.references import parts, references
 from unum_compiler.checks.variables import unassigned
 from unum_compiler.parsing.holes import texts
+from unum_compiler.parsing.task_resources import SERVICES, qualifier_of
 from unum_compiler.parsing.tree import Choice, Fail, Pass, Scope, State, Task, Work, all_states
 from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import element, member
+from unum_runtime.model.called_functions import CALLED
 from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Language, Pattern
 
 
@@ -28,6 +30,7 @@ class Code(StrEnum):
     UNKNOWN_ERROR = "UNKNOWN_ERROR"
     UNASSIGNED = "UNASSIGNED_VARIABLE"
     NO_TOKEN = "NO_TASK_TOKEN"  # noqa: S105 - the name of a warning
+    UNUSED_QUALIFIER = "UNUSED_QUALIFIER"
 
 
 class Warned(NamedTuple):
@@ -82,6 +85,7 @@ def _state_warnings(state: State) -> Iterator[Warned]:
         yield from _unknown_errors(member(state.place, "Catch"), (rule.errors for rule in state.catch))
     if isinstance(state, Task):
         yield from _unused_token(state)
+        yield from _unused_qualifier(state)
     if state.language is Language.JSONPATH:
         yield from _static_paths(state)
 
@@ -108,6 +112,26 @@ def _unused_token(task: Task) -> Iterator[Warned]:
         root = "$states.context" if task.language is Language.JSONATA else "$$"
         message = f"the Task waits for a callback, but never sends its token; pass {root}.Task.Token in its arguments"
         yield Warned(Code.NO_TOKEN, task.place, message)
+
+
+def _unused_qualifier(task: Task) -> Iterator[Warned]:
+    is_key = task.function != SERVICES or task.called is not None or (task.resource or "").startswith(CALLED)
+    for place, name in _functions(task) if is_key else ():
+        if (qualifier := qualifier_of(name)) is not None:
+            message = (
+                f"{shown(qualifier)} has no effect behind the name of a function of the workflow, which runs as it is "
+                'deployed; for an alias or a version, pass it in `functions`, or name it by "Qualifier"'
+            )
+            yield Warned(Code.UNUSED_QUALIFIER, place, message)
+
+
+def _functions(task: Task) -> Iterator[tuple[str, str]]:
+    """Yield place and text of each name of a function."""
+    yield member(task.place, "Resource"), task.written
+    for field in ("Parameters", "Arguments"):
+        given = task.data.get(field)
+        if isinstance(given, Mapping) and isinstance(name := given.get("FunctionName"), str):
+            yield member(member(task.place, field), "FunctionName"), name
 
 
 def _static_paths(state: State) -> Iterator[Warned]:

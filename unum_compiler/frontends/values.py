@@ -15,6 +15,7 @@ from itertools import count
 from typing import NamedTuple
 
 from unum_compiler.parsing.numbers import COMPARED, NUMBERS
+from unum_compiler.parsing.task_resources import UNPUBLISHED
 from unum_compiler.parsing.tokens import is_token
 from unum_runtime.model.placeholders import ARRAY, NUMBER, SEPARATOR
 from unum_runtime.model.states import Json
@@ -177,9 +178,12 @@ class _Taking:
         return self._function(value) if is_function else self._data(value)
 
     def _function(self, text: str) -> str:
-        key = self._keys.get(text, self._keys.get(token_of_function(text)))
-        if key is not None:
-            return key
+        if text in self._keys:
+            return self._keys[text]
+        if (key := self._keys.get(token_of_function(text))) is not None:
+            # Such a qualifier has no effect, and the compiler says so.
+            *_, qualifier = text.rpartition(token_of_function(text))
+            return key if qualifier in ("", f":{UNPUBLISHED}") else f"${{{key}}}{qualifier}"
         # The compiler calls what is outside of the workflow; its address is a value like any other.
         return self._data(text) if _ELSEWHERE.fullmatch(text) else text
 

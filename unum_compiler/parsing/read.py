@@ -144,7 +144,8 @@ class _Reader:
             message = f"expected less than the TimeoutSeconds of {timeout}, got {heartbeat}"
             state.mistake("HeartbeatSeconds", message)
         call = self._resources.resolve(state)
-        return tree.Task(**shared, **_recovery(state), **call._asdict())
+        written = str(state.fields.get("Resource", ""))
+        return tree.Task(**shared, **_recovery(state), **call._asdict(), written=written)
 
     def _wait(self, shared: _Shared, state: Part) -> tree.State:
         fields = _WAITS[state.language]

@@ -17,6 +17,9 @@ from unum_runtime.model.called_functions import CALLED, INVOKE
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import ACTIVITY, Form, Json, Language, Pattern
 
+UNPUBLISHED = "$LATEST"
+"""Qualifier of a function's unpublished code."""
+
 SERVICES = "$services"
 """Key of the function that calls services, one for all Tasks of a workflow."""
 
@@ -43,7 +46,7 @@ _FORMS = (
     '"arn:aws:states:::" and the action of a service, such as "dynamodb:putItem", or "unum:signal:" and a name'
 )
 # AWS Lambda API Reference, "Invoke": the options with their defaults. A function that hosts Tasks reports this version.
-_OPTIONS = {"ClientContext": None, "InvocationType": "RequestResponse", "LogType": "None", "Qualifier": "$LATEST"}
+_OPTIONS = {"ClientContext": None, "InvocationType": "RequestResponse", "LogType": "None", "Qualifier": UNPUBLISHED}
 # Names that `frontends.values` gives to values of the deployment. Other placeholders stay unknown.
 _UNKNOWN = re.compile(r"\$\{(?!Value\d+\})")
 _PAYLOAD = ("Payload", "Payload.$")
@@ -221,6 +224,15 @@ def _split(call: str) -> tuple[str, Pattern]:
             version = suffix.removeprefix(".sync") if pattern is Pattern.SYNC else ""
             return call.removesuffix(suffix) + version, pattern
     return call, Pattern.RESPONSE
+
+
+def qualifier_of(resource: str) -> str | None:
+    """Return the version or alias behind the key of a function; None without one, and for unpublished code."""
+    for form in (_LAMBDA, _SUBSTITUTION):
+        if (match := form.fullmatch(resource)) and match["qualifier"] and _QUALIFIER.fullmatch(match["qualifier"]):
+            found = str(match["qualifier"]).removeprefix(":")
+            return None if found == UNPUBLISHED else found
+    return None
 
 
 def _function_key(resource: str) -> str | None:

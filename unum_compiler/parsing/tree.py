@@ -116,13 +116,17 @@ class Machine(Scope):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Work):
-    """A call: Lambda function `function`, or service action `resource`; `called` is the function that it calls."""
+    """A call: Lambda function `function`, or service action `resource`; `called` is the function that it calls.
+
+    `written` is the text of its field ``Resource``.
+    """
 
     function: str
     form: Form
     resource: str | None
     pattern: Pattern
     called: str | None = None
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,8 @@ def warned(state: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 ERROR, TOKEN, DOLLAR, PATH = "UNKNOWN_ERROR", "NO_TASK_TOKEN", "NO_DOLLAR", "NO_PATH"
-VARIABLE = "UNASSIGNED_VARIABLE"
+VARIABLE, QUALIFIER = "UNASSIGNED_VARIABLE", "UNUSED_QUALIFIER"
+FUNCTION, CALL = "arn:aws:lambda:eu-west-1:123456789012:function:f", "arn:aws:states:::lambda:invoke"
 
 WARNED: dict[str, tuple[dict[str, Any], str, str]] = {
     "case of an error": (task(Retry=[{"ErrorEquals": ["States.TimeOut"]}]), ERROR, ".Retry[0].ErrorEquals[0]"),
@@ -44,6 +45,18 @@ WARNED: dict[str, tuple[dict[str, Any], str, str]] = {
         task(**JSONATA, Resource=SEND, Arguments={"QueueUrl": "u", "MessageBody": "{% $states.input %}"}),
         TOKEN,
         "",
+    ),
+    "an alias behind a key": (task(Resource="${f}:live"), QUALIFIER, ".Resource"),
+    "a version in an ARN": (task(Resource=f"{FUNCTION}:12"), QUALIFIER, ".Resource"),
+    "an alias of what is invoked": (
+        task(Resource=CALL, Parameters={"FunctionName": f"{FUNCTION}:live"}),
+        QUALIFIER,
+        ".Parameters.FunctionName",
+    ),
+    "an alias in JSONata": (
+        task(**JSONATA, Resource=CALL, Arguments={"FunctionName": "${f}:live"}),
+        QUALIFIER,
+        ".Arguments.FunctionName",
     ),
     "path in a template": (task(Parameters={"a": [{"b": "$.c"}]}), DOLLAR, ".Parameters.a[0].b"),
     "context object in a template": (task(ResultSelector={"a": "$$.State.Name"}), DOLLAR, ".ResultSelector.a"),
@@ -100,6 +113,8 @@ RIGHT = {
         **JSONATA, Resource=SEND, Arguments="{% {'QueueUrl': 'u', 'MessageBody': $states.context.Task.Token} %}"
     ),
     "what may be the token": task(**JSONATA, Resource=SEND, Arguments="{% $lookup($states, 'context') %}"),
+    "unpublished code": task(Resource="${f}:$LATEST"),
+    "an alias by its name": task(Resource=CALL, Parameters={"FunctionName": "f", "Qualifier": "live"}),
     "an activity": task(Resource=ACTIVITY),
     "paths where they are paths": task(Parameters={"a.$": "$.b", "c": {"d.$": "States.UUID()"}}, ResultPath="$.r"),
     "arithmetic": task(Parameters={"expression": "$.a + 1"}),

@@ -40,13 +40,13 @@ def test_invoked_function_becomes_its_key(field: str) -> None:
     assert values == {"Value1": TABLE}
 
 
-@pytest.mark.parametrize("qualifier", ["$LATEST", "live", "12"])
-def test_a_qualifier_behind_the_token_of_a_function_says_nothing(qualifier: str) -> None:
+@pytest.mark.parametrize(("qualifier", "key"), [("$LATEST", "f"), ("live", "${f}:live"), ("12", "${f}:12")])
+def test_a_qualifier_behind_the_token_of_a_function_is_left_to_the_compiler(qualifier: str, key: str) -> None:
     name = f"{ARN}:{qualifier}"
     invoke = "arn:aws:states:::lambda:invoke"
-    assert taken(Type="Task", Resource=name)[0]["Resource"] == "f"
+    assert taken(Type="Task", Resource=name)[0]["Resource"] == key
     assert taken(Type="Task", Resource=invoke, Parameters={"FunctionName": name})[0]["Parameters"] == {
-        "FunctionName": "f"
+        "FunctionName": key
     }
     assert taken(Type="Task", Resource=f"{TABLE}:{qualifier}")[0]["Resource"] == f"{TABLE}:{qualifier}"
 
@@ -54,7 +54,7 @@ def test_a_qualifier_behind_the_token_of_a_function_says_nothing(qualifier: str)
 def test_the_token_of_a_name_may_stand_in_an_arn() -> None:
     name = f"arn:{PARTITION}:lambda:eu-west-1:{KEY}:function:{ARN}"
     assert taken(Type="Task", Resource=name)[0]["Resource"] == "f"
-    assert taken(Type="Task", Resource=f"{name}:live")[0]["Resource"] == "f"
+    assert taken(Type="Task", Resource=f"{name}:live")[0]["Resource"] == "${f}:live"
 
 
 @pytest.mark.parametrize("qualifier", ["", ":live"])
