@@ -10,6 +10,7 @@ import pytest
 from aws_cdk import Aws, Duration, IStableStringProducer, Lazy, NestedStack, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
+from aws_cdk import aws_signer as signer
 from aws_cdk import aws_sqs as sqs
 
 from tests.synth.deployment import CODE, Deployment, function
@@ -239,3 +240,14 @@ def test_quotation_marks_count_twice() -> None:
     deployment.flow(chain("E"), {"E": made})
     with pytest.raises(RuntimeError, match="its environment has at least 42"):
         _ = deployment.template
+
+
+def test_signed_code_gets_an_unsigned_layer_with_a_warning() -> None:
+    deployment = Deployment.new()
+    profile = signer.SigningProfile(deployment.stack, "Profile", platform=signer.Platform.AWS_LAMBDA_SHA384_ECDSA)
+    signing = lambda_.CodeSigningConfig(deployment.stack, "Signing", signing_profiles=[profile])
+    signed = function(deployment.stack, "A", code_signing_config=signing)
+    deployment.flow(chain("A", "B"), {"A": signed, "B": function(deployment.stack, "B")})
+    ((path, text),) = deployment.warnings()
+    assert path == "Stack/A"
+    assert "the runtime's is not signed" in text

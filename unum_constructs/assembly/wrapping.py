@@ -77,6 +77,14 @@ def _new_host(function: lambda_.Function) -> Host:
             "in the version of the constructs; for an image in another language, or without the runtime, pass an alias "
             "or a version of the function, which Tasks call",
         )
+    elif properties_of(host.resource).get("codeSigningConfigArn") is not None:
+        # Source: AWS Lambda Developer Guide, "Using code signing to verify code integrity with Lambda".
+        Annotations.of(function).add_warning_v2(
+            "unum:unsignedLayer",
+            "its code signing configuration covers layers, and the runtime's is not signed: if it rejects untrusted "
+            "code, the deployment fails; set `UntrustedArtifactOnDeployment.WARN`, or pass an alias or a version of the "
+            "function, which Tasks call",
+        )
     return host
 
 
