@@ -82,8 +82,8 @@ def _new_host(function: lambda_.Function) -> Host:
         Annotations.of(function).add_warning_v2(
             "unum:unsignedLayer",
             "its code signing configuration covers layers, and the runtime's is not signed: if it rejects untrusted "
-            "code, the deployment fails; set `UntrustedArtifactOnDeployment.WARN`, or pass an alias or a version of the "
-            "function, which Tasks call",
+            "code, the deployment fails; set `UntrustedArtifactOnDeployment.WARN`, or pass an alias or a version of "
+            "the function, which Tasks call",
         )
     return host
 
