@@ -53,7 +53,7 @@ quick: setup  ## what a change of one module needs first
 	$(BIN)/python -m pytest -n 2 --dist loadscope -q -m "not e2e and not packaging and not long" tests/unit tests/contract tests/architecture
 
 unit: setup  ## all tests that need no emulator
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m "not e2e and not packaging and not long" tests
+	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not e2e and not packaging and not long" tests
 
 coverage: setup  ## what of the code the tests reach; without the searches, which would take three times as long
 	$(BIN)/coverage erase
@@ -61,7 +61,7 @@ coverage: setup  ## what of the code the tests reach; without the searches, whic
 	$(BIN)/coverage report
 
 synth-floor: setup $(FLOOR)/ready  ## what is synthesized, with the oldest CDK that pyproject.toml allows
-	$(FLOOR)/bin/python -m pytest -n 2 --dist loadfile $(CORE:%=tests/synth/test_%.py) -k "not cfn_lint"
+	$(FLOOR)/bin/python -m pytest $(CORE:%=tests/synth/test_%.py) -k "not cfn_lint"
 
 synth-newest: setup  ## what is synthesized, with the newest CDK there is
 	@test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
@@ -103,7 +103,7 @@ e2e-shared: setup  ## tests of the stacks that are deployed once for all
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e tests/google $(SEPARATE:%=--ignore=%) $(WAITING:%=--ignore=%)
 
 e2e-waiting: setup  ## tests of the same stacks that wait for most of their time, in an emulator of their own
-	$(BIN)/python -m pytest -m e2e $(WAITING)
+	UNUM_STACKS="Chaos Control Endurance Guards Language" $(BIN)/python -m pytest -m e2e $(WAITING)
 
 e2e-separate: setup  ## tests that deploy stacks of their own, into another emulator
 	$(BIN)/python -m pytest -m e2e $(SEPARATE)

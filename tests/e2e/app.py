@@ -1,6 +1,7 @@
 """The app that the end-to-end tests deploy: every example, and the probes.
 
 With ``UNUM_STORE=s3``, the examples and some probes have their state in S3: `make e2e-s3` runs their tests so.
+``UNUM_STACKS`` names the stacks that some tests need, to spare the others.
 """
 
 import os
@@ -53,9 +54,11 @@ if are_in_buckets:
     use_buckets()
 # The emulator enforces IAM here, and refuses the bootstrap's roles, because it is not reached by TLS.
 app = cdk.App(default_stack_synthesizer=cdk.CliCredentialsStackSynthesizer())
+chosen = os.environ.get("UNUM_STACKS", "").split()
 for stack in (*IN_BUCKETS, *(() if are_in_buckets else IN_TABLES)):
-    stack(app, stack.__name__)
-if not are_in_buckets:
+    if not chosen or stack.__name__ in chosen:
+        stack(app, stack.__name__)
+if not are_in_buckets and not chosen:
     shared = Shared(app, "Shared")
     for name in ("SharingFirst", "SharingSecond"):
         Sharing(app, name, shared)
