@@ -110,7 +110,7 @@ NO_SWEEP = (
 
 
 class WorkflowSweep(Construct):
-    """Schedule that invokes the control function for each sweep, which nobody else may do.
+    """Schedule that invokes the control function for each sweep; no other role may invoke its alias.
 
     Args:
         scope: the workflow.

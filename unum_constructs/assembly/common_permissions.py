@@ -43,7 +43,7 @@ MOST_WORKFLOWS = MOST_INLINE + MOST_IN_ONE * MOST_MANAGED
 
 
 class Common(NamedTuple):
-    """Permissions of one function that others of its workflow may have, too.
+    """One function's permissions, possibly shared with other functions of its workflow.
 
     Attributes:
         host: the function.

@@ -159,7 +159,7 @@ def _change_problems(host: Host, handler: object, found: Mapping[str, Any]) -> I
 
 
 def why_called(function: object) -> str | None:
-    """Return the reason why Tasks have to call a function, which cannot have the runtime; None for all others."""
+    """Return the reason why `function` cannot carry the runtime, so that Tasks call it; None without a reason."""
     if not isinstance(function, lambda_.Function):
         return None if _is_workflow(function) else _kind_without_runtime(function)
     if package_type_of(function) != IMAGE:

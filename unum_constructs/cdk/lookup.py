@@ -76,7 +76,7 @@ def name_of(function: lambda_.IFunction) -> str:
 
 
 def function_behind(function: Any) -> Any:
-    """Return the function of an alias or a version; anything else itself."""
+    """Return the function behind `function`, an alias or version; other functions unchanged."""
     # By attribute: aliases and versions from attributes have no class in Python.
     behind = getattr(function, "lambda_", None)
     return function if behind is None else function_behind(behind)

@@ -11,7 +11,7 @@ from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
 
 
 class NothingAnswers(KeyError):
-    """Tasks for which there is neither mock nor handler nor sample.
+    """Tasks without mock, handler and sample.
 
     Attributes:
         tasks: the Tasks.
