@@ -71,6 +71,7 @@ def test_it_is_asked_for_what_one_likes() -> None:
 
 def test_the_schedule_may_invoke_that_alias_and_nothing_else(hourly: Deployment) -> None:
     control = hourly.logical_id("Flow/ControlFunction/Sweep")
+    assert hourly.logical_id("Flow/ControlFunction/Permissions") in hourly.resource("Flow/Sweep/Schedule")["DependsOn"]
     (own,) = hourly.properties("Flow/Sweep/Role")["Policies"]
     (statement,) = own["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Action"]) == ("Allow", "lambda:InvokeFunction")
