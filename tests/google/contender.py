@@ -1,6 +1,7 @@
-"""A process that contends with others for documents; prints what it has seen.
+"""A process that contends with others for documents, and prints what it saw.
 
 Arguments: address of the server, root collection, own number, number of keys, number of times to have the lease.
+Before each key it prints a line and waits for one, so that no process gets ahead of the others.
 """
 
 import json
@@ -19,6 +20,7 @@ def contend(store: FirestoreStore, me: int, keys: int, turns: int) -> dict[str, 
     """Create, extend, add and lease what the others do, too."""
     found: dict[str, Any] = {"won": [], "winners": [], "extended": [], "views": [], "held": []}
     for number in range(keys):
+        wait_for_others()
         item = store.create(Key("items", str(number)), {"by": me}, expires_at_s=LATER)
         found["won"].append(item is None)
         found["winners"].append(me if item is None else item["by"])
@@ -37,14 +39,18 @@ def contend(store: FirestoreStore, me: int, keys: int, turns: int) -> dict[str, 
     return found
 
 
+def wait_for_others() -> None:
+    """Tell the parent that this process is ready, and wait until all are."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
 def main() -> None:
-    """Wait for the others, then contend."""
+    """Connect to the server, then contend."""
     address, root, *numbers = sys.argv[1:]
     client = firestore_client(address)
     store = FirestoreStore(lambda: client, root=root)
     store.read([Key("any", "one")])
-    print("ready", flush=True)
-    sys.stdin.readline()
     print(json.dumps(contend(store, *map(int, numbers))))
 
 
