@@ -1,10 +1,23 @@
 """The effects that follow from each kind of checkpoint, as a table."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from tests.unit.protocol.planning.plan_records import (
+    BOOM,
+    NOW,
+    STARTED,
+    E,
+    at,
+    committed,
+    entered,
+    frame,
+    left,
+    retried,
+    value,
+)
 from tests.unit.protocol.planning.plan_workflows import (
     ASSIGN,
     BUDGETED,
@@ -31,9 +44,7 @@ from tests.unit.protocol.planning.plan_workflows import (
     each,
     flow,
     task,
-    wait,
 )
-from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import (
     Checkpoint,
@@ -48,9 +59,9 @@ from unum_runtime.model.checkpoint import (
     start_record,
     stop_record,
 )
-from unum_runtime.model.envelope import Siblings, Value
+from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import Execution, Frame, Name, Scope
+from unum_runtime.model.naming import Frame, Scope
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.evaluation import INPUT
 from unum_runtime.protocol.planning.plan import (
@@ -61,26 +72,16 @@ from unum_runtime.protocol.planning.plan import (
     Effect,
     FeedNext,
     Finish,
-    InlineCommit,
     Invoke,
     JoinNeighbour,
     OpenScope,
-    branch,
     evaluation_of,
-    parts,
     plan,
-    started_after,
-    started_at_once,
 )
 
 if TYPE_CHECKING:
     from unum_runtime.protocol.planning.advance import Visit
 
-STARTED, NOW = 100_000, 103_000
-"""Milliseconds since 1970: the start of the execution, and the commit of each checkpoint but the start record."""
-
-E = Execution("e", STARTED)
-BOOM = Failure("Boom", "why")
 LATE = Failure("States.Timeout", "the execution took longer than its TimeoutSeconds, 2 s")
 LARGE = "x" * 200_000
 """A value of which two do not fit into one item."""
@@ -88,48 +89,6 @@ LARGEST = "x" * (MAX_OUTCOME_BYTES - 2)
 USED_UP = Failure(
     "Unum.HopBudgetExceeded", "more than 1 steps; does a loop never end? Raise hop_budget where this many are meant"
 )
-
-
-def at(step: int, *frames: Frame) -> Name:
-    return Name(E, frames, step)
-
-
-FIRST = at(1)
-
-
-def left(state: str, outcome: Outcome | Collected, *, name: Name = FIRST, **continuation: Any) -> Checkpoint:
-    """An outcome that `state` came to, which a continuation follows where any is given."""
-    return committed(state, Phase.LEFT, outcome, name, **continuation)
-
-
-def entered(state: str, value: Json, *, name: Name = FIRST, **continuation: Any) -> Checkpoint:
-    """The input of `state`."""
-    return committed(state, Phase.ENTERED, Success(value), name, **continuation)
-
-
-def retried(state: str, value: Json, **continuation: Any) -> Checkpoint:
-    """The input of a fan-out that failed and is retried."""
-    return committed(state, Phase.RETRIED, Success(value), at(1), **continuation)
-
-
-def committed(state: str, phase: Phase, outcome: Outcome | Collected, name: Name, **continuation: Any) -> Checkpoint:
-    return Checkpoint(
-        name=name,
-        state=state,
-        phase=phase,
-        outcome=outcome,
-        digest="",
-        committed_ms=NOW,
-        continuation=Continuation(**continuation),
-    )
-
-
-def value(content: Json, entered_ms: int = NOW, **variables: Json) -> Value:
-    return Value(Success(content), entered_ms, variables)
-
-
-def frame(index: int, size: int, iteration: int = 2) -> Frame:
-    return Frame("M", iteration, 0, index, size)
 
 
 @dataclass(frozen=True)
@@ -433,67 +392,6 @@ def test_random_numbers_derive_from_the_checkpoint() -> None:
         "e:186a0#1",
         "e:186a0#2",
     ]
-
-
-BRANCHES: dict[str, tuple[Json, Invoke | Commit]] = {
-    "Task": ({"B": task()}, Invoke(at(0, frame(1, 2)), "B", value(6))),
-    "Wait": ({"W": wait()}, Invoke(at(0, frame(1, 2)), "W", value(6), NOW + 60_000)),
-    "fan-out": (
-        {"P": do_pass("N", Result=[8], Assign={"v": 1}), "N": each(B=task())},
-        Commit(at(0, frame(1, 2)), "N", Phase.ENTERED, Success([8]), Continuation(variables={"v": 1})),
-    ),
-    "end": (
-        {"C": choice(6), "P": do_pass(Result="p"), "B": task()},
-        InlineCommit(at(0, frame(1, 2)), "P", Phase.LEFT, Success("p")),
-    ),
-    "failure": (
-        {"C": choice(6, "F"), "F": {"Type": "Fail", "Error": "Boom", "Cause": "why"}, "B": task()},
-        InlineCommit(at(0, frame(1, 2)), "F", Phase.LEFT, BOOM),
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BRANCHES)
-def test_a_branch_begins(case: str) -> None:
-    states, expected = BRANCHES[case]
-    found = branch(opened(flow(A=task("M"), M=each(**states)), 5, 6), 1)
-    assert (type(found), found) == (type(expected), expected)
-
-
-def test_each_branch_has_random_numbers_of_its_own() -> None:
-    scope = opened(flow(A=task("M"), M=each(P=do_pass("B", Parameters={"id.$": "States.UUID()"}), B=task())), 5, 5)
-    first, second = (branch(scope, index) for index in range(2))
-    assert isinstance(first, Invoke)
-    assert isinstance(second, Invoke)
-    assert first.input != second.input
-
-
-def test_branches_that_begin_at_once_and_after_another() -> None:
-    lanes = opened(LANES, *range(5))
-    assert started_at_once(lanes) == range(2)
-    assert [[*started_after(lanes, index)] for index in range(5)] == [[2], [3], [4], [], []]
-    assert started_at_once(replace(lanes, part=range(3, 5))) == range(3, 5)
-
-
-@pytest.mark.parametrize(
-    ("size", "most", "expected"),
-    [
-        (4, 2, [(0, 2), (2, 4)]),
-        (5, 3, [(0, 3), (3, 5)]),
-        (9, 3, [(0, 3), (3, 6), (6, 9)]),
-        (10, 3, [(0, 9), (9, 10)]),
-    ],
-)
-def test_parts_make_a_tree(size: int, most: int, expected: list[tuple[int, int]]) -> None:
-    assert parts(opened(MAP, *range(size)), most) == [
-        Invoke(at(0, frame(first, size)), "M", Siblings(stop)) for first, stop in expected
-    ]
-
-
-def opened(workflow: Workflow, *items: Json) -> OpenScope:
-    effect = plan(workflow, left("A", Success([*items])))
-    assert isinstance(effect, OpenScope)
-    return effect
 
 
 @pytest.mark.parametrize("phase", Phase)
