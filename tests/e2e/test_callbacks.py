@@ -256,10 +256,9 @@ def test_who_answers_may_do_nothing_else(outputs: dict[str, str], session: Sessi
 
 
 @pytest.fixture(scope="module")
-def posted(emulator: Emulator, outputs: dict[str, str], session: Session) -> Callable[..., tuple[int, Any]]:
+def posted(outputs: dict[str, str], session: Session) -> Callable[..., tuple[int, Any]]:
     """Posts JSON to the URL for answers, signed by a role; gives (status, value of the body)."""
-    url_id = outputs["WorkflowTaskResponseUrl"].removeprefix("https://").partition(".")[0]
-    url = f"{emulator.endpoint}/_aws/lambda-url/{url_id}/"  # where the emulator has what AWS has at a host of its own
+    url = outputs["WorkflowTaskResponseUrl"]
 
     def post(role: str | None, **content: Any) -> tuple[int, Any]:
         request = AWSRequest("POST", url, {"content-type": "application/json"}, json.dumps(content))
@@ -315,12 +314,10 @@ def test_other_languages_answer_at_the_url(
     client: Client,
     token: Callable[..., str],
     outputs: dict[str, str],
-    emulator: Emulator,
     session: Session,
 ) -> None:
     question = f"by {command[0]}"
     name = client.start({"case": "ask", "question": question}).name
-    url_id = outputs["WorkflowTaskResponseUrl"].removeprefix("https://").partition(".")[0]
     who = session("Posting").get_credentials()
     assert who is not None
     env = {
@@ -330,9 +327,25 @@ def test_other_languages_answer_at_the_url(
         "AWS_SESSION_TOKEN": str(who.token),
         "PATH": os.environ["PATH"],
     }
-    arguments = [f"{emulator.endpoint}/_aws/lambda-url/{url_id}/", token(question), "42"]
+    arguments = [outputs["WorkflowTaskResponseUrl"], token(question), "42"]
     subprocess.run([*command, *arguments], check=True, timeout=60, env=env, cwd=EXAMPLES)  # noqa: S603 - our own code
     assert ended(client, name).output["answer"] == 42
+
+
+def test_a_function_in_another_language_answers_at_the_url(
+    deployment: Deployment, client: Client, token: Callable[..., str], outputs: dict[str, str]
+) -> None:
+    functions = deployment.session.client("lambda")
+
+    def answer(given: str) -> Any:
+        event = json.dumps({"token": given, "result": {"by": "Node.js"}})
+        return json.load(functions.invoke(FunctionName=outputs["NodeResponderName"], Payload=event)["Payload"])
+
+    name = client.start({"case": "ask", "question": "Node.js"}).name
+    given = token("Node.js")
+    answer(given)
+    assert ended(client, name).output["answer"] == {"by": "Node.js"}
+    assert "TaskTimedOut" in answer(given)["errorMessage"]
 
 
 def test_who_answers_by_http_may_do_nothing_else(

@@ -13,7 +13,7 @@ from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
-from unum_emulator.aws_lambda import event_sources, invoke_api, node_errors, qualifiers
+from unum_emulator.aws_lambda import event_sources, function_urls, invoke_api, node_errors, qualifiers
 from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents
 from unum_emulator.aws_lambda.executor import Executor
@@ -42,6 +42,7 @@ _GAPS = (
     invoke_api,
     qualifiers,
     node_errors,
+    function_urls,
     event_sources,
     cloudformation,
     stepfunctions,

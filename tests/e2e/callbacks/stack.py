@@ -45,18 +45,12 @@ class Callbacks(Stack):
             functions={"Ask": ask},
         )
         self.workflow.grant_task_response(self._user("Answering"))
-        answering = lambda_.Function(
-            self,
-            "Responder",
-            runtime=lambda_.Runtime.PYTHON_3_13,
-            handler="answering.answer",
-            code=lambda_.Code.from_asset(
-                str(HERE.parents[2] / "docs" / "snippets" / "functions" / "task_tokens"), exclude=["__pycache__"]
-            ),
-        )
-        self.workflow.grant_task_response(answering)
-        CfnOutput(self, "ResponderName", value=answering.function_name)
-        self.workflow.add_task_response_url().grant_invoke_url(self._user("Posting"))
+        self.workflow.grant_task_response(self._responder("Responder", lambda_.Runtime.PYTHON_3_13, "answering.answer"))
+        node = self._responder("NodeResponder", lambda_.Runtime.NODEJS_22_X, "answering.handler")
+        url = self.workflow.add_task_response_url()
+        url.grant_invoke_url(self._user("Posting"))
+        url.grant_invoke_url(node)
+        node.add_environment("ANSWERS", url.url)
         self.workflow.grant_activity(self._user("Worker"), "work")
         self.workflow.grant_signal(self._user("Telling"))
         told = UnumSignalTarget(
@@ -73,6 +67,13 @@ class Callbacks(Stack):
         self.workflow.grant_redrive(self._user("Operator"))
         CfnOutput(self, "AskedTable", value=asked.table_name)
         CfnOutput(self, "LettersUrl", value=letters.queue_url)
+
+    def _responder(self, construct_id: str, runtime: lambda_.Runtime, handler: str) -> lambda_.Function:
+        folder = HERE.parents[2] / "docs" / "snippets" / "functions" / "task_tokens"
+        code = lambda_.Code.from_asset(str(folder), exclude=["__pycache__"])
+        function = lambda_.Function(self, construct_id, runtime=runtime, handler=handler, code=code)
+        CfnOutput(self, f"{construct_id}Name", value=function.function_name)
+        return function
 
     def _user(self, construct_id: str) -> iam.Role:
         role = iam.Role(self, construct_id, assumed_by=iam.AccountRootPrincipal())
