@@ -19,6 +19,7 @@ from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.local import Function, LocalWorkflow
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.simulation import simulate
+from unum_runtime.simulator.stand_ins.called_handlers import handler_names
 from unum_runtime.simulator.stand_ins.mock_file import MockedCase, parse_mocks
 from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices, with_end
 from unum_runtime.simulator.stand_ins.task_answers import answers
@@ -167,12 +168,13 @@ def run_workflow(  # noqa: PLR0913 - all but the first have defaults
         DefinitionError: the definition has problems.
         TypeError: an argument has another kind.
         KeyError: a Task has no answer.
-        ValueError: the mocks do not fit, `runs` is less than 1, or the workflow cannot run under faults.
+        ValueError: a handler or mock stands for no Task, `runs` is below 1, or the workflow cannot run under faults.
         AssertionError: executions under faults ended differently; names a seed for each ending.
         Violation: the runtime broke one of its guarantees.
     """
     _check_kinds(functions, faults, runs)
     compiled = with_end(_compiled(workflow)) if auto_mock else _compiled(workflow)
+    _check_use(functions, compiled)
     mocked = None if mocks is None else _mocked(mocks, compiled, test_case)
     value = ModelledServices(compiled).input() if input is None and auto_mock else input
 
@@ -235,6 +237,15 @@ def _check_kinds(functions: object, faults: object, runs: object) -> None:
         raise TypeError(f"faults: expected Faults, as Faults(crashes=2), got {faults!r}")
     if not isinstance(runs, int) or runs < 1:
         raise ValueError(f"runs: expected at least 1, got {runs!r}")
+
+
+def _check_use(functions: Mapping[str, Function], workflow: Workflow) -> None:
+    """Raise ValueError for a handler that stands for no Task: with samples, a misspelled name would go unnoticed."""
+    names = dict.fromkeys(name for task in workflow.tasks for name in handler_names(task) if name)
+    for name in functions:
+        if name not in names:
+            known = ", ".join(map(repr, names)) or "none, for the workflow has no Task"
+            raise ValueError(f"functions[{name!r}]: expected the name of a Task or the key of its function: {known}")
 
 
 def _check_faults(workflow: Workflow) -> None:

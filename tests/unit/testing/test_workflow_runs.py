@@ -19,6 +19,10 @@ PLUGIN = "unum_compiler.testing.plugin"
 ONE = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "a", "End": True}}}
 
 
+def echo(event: Any, _context: Any) -> Any:
+    return event
+
+
 def definition(**state: Any) -> dict[str, Any]:
     return {"StartAt": "A", "States": {"A": {"End": True, **state}}}
 
@@ -48,7 +52,16 @@ def test_a_workflow_is_given_in_any_form(kind: str, tmp_path: Path) -> None:
 )
 def test_arguments_of_a_wrong_kind_are_refused(given: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(message)}"):
-        run_workflow(ONE, **{"functions": {"a": lambda event, _context: event}, **given})
+        run_workflow(ONE, **{"functions": {"a": echo}, **given})
+
+
+@pytest.mark.parametrize("auto_mock", [False, True])
+def test_a_handler_that_stands_for_no_task_is_refused(*, auto_mock: bool) -> None:
+    with pytest.raises(ValueError, match=r"^functions\['b'\]: expected the name of a Task or the key .*: 'A', 'a'$"):
+        run_workflow(ONE, {"a": echo, "b": echo}, auto_mock=auto_mock)
+    nothing = definition(Type="Pass")
+    with pytest.raises(ValueError, match=r"^functions\['a'\]: .*: none, for the workflow has no Task$"):
+        run_workflow(nothing, {"a": echo})
 
 
 def test_a_handler_that_returns_no_json_fails_as_in_lambda() -> None:
