@@ -33,7 +33,6 @@ FOR_EVENTS = {
     "unum_runtime.aws.event_bus",
     "unum_runtime.protocol.control.events.announcements",
     "unum_runtime.protocol.delivery.status_events",
-    "unum_runtime.wire.event_client",
 }
 """What workflows without status events do not need."""
 

@@ -76,7 +76,6 @@ def test_modules_for_events_are_in_layers_of_workflows_with_events_alone() -> No
         "aws/event_bus.py",
         "protocol/control/events",
         "protocol/delivery/status_events.py",
-        "wire/event_client.py",
     }
 
 

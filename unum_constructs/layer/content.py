@@ -103,7 +103,6 @@ _EVENT_MODULES = (
     "aws/event_bus.py",
     "protocol/control/events",
     "protocol/delivery/status_events.py",
-    "wire/event_client.py",
 )
 
 _MODULES_OF_RESOURCES: Mapping[str, tuple[str, ...]] = {

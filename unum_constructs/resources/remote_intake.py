@@ -1,7 +1,6 @@
 """Remote intake: fixed address of a workflow's failure handler, for failure handlers of earlier stacks."""
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from aws_cdk import Aws, Stack
 from aws_cdk import aws_lambda as lambda_
@@ -13,9 +12,7 @@ from unum_constructs.hosting.host import async_configuration
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.permissions import UNPUBLISHED
-
-if TYPE_CHECKING:
-    from unum_constructs.resources.failure_handler import FailureHandler
+from unum_constructs.resources.planning_function import PlanningFunction
 
 HANDLER = "unum_runtime.functions.remote_intake.handle"
 
@@ -42,7 +39,7 @@ class RemoteIntake(Construct):
 
     def __init__(
         self,
-        handler: "FailureHandler",
+        handler: PlanningFunction,
         *,
         workflow_name: str,
         layers: WorkflowLayers,

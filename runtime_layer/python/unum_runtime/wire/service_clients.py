@@ -70,6 +70,14 @@ class Sqs(JsonClient):
     send_message_batch = operation("SendMessageBatch")
 
 
+class Events(JsonClient):
+    """EventBridge client; boto3 documents the operation."""
+
+    PREFIX = "AWSEvents"
+    CONTENT_TYPE = "application/x-amz-json-1.1"
+    put_events = operation("PutEvents")
+
+
 class Lambda(WireClient):
     """Lambda client; boto3 documents the operation."""
 
@@ -79,7 +87,7 @@ class Lambda(WireClient):
         return {"StatusCode": response.status}
 
 
-_CLIENTS: Mapping[str, type[WireClient]] = {"dynamodb": DynamoDb, "lambda": Lambda, "sqs": Sqs}
+_CLIENTS: Mapping[str, type[WireClient]] = {"dynamodb": DynamoDb, "events": Events, "lambda": Lambda, "sqs": Sqs}
 
 
 def wire_client(service: str, environment: Mapping[str, str]) -> WireClient:
@@ -100,14 +108,7 @@ def wire_client(service: str, environment: Mapping[str, str]) -> WireClient:
         # Source: AWS Lambda Developer Guide, "Working with Lambda environment variables".
         raise Unsupported("credentials and connections restored from a snapshot")
     route = route_to(endpoint(service, region, environment), environment)
-    kind = _CLIENTS.get(service) or _rare_client()
-    return kind(Api(route, Signer(service, region, _credentials(environment))))
-
-
-def _rare_client() -> type[WireClient]:
-    from unum_runtime.wire.event_client import Events  # noqa: PLC0415 - only workflows with status events have it
-
-    return Events
+    return _CLIENTS[service](Api(route, Signer(service, region, _credentials(environment))))
 
 
 def _credentials(environment: Mapping[str, str]) -> Credentials:
