@@ -1,6 +1,6 @@
 """What a simulation has observed of each execution."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.model.checkpoint import Ending
@@ -43,6 +43,7 @@ class Observed:
         fork: the request that forked it; None if it was started.
         is_dead: an unfinished fork whose origin was collected meanwhile: requests, and so sweeps, report it.
         entry: name of the commit that begins a fork's own steps; None before that commit, and without a fork.
+        digest: hash of all of it.
     """
 
     execution: Execution
@@ -53,3 +54,8 @@ class Observed:
     fork: ForkRequest | None = None
     entry: Name | None = None
     is_dead: bool = False
+    digest: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Computed once: a search asks at every move, and moves seldom change it.
+        object.__setattr__(self, "digest", hash(repr(self)))

@@ -353,7 +353,8 @@ class World:
         deliveries = [delivery.key() for delivery in self.running]
         bags = (_bag(kept) for kept in (self.waiting, again, self.dead, deliveries))
         known = (self.runs.digest, self.records.digest, self.tokens.digest, self.accepted.digest, self.signals.digest)
-        facts = (known, self.called.digest, self.remembered.digest, repr(sorted(self.observed.items())), self.polled)
+        observed = frozenset(each.digest for each in self.observed.values())
+        facts = (known, self.called.digest, self.remembered.digest, observed, self.polled)
         return hash((self.clock.ms, self.store.digest(), *bags, self.left, facts))
 
     @property
