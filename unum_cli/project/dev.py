@@ -1,23 +1,25 @@
 """``unum dev``: run the project of the current folder in an emulator, which needs an environment of its own."""
 
 import argparse
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.command_errors import UsageError
 
 _ABSENT = 3
 """Exit code of a Python without the emulator."""
 
 
 def run(options: argparse.Namespace) -> None:
-    """Start the emulator, and in it a session; the emulator ends with it.
+    """Become the emulator's shell, which runs one session.
 
     Raises:
-        UsageError: no emulator is installed, or the folder has no CDK app.
-        CommandFailed: the emulator, the deployment or the command failed.
+        UsageError: no emulator or no Node.js is installed, or the folder has no CDK app or has a session already.
     """
     python: Path = options.emulator
     if not python.exists():
@@ -32,17 +34,49 @@ def run(options: argparse.Namespace) -> None:
             f"--emulator: {python} has no package unum-emulator; {python} -m pip install unum-emulator, or name the "
             "Python of another environment"
         )
-    session = [sys.executable, "-m", "unum_cli.project.session", *options.inside]
+    if not shutil.which("node"):
+        raise UsageError("PATH: found no program node; install Node.js 20 or newer, which the CDK's command line needs")
+    inside = options.inside[1:] if options.inside[:1] == ["--"] else options.inside
+    if not inside:  # two sessions that watch would replace each other's settings for other terminals
+        _lock(Path.cwd())
+    session = [sys.executable, "-m", "unum_cli.project.session", *inside]
     shell = [str(python), "-m", "unum_emulator.shell", "--python", str(python), "--project", str(Path.cwd())]
     # The app's command, `python app.py`, is meant to be this Python, activated or not.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    command = [*shell, *(["--auth"] if options.auth else []), *session]
+    _become([*shell, *(["--auth"] if options.auth else []), *session], {**os.environ, "PATH": path})
+
+
+def _lock(folder: Path) -> None:
+    """Lock `folder` until this process ends.
+
+    Raises:
+        UsageError: another process has the lock.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        code = subprocess.run(command, env={**os.environ, "PATH": path}, check=False).returncode  # noqa: S603 - ours
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UsageError(
+            f"{folder}: unum dev runs here already; `. ./.unum-dev.env` makes this terminal use its emulator, and "
+            "unum dev COMMAND runs a command in an emulator of its own"
+        ) from error
+    except OSError:  # a file system without locks
+        return
+    os.set_inheritable(descriptor, True)  # noqa: FBT003 - the function takes no keyword
+
+
+def _become(command: list[str], environment: Mapping[str, str]) -> None:
+    """Replace this process by `command`, which handles signals and ends the emulator.
+
+    Raises:
+        UsageError: the first word is no program.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execve(command[0], command, environment)  # noqa: S606 - ours
     except OSError as error:
-        raise UsageError(f"--emulator: {python}: {error}") from error
-    if code:
-        raise CommandFailed(f"unum dev: exit code {code}")
+        raise UsageError(f"--emulator: {command[0]}: {error.strerror}") from error
 
 
 def _has_emulator(python: Path) -> bool:

@@ -4,14 +4,18 @@
 lines, and deploys again when a file changes; with arguments, it deploys, runs them as a command, and returns its code.
 """
 
+import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
+from types import FrameType
 
 LOGS = "UNUM_EMULATOR_LOGS"
 """Environment variable with the folder of the emulator's logs."""
@@ -21,7 +25,11 @@ SETTINGS = Path(".unum-dev.env")
 
 _UNWATCHED = {"node_modules", "cdk.out", "__pycache__", "out"}
 _DEPLOY = ("--all", "--require-approval", "never", "--method", "direct", "--progress", "events", "--no-notices", "--ci")
+_AGAIN = "; change a file to try again"
 _PAUSE_S = 0.5
+_GRACE_S = 4
+_NOT_FOUND = 127
+_INTERRUPTED = 128 + signal.SIGINT
 
 Times = Mapping[Path, int]
 """Time of the last change of each file, in nanoseconds."""
@@ -29,40 +37,115 @@ Times = Mapping[Path, int]
 
 def main(command: Sequence[str]) -> int:
     """Deploy, then run `command`, or watch until Ctrl-C; return the exit code."""
-    is_deployed = deploy()
-    if command:
-        return subprocess.run(command, check=False).returncode if is_deployed else 1  # noqa: S603 - the user's
-    with _page(), _settings():
-        watch(Path.cwd(), Path(os.environ[LOGS]))
+    signal.signal(signal.SIGTERM, _exit)
+    signal.signal(signal.SIGHUP, _exit)
+    try:
+        if command:
+            return _run_inside(command) if deploy() else 1
+        develop(Path.cwd(), Path(os.environ[LOGS]))
+    except KeyboardInterrupt:
+        _say("The emulator ends, and all in it.")
+        return _INTERRUPTED if command else 0
     return 0
 
 
-def watch(project: Path, logs: Path) -> None:
-    """Print new log lines, and deploy after changes, until Ctrl-C."""
-    seen, lines = times(project), LogLines(logs)
-    try:
-        while True:
-            time.sleep(_PAUSE_S)
-            for line in lines.new():
-                print(line, flush=True)
-            found = times(project)
-            if found != seen:
-                changed = sorted(str(path) for path, _ in found.items() ^ seen.items())
-                _say(f"Changed: {', '.join(dict.fromkeys(changed))}")
-                seen = found
-                deploy()
-    except KeyboardInterrupt:
-        _say("The emulator ends, and all in it.")
+def _run_inside(command: Sequence[str]) -> int:
+    """Run the user's command; return its exit code."""
+    if sys.stdin.isatty():  # a terminal sends Ctrl-C to the command, too, which may go on: a shell or a debugger does
+        signal.signal(signal.SIGINT, lambda *_: None)
+    return run_program(command)
 
 
-def deploy() -> bool:
-    """Deploy all stacks; return False if that failed, with the CDK's own words above."""
+def develop(project: Path, logs: Path) -> None:
+    """Deploy, serve the page, watch files until Ctrl-C or until the emulator's shell ends."""
+    shell = os.getppid()
+    SETTINGS.unlink(missing_ok=True)  # of a session that was killed
+    seen = times(project)  # before the deployment, which may miss what changes meanwhile
+    deploy(_AGAIN)
+    with _page(), _settings():
+        try:
+            watch(project, logs, seen, shell)
+        finally:
+            _ignore_signals()
+
+
+def watch(project: Path, logs: Path, seen: Times, shell: int) -> None:
+    """Print new log lines, deploy changed files; return when process `shell` no longer is this one's parent."""
+    lines = LogLines(logs)
+    while os.getppid() == shell:
+        for line in lines.new():
+            print(line, flush=True)
+        found = times(project)
+        if found != seen:
+            changed = sorted(str(path) for path, _ in found.items() ^ seen.items())
+            _say(f"Changed: {', '.join(dict.fromkeys(changed))}")
+            seen = found
+            deploy(_AGAIN)
+        time.sleep(_PAUSE_S)
+
+
+def deploy(hint: str = "") -> bool:
+    """Deploy all stacks; return False after failures, with the CDK's own words above, `hint` below."""
     _say("Deploying ...")
-    cdk = Path("node_modules", ".bin", "cdk")
-    command = [str(cdk)] if cdk.exists() else ["npx", "--yes", "cdk"]
-    is_done = subprocess.run([*command, "deploy", *_DEPLOY], check=False).returncode == 0  # noqa: S603 - the CDK's
-    _say("Deployed." if is_done else "Not deployed; change a file to try again.")
+    is_done = run_program([*_command_line(Path.cwd()), "deploy", *_DEPLOY]) == 0
+    _say("Deployed." if is_done else f"Not deployed{hint}.")
     return is_done
+
+
+def _command_line(project: Path) -> list[str]:
+    """Return the CDK's command line from `project`, a parent folder or npm, there in a new project's version."""
+    for folder in (project, *project.parents):
+        installed = folder / "node_modules" / ".bin" / "cdk"
+        if installed.exists():
+            return [str(installed)]
+    template = files("unum_cli.project") / "template" / "package.json"
+    version = json.loads(template.read_text(encoding="utf-8"))["devDependencies"]["aws-cdk"]
+    return ["npx", "--yes", f"aws-cdk@{version}"]
+
+
+def run_program(command: Sequence[str]) -> int:
+    """Run `command`; return its exit code, 128 plus signal if a signal ended it.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, after the end of the program, which gets it too.
+        SystemExit: this process is to end; the program was terminated.
+    """
+    try:
+        process = subprocess.Popen(command)  # noqa: S603 - the user's, or the CDK's
+    except OSError as error:
+        _say(f"{command[0]}: {error.strerror}")
+        return _NOT_FOUND
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        _end(process, signal.SIGINT, after_s=_GRACE_S)
+        raise
+    except SystemExit:
+        _end(process, signal.SIGTERM)
+        raise
+    return code if code >= 0 else 128 - code
+
+
+def _end(process: "subprocess.Popen[bytes]", number: signal.Signals, after_s: float = 0) -> None:
+    """Wait `after_s` for `process` before sending signal `number`; wait some seconds more."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(after_s)
+        return
+    process.send_signal(number)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_S)
+
+
+def _exit(number: int, _frame: FrameType | None) -> None:
+    """Leave all blocks after signal `number`; thus page and settings end."""
+    _ignore_signals()
+    sys.exit(128 + number)
+
+
+def _ignore_signals() -> None:
+    """Ignore further signals, which would interrupt cleaning up."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def times(project: Path) -> Times:
@@ -73,7 +156,7 @@ def times(project: Path) -> Times:
         for path in (Path(folder, name) for name in names if not name.startswith(".")):
             try:
                 found[path.relative_to(project)] = path.stat().st_mtime_ns
-            except FileNotFoundError:  # an editor replaces it right now
+            except OSError:  # an editor replaces it right now, or it is a link to nothing
                 continue
     return found
 
@@ -118,9 +201,9 @@ def _settings() -> Iterator[None]:
     """Write the environment for other terminals, within the block."""
     names = [name for name in sorted(os.environ) if name.startswith(("AWS_", "CDK_"))]
     lines = [f"export {name}={shlex.quote(os.environ[name])}\n" for name in names]
-    SETTINGS.write_text("".join(lines), encoding="utf-8")
-    _say(f"In other terminals, `. ./{SETTINGS}` makes unum, cdk and boto3 use this emulator.")
     try:
+        SETTINGS.write_text("".join(lines), encoding="utf-8")
+        _say(f"In other terminals, `. ./{SETTINGS}` makes unum, cdk and boto3 use this emulator.")
         yield
     finally:
         SETTINGS.unlink(missing_ok=True)

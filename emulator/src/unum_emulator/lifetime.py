@@ -18,8 +18,12 @@ class Lifetime:
     """Single clean-up after a signal or the parent's end, followed by the end of this process."""
 
     def __init__(self, clean_up: Sequence[Callable[[], object]]) -> None:
-        self._clean_up = clean_up
+        self._clean_up = [*clean_up]
         self._ending = threading.Lock()
+
+    def begin_with(self, step: Callable[[], object]) -> None:
+        """Make `step` the first of the clean-up."""
+        self._clean_up.insert(0, step)
 
     def watch(self, parent: int | None) -> None:
         """Start to watch for signals and for the end of the process `parent`.

@@ -50,6 +50,8 @@ def serve(options: Options) -> None:
     require_version()
     listener = socket.create_server((HOST, options.port), backlog=_BACKLOG)
     work = Path(tempfile.mkdtemp(prefix="unum-emulator-"))
+    lifetime = Lifetime([lambda: discard(work)])
+    lifetime.watch(options.parent)  # before the imports below, which take longest
     settings = Settings(
         port=listener.getsockname()[1],
         auth=options.auth,
@@ -64,8 +66,7 @@ def serve(options: Options) -> None:
     from unum_emulator.emulation import Emulation  # noqa: PLC0415
 
     emulation = Emulation(settings)
-    lifetime = Lifetime([emulation.close, lambda: discard(work)])
-    lifetime.watch(options.parent)
+    lifetime.begin_with(emulation.close)
     threading.Thread(target=_announce, args=(settings, options.ready_file), daemon=True, name="announcer").start()
     try:
         emulation.serve(listener)

@@ -7,42 +7,107 @@ the path is the caller's.
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from unum_emulator import cdk
-from unum_emulator.process import Emulator
+from unum_emulator.process import Emulator, EmulatorError
 
 _CHECKOUT = Path(__file__).parents[3]
 
 LOGS = "UNUM_EMULATOR_LOGS"
 """Environment variable with the folder of the emulator's logs, for the command."""
 
+_GRACE_S = 5
+_STOP_LIMIT_S = 15
+_NOT_FOUND = 127
+_INTERRUPTED = 128 + signal.SIGINT
+
 
 def main() -> int:
-    """Start an emulator, run the command in its environment, and stop the emulator."""
+    """Start an emulator, run the command in its environment, and stop the emulator; return the exit code."""
     parser = argparse.ArgumentParser(prog="unum_emulator.shell", description="A shell in which AWS is an emulator.")
     parser.add_argument("--python", type=Path, default=_CHECKOUT / "emulator" / ".venv" / "bin" / "python")
     parser.add_argument("--project", type=Path, help="folder of the CDK app (default: this checkout)")
     parser.add_argument("--auth", action="store_true", help="enforce IAM policies")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="command to run (default: $SHELL)")
     options = parser.parse_args()
-    with Emulator(options.python, auth=options.auth) as emulator:
-        _say(f"Emulator at {emulator.endpoint}; bootstrapping ...")
-        cdk.bootstrap(emulator, cwd=options.project or _CHECKOUT)
-        _say("Ready: cdk, unum and boto3 use the emulator instead of AWS. It ends with this command.")
-        environment = _environment(emulator, options.project)
-        if options.command:
-            return _run(options.command, environment)
-        with _page(environment):
-            return _run([os.environ.get("SHELL", "/bin/sh")], environment)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _exit)
+    try:
+        with Emulator(options.python, auth=options.auth) as emulator:
+            try:
+                return _serve(emulator, options)
+            finally:
+                _ignore_signals()
+    except (EmulatorError, cdk.CdkError) as error:
+        _say(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _serve(emulator: Emulator, options: argparse.Namespace) -> int:
+    """Bootstrap, run the command, or a shell beside the page; return its exit code."""
+    _say(f"Emulator at {emulator.endpoint}; bootstrapping ...")
+    cdk.bootstrap(emulator, cwd=options.project or _CHECKOUT)
+    _say("Ready: cdk, unum and boto3 use the emulator instead of AWS. It ends with this command.")
+    environment = _environment(emulator, options.project)
+    if options.command:
+        return _run(options.command, environment)
+    with _page(environment):
+        return _run([os.environ.get("SHELL", "/bin/sh")], environment)
+
+
+def _exit(number: int, _frame: FrameType | None) -> None:
+    """Leave all blocks after signal `number`; thus emulator and command end."""
+    _ignore_signals()
+    sys.exit(128 + number)
+
+
+def _ignore_signals() -> None:
+    """Ignore further signals, which would interrupt cleaning up."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
-    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - the caller's
+    """Run `command`; return its exit code, 128 plus signal if a signal ended it."""
+    if sys.stdin.isatty():  # a terminal sends Ctrl-C to the command, too, which may go on: a shell or a debugger does
+        signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        process = subprocess.Popen(command, env=environment)  # noqa: S603 - the caller's
+    except OSError as error:
+        _say(f"{command[0]}: {error.strerror}")
+        return _NOT_FOUND
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        # A group of processes gets it together, but `kill` may have sent it to this one alone.
+        code = _end(process, signal.SIGINT, after_s=_GRACE_S)
+    except SystemExit:
+        _end(process, signal.SIGTERM)
+        raise
+    return code if code >= 0 else 128 - code
+
+
+def _end(process: "subprocess.Popen[bytes]", number: signal.Signals, after_s: float = 0) -> int:
+    """Wait `after_s` for `process` before sending signal `number`; kill survivors; return its code."""
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(after_s)
+        process.send_signal(number)
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(_STOP_LIMIT_S)
+    finally:  # also after another Ctrl-C
+        process.kill()
+    return process.wait()
 
 
 @contextmanager

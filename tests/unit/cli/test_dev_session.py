@@ -1,0 +1,160 @@
+"""The session of `unum dev`: what it deploys, its exit code, and its end. The CDK's command line is a script."""
+
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+SESSION = (sys.executable, "-m", "unum_cli.project.session")
+UNDER_A_SHELL = (sys.executable, "-c", f"import subprocess; subprocess.run({[*SESSION]!r})")
+UNUM = (sys.executable, "-c", "import sys; from unum_cli.main import main; sys.exit(main())")
+CDK = """#!/bin/sh
+echo deployment of $(cat app.py)
+while [ -e slow ]; do sleep 0.1; done
+"""
+WAITS = "In other terminals"
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    cdk = tmp_path / "node_modules" / ".bin" / "cdk"
+    cdk.parent.mkdir(parents=True)
+    cdk.write_text(CDK)
+    cdk.chmod(0o700)
+    (tmp_path / "app.py").write_text("first")
+    (tmp_path / "cdk.json").write_text("{}")
+    return tmp_path
+
+
+@pytest.fixture
+def start(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Start a program in the project; all that it leaves behind is killed."""
+    environment = {
+        **os.environ,
+        "UNUM_EMULATOR_LOGS": str(tmp_path_factory.mktemp("logs")),
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        "AWS_REGION": "us-east-1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    started = []
+
+    def begin(*command: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(  # noqa: S603 - written above
+            command,
+            cwd=project,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        if process.stdout:
+            process.stdout.close()
+        process.wait()
+
+
+def read_until(process: "subprocess.Popen[str]", pattern: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if re.search(pattern, line):
+            return
+    pytest.fail(f"it ended without {pattern}")
+
+
+def test_a_change_during_the_first_deployment_is_deployed(project: Path, start: Start) -> None:
+    (project / "slow").write_text("")
+    process = start(*SESSION)
+    read_until(process, "deployment of first")
+    (project / "app.py").write_text("second")
+    (project / "slow").unlink()
+    read_until(process, "Changed: app.py")
+    read_until(process, "deployment of second")
+
+
+def test_settings_of_a_killed_session_are_gone_while_the_next_one_deploys(project: Path, start: Start) -> None:
+    (project / ".unum-dev.env").write_text("old")
+    (project / "slow").write_text("")
+    read_until(start(*SESSION), "deployment of first")
+    assert not (project / ".unum-dev.env").exists()
+
+
+@pytest.mark.parametrize("numbers", [(signal.SIGINT,), (signal.SIGHUP, signal.SIGTERM), (signal.SIGTERM,)])
+def test_nothing_survives_a_signal(numbers: tuple[signal.Signals, ...], project: Path, start: Start) -> None:
+    process = start(*SESSION)
+    read_until(process, WAITS)
+    assert (project / ".unum-dev.env").exists()
+    for number in numbers:
+        process.send_signal(number)
+    process.communicate(timeout=30)  # until the page has closed its output, too
+    assert process.returncode == (0 if numbers == (signal.SIGINT,) else 128 + numbers[0])
+    assert not (project / ".unum-dev.env").exists()
+
+
+def test_nothing_survives_the_shell_around_it(project: Path, start: Start) -> None:
+    process = start(*UNDER_A_SHELL)
+    read_until(process, WAITS)
+    process.kill()
+    process.communicate(timeout=30)
+    assert not (project / ".unum-dev.env").exists()
+
+
+def test_a_command_gives_its_exit_code(start: Start) -> None:
+    ended = start(*SESSION, "sh", "-c", "exit 7")
+    ended.communicate(timeout=30)
+    assert ended.returncode == 7
+
+
+def test_a_command_tidies_up_after_ctrl_c(start: Start) -> None:
+    process = start(*SESSION, "sh", "-c", "trap 'sleep 1; echo tidy; exit 3' INT; echo begun; sleep 60")
+    read_until(process, "begun")
+    time.sleep(0.3)  # the shell waits for its command
+    os.killpg(process.pid, signal.SIGINT)
+    shown, _ = process.communicate(timeout=30)
+    assert "tidy" in shown
+    assert process.returncode == 130
+
+
+def test_a_command_that_is_not_there_is_named(start: Start) -> None:
+    process = start(*SESSION, "nothing-such")
+    shown, _ = process.communicate(timeout=30)
+    assert shown.endswith("nothing-such: No such file or directory\n")
+    assert process.returncode == 127
+
+
+def test_a_second_one_in_the_same_folder_is_refused(project: Path, start: Start) -> None:
+    descriptor = os.open(project, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        process = start(*UNUM, "dev", "--emulator", sys.executable)
+        shown, _ = process.communicate(timeout=30)
+    finally:
+        os.close(descriptor)
+    assert f"{project}: unum dev runs here already" in shown
+    assert process.returncode == 2
+
+
+def test_a_missing_node_is_named(start: Start) -> None:
+    process = start(
+        "env", f"PATH={Path(sys.executable).parent / 'nothing'}", *UNUM, "dev", "--emulator", sys.executable
+    )
+    shown, _ = process.communicate(timeout=30)
+    assert "found no program node; install Node.js 20 or newer" in shown
+    assert process.returncode == 2
