@@ -7,7 +7,7 @@ from constructs import Construct
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
 
 
-class ProjectName(Stack):
+class ProjectNameStack(Stack):
     """Workflow that prices orders."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
@@ -26,5 +26,5 @@ class ProjectName(Stack):
 
 if __name__ == "__main__":
     app = App()
-    ProjectName(app, "ProjectName")
+    ProjectNameStack(app, "ProjectName")
     app.synth()
