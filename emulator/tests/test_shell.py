@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +74,21 @@ def test_a_command_tidies_up_after_ctrl_c(start: Start, tmp_path: Path) -> None:
     assert "tidy" in shown
     assert process.returncode == 3
     assert not [*tmp_path.iterdir()]
+
+
+def test_it_ends_with_the_emulator(start: Start, tmp_path: Path, processes: Any) -> None:
+    process = start("sh", "-c", "echo begun; exec sleep 60")
+    read_until(process, "begun")
+    (emulator,) = [
+        pid
+        for pid in processes.descendants(process.pid)
+        if f"--parent\0{process.pid}\0" in Path(f"/proc/{pid}/cmdline").read_text()
+    ]
+    os.kill(emulator, signal.SIGKILL)
+    shown, _ = process.communicate(timeout=60)
+    assert "The emulator ended unexpectedly; start again." in shown
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not [path for path in tmp_path.iterdir() if "client" in path.name]
 
 
 def test_errors_are_said_without_a_traceback(start: Start, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
-from types import FrameType
+
+from unum_cli.project.interruption import deferred_signals, ignore_signals, leave_on_signals
 
 LOGS = "UNUM_EMULATOR_LOGS"
 """Environment variable with the folder of the emulator's logs."""
@@ -37,8 +38,7 @@ Times = Mapping[Path, int]
 
 def main(command: Sequence[str]) -> int:
     """Deploy, then run `command`, or watch until Ctrl-C; return the exit code."""
-    signal.signal(signal.SIGTERM, _exit)
-    signal.signal(signal.SIGHUP, _exit)
+    leave_on_signals()
     try:
         if command:
             return _run_inside(command) if deploy() else 1
@@ -66,7 +66,7 @@ def develop(project: Path, logs: Path) -> None:
         try:
             watch(project, logs, seen, shell)
         finally:
-            _ignore_signals()
+            ignore_signals()
 
 
 def watch(project: Path, logs: Path, seen: Times, shell: int) -> None:
@@ -110,19 +110,21 @@ def run_program(command: Sequence[str]) -> int:
         KeyboardInterrupt: Ctrl-C, after the end of the program, which gets it too.
         SystemExit: this process is to end; the program was terminated.
     """
-    try:
-        process = subprocess.Popen(command)  # noqa: S603 - the user's, or the CDK's
-    except OSError as error:
-        _say(f"{command[0]}: {error.strerror}")
-        return _NOT_FOUND
-    try:
-        code = process.wait()
-    except KeyboardInterrupt:
-        _end(process, signal.SIGINT, after_s=_GRACE_S)
-        raise
-    except SystemExit:
-        _end(process, signal.SIGTERM)
-        raise
+    with deferred_signals() as deliver:
+        try:
+            process = subprocess.Popen(command)  # noqa: S603 - the user's, or the CDK's
+        except OSError as error:
+            _say(f"{command[0]}: {error.strerror}")
+            return _NOT_FOUND
+        try:
+            deliver()
+            code = process.wait()
+        except KeyboardInterrupt:
+            _end(process, signal.SIGINT, after_s=_GRACE_S)
+            raise
+        except SystemExit:
+            _end(process, signal.SIGTERM)
+            raise
     return code if code >= 0 else 128 - code
 
 
@@ -134,18 +136,6 @@ def _end(process: "subprocess.Popen[bytes]", number: signal.Signals, after_s: fl
     process.send_signal(number)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE_S)
-
-
-def _exit(number: int, _frame: FrameType | None) -> None:
-    """Leave all blocks after signal `number`; thus page and settings end."""
-    _ignore_signals()
-    sys.exit(128 + number)
-
-
-def _ignore_signals() -> None:
-    """Ignore further signals, which would interrupt cleaning up."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
 
 
 def times(project: Path) -> Times:
@@ -189,8 +179,9 @@ def _page() -> Iterator[None]:
     """Serve the page of all executions within the block; it prints its URL."""
     command = [sys.executable, "-c", "from unum_cli.main import main; main()", "ui", "--allow-changes"]
     # A session of its own: Ctrl-C is for this one, which ends the page.
-    with subprocess.Popen(command, start_new_session=True) as page:  # noqa: S603 - ours
+    with deferred_signals() as deliver, subprocess.Popen(command, start_new_session=True) as page:  # noqa: S603 - ours
         try:
+            deliver()
             yield
         finally:
             page.terminate()

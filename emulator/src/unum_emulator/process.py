@@ -100,6 +100,11 @@ class Emulator:
             "UNUM_PYTHONS": "",
         }
 
+    def wait(self) -> None:
+        """Return when the emulator's process has ended."""
+        if self._process is not None:
+            self._process.wait()
+
     def stop(self) -> None:
         """End the emulator and all its processes; a second call has no effect."""
         process, self._process = self._process, None

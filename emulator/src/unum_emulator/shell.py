@@ -10,13 +10,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 
 from unum_emulator import cdk
 from unum_emulator.process import Emulator, EmulatorError
+from unum_emulator.signals import deferred_signals, ignore_signals, leave_on_signals
 
 _CHECKOUT = Path(__file__).parents[3]
 
@@ -25,6 +26,9 @@ LOGS = "UNUM_EMULATOR_LOGS"
 
 _GRACE_S = 5
 _STOP_LIMIT_S = 15
+_TAIL = 2000
+"""Characters of the emulator's log in an error."""
+
 _NOT_FOUND = 127
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -37,15 +41,13 @@ def main() -> int:
     parser.add_argument("--auth", action="store_true", help="enforce IAM policies")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="command to run (default: $SHELL)")
     options = parser.parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-            signal.signal(number, _exit)
+    leave_on_signals()
     try:
         with Emulator(options.python, auth=options.auth) as emulator:
             try:
                 return _serve(emulator, options)
             finally:
-                _ignore_signals()
+                ignore_signals()
     except (EmulatorError, cdk.CdkError) as error:
         _say(str(error))
         return 1
@@ -60,41 +62,41 @@ def _serve(emulator: Emulator, options: argparse.Namespace) -> int:
     _say("Ready: cdk, unum and boto3 use the emulator instead of AWS. It ends with this command.")
     environment = _environment(emulator, options.project)
     if options.command:
-        return _run(options.command, environment)
+        return _run(options.command, environment, emulator)
     with _page(environment):
-        return _run([os.environ.get("SHELL", "/bin/sh")], environment)
+        return _run([os.environ.get("SHELL", "/bin/sh")], environment, emulator)
 
 
-def _exit(number: int, _frame: FrameType | None) -> None:
-    """Leave all blocks after signal `number`; thus emulator and command end."""
-    _ignore_signals()
-    sys.exit(128 + number)
-
-
-def _ignore_signals() -> None:
-    """Ignore further signals, which would interrupt cleaning up."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-
-
-def _run(command: list[str], environment: dict[str, str]) -> int:
-    """Run `command`; return its exit code, 128 plus signal if a signal ended it."""
+def _run(command: list[str], environment: dict[str, str], emulator: Emulator) -> int:
+    """Run `command`; return its exit code, 128 plus signal if a signal ended it, as when `emulator` ends first."""
     if sys.stdin.isatty():  # a terminal sends Ctrl-C to the command, too, which may go on: a shell or a debugger does
         signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        process = subprocess.Popen(command, env=environment)  # noqa: S603 - the caller's
-    except OSError as error:
-        _say(f"{command[0]}: {error.strerror}")
-        return _NOT_FOUND
-    try:
-        code = process.wait()
-    except KeyboardInterrupt:
-        # A group of processes gets it together, but `kill` may have sent it to this one alone.
-        code = _end(process, signal.SIGINT, after_s=_GRACE_S)
-    except SystemExit:
-        _end(process, signal.SIGTERM)
-        raise
+    with deferred_signals() as deliver:
+        try:
+            process = subprocess.Popen(command, env=environment)  # noqa: S603 - the caller's
+        except OSError as error:
+            _say(f"{command[0]}: {error.strerror}")
+            return _NOT_FOUND
+        try:
+            deliver()
+            threading.Thread(target=_end_with, args=(emulator, process), daemon=True).start()
+            code = process.wait()
+        except KeyboardInterrupt:
+            # A group of processes gets it together, but `kill` may have sent it to this one alone.
+            code = _end(process, signal.SIGINT, after_s=_GRACE_S)
+        except SystemExit:
+            _end(process, signal.SIGTERM)
+            raise
     return code if code >= 0 else 128 - code
+
+
+def _end_with(emulator: Emulator, process: "subprocess.Popen[bytes]") -> None:
+    """Terminate `process` when `emulator` ends, without which all its requests fail."""
+    emulator.wait()
+    if process.poll() is None:
+        log = (emulator.logs / "emulator.log").read_text(errors="replace")[-_TAIL:]
+        _say(f"The emulator ended unexpectedly; start again. End of its log:\n{log}")
+        process.terminate()
 
 
 def _end(process: "subprocess.Popen[bytes]", number: signal.Signals, after_s: float = 0) -> int:
@@ -116,8 +118,12 @@ def _page(environment: dict[str, str]) -> Iterator[None]:
     command = [sys.executable, "-c", "from unum_cli.main import main; main()", "ui", "--allow-changes"]
     _say("Page of all workflows that you deploy:")
     # A session of its own: Ctrl-C is for the shell's commands.
-    with subprocess.Popen(command, env=environment, stdout=sys.stderr, start_new_session=True) as page:  # noqa: S603
+    with (
+        deferred_signals() as deliver,
+        subprocess.Popen(command, env=environment, stdout=sys.stderr, start_new_session=True) as page,  # noqa: S603
+    ):
         try:
+            deliver()
             yield
         finally:
             page.terminate()
