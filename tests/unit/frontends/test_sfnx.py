@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from sfnx.compiler import compile_file, compile_source
+from sfnx.diagnostics import CompileError
 
 from unum_cli.main import main
 from unum_compiler.compatibility import Compatibility
@@ -125,3 +126,142 @@ def test_the_command_line_runs_it(tmp_path: Path, capsys: pytest.CaptureFixture[
     arguments = ("--auto-mock", "--input", json.dumps(ORDER))
     assert main(["run", str(tmp_path / "orders.asl.json"), *functions, *arguments]) == 0
     assert json.loads(capsys.readouterr().out) == {"total": 5, "lines": 2}
+
+
+HEAD = "from sfnx import state_machine\n@state_machine\ndef p(input: dict[str, int]):\n"
+PROGRAM = """
+from sfnx import inline_map, parallel, state_machine
+
+LIMIT = 100
+NAMES = {"even": "E", "odd": "O"}
+
+class Negative(Exception):
+    pass
+
+class Large(Exception):
+    pass
+
+def factorial(n: int) -> int:
+    result = 1
+    left = n
+    while left > 1:
+        result *= left
+        left -= 1
+    return result
+
+def label(x: int) -> str:
+    if x < 0:
+        raise Negative(f"{x} is negative")
+    elif x % 2 == 0:
+        text = NAMES["even"] + str(x)
+        return text
+    return NAMES["odd"]
+
+@state_machine
+def program(input: dict[str, list[list[int]]]):
+    rows = []
+    trace = []
+    for number, row in enumerate(input["rows"]):
+        if len(row) == 0:
+            continue
+        if row[0] > LIMIT:
+            break
+        try:
+            labels = inline_map(label, row)
+            if len(row) > 3:
+                raise Large("many")
+            trace.append(f"{number}: {', '.join(labels)}")
+        except Negative as error:
+            trace.append(f"{number}: {error}")
+        except Exception:
+            trace.append("other")
+        squares = [x * x for x in row if x > 0]
+        def total():
+            added = 0
+            for x in squares:
+                added += x
+            return added
+        def largest():
+            return max(row)
+        both = parallel(total, largest)
+        made = factorial(len(row))
+        size = "big" if both[0] > 50 else "mid" if both[0] > 10 else "small"
+        rows.append({"both": both, "made": made, "size": size, "sorted": sorted(row), "last": row[-1]})
+    return {"rows": rows, "trace": trace, "first": [each["size"] for each in rows if each["made"] == 1]}
+"""
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[], [[]], [[7]], [[1, 2, 3], [], [4]], [[5, -1]], [[9, 8, 7, 6], [2]], [[101], [1]], [[3], [101, 1], [2]]],
+)
+def test_a_program_gives_what_python_gives(rows: list[list[int]]) -> None:
+    python: dict[str, Any] = {}
+    exec(PROGRAM, python)  # noqa: S102 - the program above, whose decorators leave it as it is
+    outcome = LocalWorkflow(compiled(PROGRAM), {}).run("e", {"rows": rows}).outcome
+    assert outcome == Success(python["program"]({"rows": rows}))
+
+
+@pytest.mark.parametrize(
+    ("expression", "python", "here"),
+    [
+        ("f'{input[\"one\"] == 1}'", "True", "true"),
+        ("f'{0.1 + 0.2}'", "0.30000000000000004", "0.3"),
+        ("str(3.0)", "3.0", "3"),
+        ("json.dumps([1, 2])", "[1, 2]", "[1,2]"),
+    ],
+)
+def test_text_differs_from_that_of_python(expression: str, python: str, here: str) -> None:
+    """What docs/graph.md says of JSONata's text."""
+    source = f"import json\n{HEAD}    return {expression}\n"
+    given = {"one": 1}
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102 - written above
+    assert names["p"](given) == python
+    assert LocalWorkflow(compiled(source), {}).run("e", given).outcome == Success(here)
+
+
+def test_operations_without_a_result() -> None:
+    """What docs/graph.md says of them."""
+    workflow = compiled(f"{HEAD}    return 10 / input['n']\n")
+    assert LocalWorkflow(workflow, {}).run("e", {"n": 0}).outcome == Success("Infinity")
+    missing = LocalWorkflow(workflow, {}).run("e", {}).outcome
+    assert isinstance(missing, Failure)
+    assert missing.error == "States.QueryEvaluationError"
+
+
+def test_a_loop_loses_assignments_to_parameters() -> None:
+    """What docs/graph.md warns of; once a later version keeps them, the page need not."""
+    source = """
+from sfnx import state_machine
+
+def raised(n: int) -> int:
+    rounds = 0
+    while rounds < 3:
+        rounds += 1
+        n += 1
+    return n
+
+@state_machine
+def program(input: dict[str, int]):
+    found = raised(input["n"])
+    return found
+"""
+    assert LocalWorkflow(compiled(source), {}).run("e", {"n": 12}).outcome != Success(15)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("with open('a') as file: pass", "with is not supported"),
+        ("x = = 1", "invalid syntax"),
+        ("import os; os.remove('a')", "import"),
+        ("yield 1", "state machine"),
+    ],
+)
+def test_what_sfnx_cannot_compile_is_named_with_its_line(line: str, words: str) -> None:
+    source = (
+        f"from sfnx import state_machine\n@state_machine\ndef p(input: dict[str, int]):\n    {line}\n    return 1\n"
+    )
+    with pytest.raises(CompileError, match=rf":4:\d+: .*{words}"):
+        compile_source(source)
