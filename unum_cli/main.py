@@ -6,7 +6,6 @@ Results go to standard output, everything else to standard error. Only the modul
 """
 
 import importlib
-import io
 import os
 import sys
 from argparse import Namespace
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.environment import add_defaults
 from unum_cli.grammar import grammar
-from unum_cli.safe_output import safe_output
+from unum_cli.safe_output import safe_output, speak_utf8
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: for ``--help`` and for invalid arguments, as argparse does.
     """
-    _speak_utf8()
+    speak_utf8()
     # argparse itself prints help and errors, so the streams must be ready before it runs.
     options = grammar().parse_args(arguments)
     add_defaults(options, os.environ)
@@ -49,18 +48,6 @@ def _run(options: Namespace) -> int:
         # The reader closed the pipe, as `head` does. Python would report the same error again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
-
-
-def _speak_utf8() -> None:
-    """Use UTF-8 for pipes and files under every locale; replace what a terminal cannot show."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            if stream.isatty():
-                stream.reconfigure(errors="replace")
-            else:
-                stream.reconfigure(encoding="utf-8")
-    if isinstance(sys.stdin, io.TextIOWrapper) and not sys.stdin.isatty():
-        sys.stdin.reconfigure(encoding="utf-8-sig")
 
 
 def _complain(error: Exception, code: int) -> int:

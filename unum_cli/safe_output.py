@@ -46,6 +46,18 @@ class SafeOutput(io.TextIOBase):
         return self.stream.fileno()
 
 
+def speak_utf8() -> None:
+    """Use UTF-8 for pipes and files under every locale; replace what a terminal cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")
+    if isinstance(sys.stdin, io.TextIOWrapper) and not sys.stdin.isatty():
+        sys.stdin.reconfigure(encoding="utf-8-sig")
+
+
 @contextmanager
 def safe_output() -> Iterator[None]:
     """Make standard output and standard error safe within the block."""

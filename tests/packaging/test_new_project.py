@@ -23,13 +23,19 @@ unum wait first --stack MyShop
 
 
 class Project:
-    """The folder of the project, with programs that find no checkout."""
+    """The folder of the project, with programs that find no checkout.
 
-    def __init__(self, folder: Path, distributions: Path) -> None:
+    Attributes:
+        folder: the folder.
+        unum: the command in an environment without the CDK.
+    """
+
+    def __init__(self, folder: Path, distributions: Path, unum: Path) -> None:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
         # Only what is imported is compiled, which is little of the CDK.
         self.environment = {**own, "PIP_FIND_LINKS": str(distributions), "PIP_NO_COMPILE": "1"}
         self.folder = folder
+        self.unum = str(unum)
 
     def run(self, *command: str) -> str:
         done = subprocess.run(  # noqa: S603 - the project's own commands
@@ -45,8 +51,8 @@ def project(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Pr
     folder = tmp_path_factory.mktemp("user")
     needed = [path for name in list(PROJECTS)[:3] for path in distributions.glob(f"{name}-*.whl")]
     unum = environment(folder, sys.executable, *map(str, needed)).parent / "unum"
-    Project(folder, distributions).run(str(unum), "init", "my-shop")
-    return Project(folder / "my-shop", distributions)
+    Project(folder, distributions, unum).run(str(unum), "init", "my-shop")
+    return Project(folder / "my-shop", distributions, unum)
 
 
 def test_its_tests_pass(project: Project) -> None:
@@ -60,7 +66,8 @@ def emulator(project: Project) -> None:
 
 @pytest.mark.usefixtures("emulator")
 def test_it_is_deployed_with_permissions_enforced_and_runs(project: Project) -> None:
-    shown = project.run(".venv/bin/unum", "dev", "--auth", "sh", "-c", START)
+    """The command of the first environment finds the CDK of the project's."""
+    shown = project.run(project.unum, "dev", "--auth", "sh", "-c", START)
     assert re.search(r'"lines": 2,\s+"cents": 130', shown), shown
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import fcntl
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -41,9 +42,14 @@ def run(options: argparse.Namespace) -> None:
         _lock(Path.cwd())
     session = [sys.executable, "-m", "unum_cli.project.session", *inside]
     shell = [str(python), "-m", "unum_emulator.shell", "--python", str(python), "--project", str(Path.cwd())]
-    # The app's command, `python app.py`, is meant to be this Python, activated or not.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    path = os.pathsep.join([str(_app_python().parent), os.environ.get("PATH", os.defpath)])
     _become([*shell, *(["--auth"] if options.auth else []), *session], {**os.environ, "PATH": path})
+
+
+def _app_python() -> Path:
+    """Return the Python for the app's command, `python app.py`: this one, or .venv's if only that may have the CDK."""
+    own = Path(".venv", "bin", "python").absolute()
+    return own if importlib.util.find_spec("aws_cdk") is None and own.exists() else Path(sys.executable)
 
 
 def _lock(folder: Path) -> None:

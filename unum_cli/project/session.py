@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from unum_cli.project.interruption import deferred_signals, ignore_signals, leave_on_signals
+from unum_cli.safe_output import safe_output, speak_utf8
 
 LOGS = "UNUM_EMULATOR_LOGS"
 """Environment variable with the folder of the emulator's logs."""
@@ -205,4 +206,6 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    speak_utf8()
+    with safe_output():  # log lines are data
+        sys.exit(main(sys.argv[1:]))

@@ -36,11 +36,16 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("logs")
+
+
+@pytest.fixture
+def start(project: Path, logs: Path) -> Iterator[Start]:
     """Start a program in the project; all that it leaves behind is killed."""
     environment = {
         **os.environ,
-        "UNUM_EMULATOR_LOGS": str(tmp_path_factory.mktemp("logs")),
+        "UNUM_EMULATOR_LOGS": str(logs),
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         "AWS_REGION": "us-east-1",
         "PYTHONUNBUFFERED": "1",
@@ -55,7 +60,7 @@ def start(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
+            encoding="utf-8",
             start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread
         )
@@ -114,6 +119,13 @@ def test_nothing_survives_the_shell_around_it(project: Path, start: Start) -> No
     process.kill()
     process.communicate(timeout=30)
     assert not (project / ".unum-dev.env").exists()
+
+
+def test_log_lines_of_any_characters_are_shown(logs: Path, start: Start) -> None:
+    process = start("env", "PYTHONIOENCODING=ascii", *SESSION)
+    read_until(process, WAITS)
+    (logs / "Shop-Tasks.log").write_bytes("größe 🍏 \x1b[2J \udcff\n".encode(errors="surrogateescape"))
+    read_until(process, r"Shop-Tasks: größe 🍏 \\u001b\[2J")
 
 
 def test_a_command_gives_its_exit_code(start: Start) -> None:
