@@ -92,8 +92,9 @@ def test_a_missing_requirement_is_reported(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 'No module named ministack' >&2\nexit 1\n")
     python.chmod(0o755)
-    with pytest.raises(EmulatorError, match="No module named ministack"), Emulator(python):
+    with pytest.raises(EmulatorError, match="No module named ministack") as raised, Emulator(python):
         pass
+    assert f"{python} -m pip install unum-emulator" in str(raised.value)
 
 
 def test_only_the_loopback_address_is_served() -> None:

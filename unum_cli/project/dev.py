@@ -23,13 +23,13 @@ def run(options: argparse.Namespace) -> None:
         UsageError: no emulator or no Node.js is installed, or the folder has no CDK app or has a session already.
     """
     python: Path = options.emulator
+    if not Path("cdk.json").exists():
+        raise UsageError(f"{Path.cwd()}: expected a CDK app with its cdk.json, found none; unum init makes one")
     if not python.exists():
         raise UsageError(
             f"--emulator: expected the Python of an environment with unum-emulator, found nothing at {python}; "
             "python3 -m venv .venv-emulator && .venv-emulator/bin/pip install unum-emulator"
         )
-    if not Path("cdk.json").exists():
-        raise UsageError(f"{Path.cwd()}: expected a CDK app with its cdk.json, found none; unum init makes one")
     if not _has_emulator(python):
         raise UsageError(
             f"--emulator: {python} has no package unum-emulator; {python} -m pip install unum-emulator, or name the "

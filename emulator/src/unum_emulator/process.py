@@ -154,8 +154,9 @@ class Emulator:
         if not line:
             log = (self.logs / "emulator.log").read_text(errors="replace")[-2000:]
             raise EmulatorError(
-                f"{self._python}: the emulator did not start within {_START_LIMIT_S} s; its environment needs "
-                f"emulator/requirements.txt; end of its log:\n{log}"
+                f"{self._python}: the emulator ended before it was ready, or was not ready within {_START_LIMIT_S} s; "
+                f"its environment needs all that unum-emulator requires: {self._python} -m pip install unum-emulator; "
+                f"end of its log:\n{log}"
             )
         announced: dict[str, Any] = json.loads(line)
         return announced
