@@ -4,6 +4,7 @@
 lines, and deploys again when a file changes; with arguments, it deploys, runs them as a command, and returns its code.
 """
 
+import hashlib
 import json
 import os
 import shlex
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
+from stat import S_ISREG
 
 from unum_cli.project.interruption import deferred_signals, ignore_signals, leave_on_signals
 from unum_cli.safe_output import safe_output, speak_utf8
@@ -33,8 +35,11 @@ _GRACE_S = 4
 _NOT_FOUND = 127
 _INTERRUPTED = 128 + signal.SIGINT
 
-Times = Mapping[Path, int]
-"""Time of the last change of each file, in nanoseconds."""
+_MOST_READ = 1_000_000
+"""Bytes of the largest file that is read; of a larger one, the time of its last change has to do."""
+
+Files = Mapping[Path, tuple[int, str]]
+"""Time of the last change of each file, in nanoseconds, and a digest of its content."""
 
 
 def main(command: Sequence[str]) -> int:
@@ -61,7 +66,7 @@ def develop(project: Path, logs: Path) -> None:
     """Deploy, serve the page, watch files until Ctrl-C or until the emulator's shell ends."""
     shell = os.getppid()
     SETTINGS.unlink(missing_ok=True)  # of a session that was killed
-    seen = times(project)  # before the deployment, which may miss what changes meanwhile
+    seen = scan(project)  # before the deployment, which may miss what changes meanwhile
     deploy(_AGAIN)
     with _page(), _settings():
         try:
@@ -70,17 +75,19 @@ def develop(project: Path, logs: Path) -> None:
             ignore_signals()
 
 
-def watch(project: Path, logs: Path, seen: Times, shell: int) -> None:
+def watch(project: Path, logs: Path, seen: Files, shell: int) -> None:
     """Print new log lines, deploy changed files; return when process `shell` no longer is this one's parent."""
     lines = LogLines(logs)
     while os.getppid() == shell:
         for line in lines.new():
             print(line, flush=True)
-        found = times(project)
-        if found != seen:
-            changed = sorted(str(path) for path, _ in found.items() ^ seen.items())
-            _say(f"Changed: {', '.join(dict.fromkeys(changed))}")
-            seen = found
+        found = scan(project, seen)
+        changed = sorted(
+            str(path) for path in found.keys() | seen.keys() if _digest(found, path) != _digest(seen, path)
+        )
+        seen = found
+        if changed:
+            _say(f"Changed: {', '.join(changed)}")
             deploy(_AGAIN)
         time.sleep(_PAUSE_S)
 
@@ -139,17 +146,38 @@ def _end(process: "subprocess.Popen[bytes]", number: signal.Signals, after_s: fl
         process.wait(_GRACE_S)
 
 
-def times(project: Path) -> Times:
-    """Return the files of `project` that a deployment may read, without hidden ones and what tools make."""
+def scan(project: Path, before: Files | None = None) -> Files:
+    """Return the files of `project` that a deployment may read, without hidden ones and what tools make.
+
+    Args:
+        project: folder of the app.
+        before: last result; files of the same time are not read again.
+    """
+    known = before or {}
     found = {}
     for folder, folders, names in os.walk(project):
         folders[:] = [each for each in folders if each not in _UNWATCHED and not each.startswith(".")]
         for path in (Path(folder, name) for name in names if not name.startswith(".")):
-            try:
-                found[path.relative_to(project)] = path.stat().st_mtime_ns
-            except OSError:  # an editor replaces it right now, or it is a link to nothing
-                continue
+            name = path.relative_to(project)
+            # An editor may replace it right now, or it is a link to nothing.
+            with suppress(OSError):
+                status = path.stat()
+                same = known.get(name)
+                if same is None or same[0] != status.st_mtime_ns:
+                    same = status.st_mtime_ns, _read(path, status)
+                found[name] = same
     return found
+
+
+def _read(path: Path, status: os.stat_result) -> str:
+    """Return a digest of the file's content: an app that writes the same again in each synth is deployed once."""
+    if not S_ISREG(status.st_mode) or status.st_size > _MOST_READ:
+        return str(status.st_mtime_ns)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _digest(files: Files, path: Path) -> str | None:
+    return files[path][1] if path in files else None
 
 
 class LogLines:

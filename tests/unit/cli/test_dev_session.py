@@ -17,6 +17,7 @@ UNDER_A_SHELL = (sys.executable, "-c", f"import subprocess; subprocess.run({[*SE
 UNUM = (sys.executable, "-c", "import sys; from unum_cli.main import main; sys.exit(main())")
 CDK = """#!/bin/sh
 echo deployment of $(cat app.py)
+cp app.py made-by-the-app.txt
 while [ -e slow ]; do sleep 0.1; done
 """
 WAITS = "In other terminals"
@@ -92,6 +93,24 @@ def test_a_change_during_the_first_deployment_is_deployed(project: Path, start: 
     (project / "slow").unlink()
     read_until(process, "Changed: app.py")
     read_until(process, "deployment of second")
+
+
+def test_what_the_app_writes_is_no_change_if_it_is_the_same_again(project: Path, start: Start) -> None:
+    (project / "made-by-the-app.txt").write_text("first")
+    process = start(*SESSION)
+    read_until(process, WAITS)
+    time.sleep(1.5)  # what changed would be deployed after half a second
+    process.terminate()
+    shown, _ = process.communicate(timeout=30)
+    assert "Changed" not in shown
+
+
+def test_a_deleted_file_is_a_change(project: Path, start: Start) -> None:
+    (project / "note.txt").write_text("")
+    process = start(*SESSION)
+    read_until(process, WAITS)
+    (project / "note.txt").unlink()
+    read_until(process, r"Changed: .*note\.txt")
 
 
 def test_settings_of_a_killed_session_are_gone_while_the_next_one_deploys(project: Path, start: Start) -> None:

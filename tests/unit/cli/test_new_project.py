@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from unum_cli.main import main
-from unum_cli.project.session import LogLines, times
+from unum_cli.project.session import LogLines, scan
 
 
 def test_names_follow_from_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,7 +196,7 @@ def test_what_is_watched(tmp_path: Path) -> None:
     for name in ("app.py", "functions/a.py", ".venv/x.py", "node_modules/y.js", "functions/__pycache__/z", ".hidden"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    assert {str(path) for path in times(tmp_path)} == {"app.py", "functions/a.py"}
+    assert {str(path) for path in scan(tmp_path)} == {"app.py", "functions/a.py"}
 
 
 def test_log_lines_are_shown_once_and_whole(tmp_path: Path) -> None:
