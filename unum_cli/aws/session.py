@@ -1,6 +1,7 @@
 """Session of a command: the runtime's HTTP client where it suffices, boto3 elsewhere."""
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,11 @@ class Session(AwsClients):
 
     Args:
         profile: name of the profile; None for the default.
-        region: region; None for the configured one.
+        region: region; None for that of the environment or of the profile.
     """
 
     def __init__(self, profile: str | None, region: str | None) -> None:
-        self._profile, self._region = profile, region
+        self._profile, self._region = profile, region or _sdk_region(os.environ)
 
     @property
     def region_name(self) -> str | None:
@@ -69,3 +70,8 @@ class Session(AwsClients):
             return botocore_settings(self._profile, self._region, os.environ)
         except Unsupported:
             return None
+
+
+def _sdk_region(environment: Mapping[str, str]) -> str | None:
+    """Return the region of AWS_REGION, which botocore ignores; None if its own variable has one."""
+    return None if environment.get("AWS_DEFAULT_REGION") else environment.get("AWS_REGION") or None

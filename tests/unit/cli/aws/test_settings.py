@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from botocore.session import Session as BotocoreSession
 
+from unum_cli.aws.session import Session
 from unum_cli.aws.settings import botocore_settings, plain_settings
 from unum_runtime.wire.call_errors import CallError, Unsupported
 from unum_runtime.wire.signing import Credentials
@@ -164,3 +165,29 @@ def test_certificates_are_those_that_botocore_trusts(files: Files, variables: Ma
     found = plain_settings(None, None, files(**KEYS, **variables))
     assert found is not None
     assert found.environment["AWS_CA_BUNDLE"].endswith(expected)
+
+
+@pytest.mark.parametrize("client", ["", "botocore"])
+@pytest.mark.parametrize(
+    ("config", "options", "variables", "region"),
+    [
+        ("", (None, None), {"AWS_REGION": "eu-south-1"}, "eu-south-1"),
+        ("", (None, None), {"AWS_REGION": "eu-south-1", "AWS_DEFAULT_REGION": "eu-north-1"}, "eu-north-1"),
+        (CONFIG, (None, None), {"AWS_REGION": "eu-south-1"}, "eu-south-1"),
+        (CONFIG, ("other", None), {"AWS_REGION": "eu-south-1"}, "eu-south-1"),
+        (CONFIG, ("other", None), {"AWS_REGION": ""}, "eu-west-3"),
+        ("", (None, "eu-west-2"), {"AWS_REGION": "eu-south-1"}, "eu-west-2"),
+        ("", (None, None), {}, None),
+    ],
+)
+def test_the_region_is_that_of_the_sdks_variable_too(
+    client: str,
+    config: str,
+    options: tuple[str | None, str | None],
+    variables: Mapping[str, str],
+    region: str | None,
+    files: Files,
+) -> None:
+    """Options are the profile and the region."""
+    files(config, SHARED, UNUM_CLIENT=client, **variables)
+    assert Session(*options).region_name == region
