@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from stat import S_ISREG
+from tempfile import TemporaryDirectory
 
 from unum_cli.project.interruption import deferred_signals, ignore_signals, leave_on_signals
 from unum_cli.safe_output import safe_output, speak_utf8
@@ -47,12 +48,18 @@ def main(command: Sequence[str]) -> int:
     leave_on_signals()
     try:
         if command:
-            return _run_inside(command) if deploy() else 1
+            return _run_inside(command) if _deploy_beside_others() else 1
         develop(Path.cwd(), Path(os.environ[LOGS]))
     except KeyboardInterrupt:
         _say("The emulator ends, and all in it.")
         return _INTERRUPTED if command else 0
     return 0
+
+
+def _deploy_beside_others() -> bool:
+    """Deploy from an assembly in a temporary folder, because other sessions may use cdk.out at the same time."""
+    with TemporaryDirectory(prefix="unum-dev-") as folder:
+        return deploy(options=("--output", folder))
 
 
 def _run_inside(command: Sequence[str]) -> int:
@@ -92,10 +99,10 @@ def watch(project: Path, logs: Path, seen: Files, shell: int) -> None:
         time.sleep(_PAUSE_S)
 
 
-def deploy(hint: str = "") -> bool:
+def deploy(hint: str = "", options: Sequence[str] = ()) -> bool:
     """Deploy all stacks; return False after failures, with the CDK's own words above, `hint` below."""
     _say("Deploying ...")
-    is_done = run_program([*_command_line(Path.cwd()), "deploy", *_DEPLOY]) == 0
+    is_done = run_program([*_command_line(Path.cwd()), "deploy", *_DEPLOY, *options]) == 0
     _say("Deployed." if is_done else f"Not deployed{hint}.")
     return is_done
 

@@ -17,6 +17,11 @@ UNDER_A_SHELL = (sys.executable, "-c", f"import subprocess; subprocess.run({[*SE
 UNUM = (sys.executable, "-c", "import sys; from unum_cli.main import main; sys.exit(main())")
 CDK = """#!/bin/sh
 echo deployment of $(cat app.py)
+while [ $# -gt 0 ]; do
+    if [ "$1" = --output ]; then out=$2; fi
+    shift
+done
+echo "assembly in ${out:-cdk.out}"
 cp app.py made-by-the-app.txt
 while [ -e slow ]; do sleep 0.1; done
 """
@@ -151,6 +156,15 @@ def test_a_command_gives_its_exit_code(start: Start) -> None:
     ended = start(*SESSION, "sh", "-c", "exit 7")
     ended.communicate(timeout=30)
     assert ended.returncode == 7
+
+
+def test_a_command_needs_no_folder_of_other_sessions(start: Start) -> None:
+    watching = start(*SESSION)
+    read_until(watching, "assembly in cdk.out")
+    shown, _ = start(*SESSION, "true").communicate(timeout=30)
+    (folder,) = re.findall("assembly in (.*)", shown)
+    assert folder != "cdk.out"
+    assert not Path(folder).exists()
 
 
 def test_a_command_tidies_up_after_ctrl_c(start: Start) -> None:
