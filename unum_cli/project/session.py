@@ -29,6 +29,9 @@ SETTINGS = Path(".unum-dev.env")
 """File with the environment, for other terminals; it exists as long as the session."""
 
 _UNWATCHED = {"node_modules", "cdk.out", "__pycache__", "out"}
+_ENVIRONMENT = "pyvenv.cfg"
+"""File at the top of each virtual environment, whatever its name: thousands of files that no deployment reads."""
+
 _DEPLOY = ("--all", "--require-approval", "never", "--method", "direct", "--progress", "events", "--no-notices", "--ci")
 _AGAIN = "; change a file to try again"
 _PAUSE_S = 0.5
@@ -163,6 +166,9 @@ def scan(project: Path, before: Files | None = None) -> Files:
     known = before or {}
     found = {}
     for folder, folders, names in os.walk(project):
+        if _ENVIRONMENT in names:
+            folders.clear()
+            continue
         folders[:] = [each for each in folders if each not in _UNWATCHED and not each.startswith(".")]
         for path in (Path(folder, name) for name in names if not name.startswith(".")):
             name = path.relative_to(project)

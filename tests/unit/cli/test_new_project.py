@@ -193,7 +193,16 @@ def test_an_environment_without_the_emulator_is_refused(
 
 
 def test_what_is_watched(tmp_path: Path) -> None:
-    for name in ("app.py", "functions/a.py", ".venv/x.py", "node_modules/y.js", "functions/__pycache__/z", ".hidden"):
+    for name in (
+        "app.py",
+        "functions/a.py",
+        "env/pyvenv.cfg",
+        "env/lib/b.py",
+        ".venv/x.py",
+        "node_modules/y.js",
+        "functions/__pycache__/z",
+        ".hidden",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert {str(path) for path in scan(tmp_path)} == {"app.py", "functions/a.py"}
