@@ -93,6 +93,12 @@ def test_who_starts_more_slowly_than_needed_is_told() -> None:
     assert f"without bytecode for their runtime {OTHER}: {by}; synthesize with {OTHER}, set {FOLDERS}" in told.text
 
 
+def test_who_declines_other_pythons_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the emulator does, where the advice to set the variable would be wrong."""
+    monkeypatch.setenv(FOLDERS, "")
+    assert with_pythons(A=OTHER).starts_told() == []
+
+
 @pytest.fixture
 def foreign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Lets this Python be another than that of functions; the folder of an interpreter of their version."""

@@ -17,7 +17,10 @@ from typing import TypeAlias
 from unum_constructs.layer import bytecode
 
 FOLDERS = "UNUM_PYTHONS"
-"""Environment variable with the folders of other interpreters, in the format of PATH. Default: none."""
+"""Environment variable with the folders of other interpreters, in the format of PATH. Default: none.
+
+Empty, it declines other interpreters: an app for the emulator, whose functions all run on one Python, needs none.
+"""
 
 LIMIT_S = 30
 """Time limit of an interpreter's answer; half a second is usual."""
@@ -56,6 +59,11 @@ def _find(python: str) -> str:
     if executable is None:
         raise NoBytecodeError(f"no {python} is on {FOLDERS}")
     return executable
+
+
+def are_declined() -> bool:
+    """Return True if the user wants no other interpreters."""
+    return os.environ.get(FOLDERS) == ""
 
 
 class _Interpreter:

@@ -14,7 +14,7 @@ from constructs import Construct
 from unum_constructs.cdk.lookup import path_of, runtime_of, stack_of
 from unum_constructs.layer.bytecode import name_of_this_python
 from unum_constructs.layer.content import definition_content, digest, unused_modules
-from unum_constructs.layer.interpreters import FOLDERS
+from unum_constructs.layer.interpreters import FOLDERS, are_declined
 from unum_constructs.layer.runtime_layer import RuntimeLayer, write_files
 from unum_runtime.functions.configuration import INLINE
 from unum_runtime.model.ir import Workflow
@@ -122,7 +122,9 @@ class WorkflowLayers:
         self._functions.setdefault(layer, []).append(function)
 
     def report_slow_starts(self) -> None:
-        """Report the workflow's functions whose Python has no bytecode."""
+        """Report the workflow's functions whose Python has no bytecode, unless the user wants none."""
+        if are_declined():
+            return
         for layer, functions in self._functions.items():
             if layer.missing_bytecode:
                 Annotations.of(self.scope).add_info_v2(
