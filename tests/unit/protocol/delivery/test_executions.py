@@ -211,7 +211,7 @@ def test_an_output_that_is_not_json_names_type_and_place(result: Any, place: str
     outcome = failure(run(machine(A={**TASK, "End": True}), F=lambda *_: result))
     assert outcome.error == "Runtime.MarshalError"
     assert json.loads(str(outcome.cause)) == {
-        "errorMessage": f"Runtime.MarshalError: {place}",
+        "errorMessage": place,
         "errorType": "Runtime.MarshalError",
         "stackTrace": [],
     }

@@ -309,7 +309,7 @@ def call_user_code(rt: Runtime, invocation: Call, event: Json) -> _Result:
     try:
         return Success.from_text(dumps(returned))
     except NotSerializable as error:
-        return Failure("Runtime.MarshalError", _cause(str(error), "Runtime.MarshalError", []))
+        return Failure(error.error, _cause(error.cause, error.error, []))
 
 
 def shape_result(task: Task, result: Json) -> Json:
