@@ -14,6 +14,7 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct, IValidation
 
 from unum_constructs.cdk.lookup import path_of, resource_of
+from unum_constructs.layer.archive import archive
 from unum_constructs.layer.content import (
     Content,
     compilable_modules,
@@ -38,11 +39,11 @@ class RuntimeLayer(lambda_.LayerVersion):
         self.python, self._unused = python, unused
         self._functions: list[lambda_.Function] = []
         self._versioned: dict[lambda_.Function, None] = {}
-        folder = self._write(stack)
+        file = self._write(stack)
         super().__init__(
             stack,
             f"UnumRuntime-{python}",
-            code=lambda_.Code.from_asset(str(folder), asset_hash=self.digest),
+            code=lambda_.Code.from_asset(str(file), asset_hash=self.digest),
             description="Unum runtime for all workflows of the stack",
         )
         # Aspects may change runtimes until the end of synthesis, and bytecode fits one version only.
@@ -76,8 +77,8 @@ class RuntimeLayer(lambda_.LayerVersion):
         if self._unused <= unused:
             return
         self._unused &= unused
-        folder = self._write(self)
-        asset = s3_assets.Asset(self, f"Code-{self.digest[:_DIGITS]}", path=str(folder), asset_hash=self.digest)
+        file = self._write(self)
+        asset = s3_assets.Asset(self, f"Code-{self.digest[:_DIGITS]}", path=str(file), asset_hash=self.digest)
         resource_of(self, lambda_.CfnLayerVersion).content = lambda_.CfnLayerVersion.ContentProperty(
             s3_bucket=asset.s3_bucket_name, s3_key=asset.s3_object_key
         )
@@ -85,11 +86,11 @@ class RuntimeLayer(lambda_.LayerVersion):
             function.invalidate_version_based_on(self.digest)
 
     def _write(self, scope: Construct) -> Path:
-        """Write the layer's files; return their folder."""
+        """Write the layer's archive; return its path."""
         content = runtime_content(self._unused, runtime_folder())
         files = deployed_files(content, self._bytecode(content))
         self.digest = digest(files, self.python)
-        return write_files(scope, files, self.digest)
+        return write_archive(scope, files, self.digest)
 
     def _bytecode(self, content: Content) -> Content:
         """Return bytecode of the modules in `content`; empty if no Python can compile them, with the reason stored."""
@@ -103,6 +104,9 @@ class RuntimeLayer(lambda_.LayerVersion):
 
 _layers: WeakKeyDictionary[Stack, dict[str, RuntimeLayer]] = WeakKeyDictionary()
 """Layers of stacks by Python version."""
+
+_archives: dict[str, bytes] = {}
+"""Archives by digest: the stages of an app have the same layers."""
 
 _DIGITS = 8
 
@@ -124,14 +128,30 @@ class _RuntimeUnchanged:
         ]
 
 
+def write_archive(scope: Construct, content: Content, named: str) -> Path:
+    """Write an archive of `content` into the cloud assembly of `scope`; return its path.
+
+    Two hundred files would be written twice, because the CDK copies each, and archived at deployment.
+    """
+    file = _assembly(scope) / f"unum-{named}.zip"
+    if named not in _archives:
+        _archives[named] = archive(content)
+    file.write_bytes(_archives[named])
+    return file
+
+
 def write_files(scope: Construct, content: Content, named: str) -> Path:
     """Write `content` to a folder of the cloud assembly of `scope`; return the folder."""
-    stage = Stage.of(scope)
-    assert stage is not None  # noqa: S101 - every stack is in an app, which is a stage
-    folder = Path(stage.asset_outdir) / f"unum-{named}"
+    folder = _assembly(scope) / f"unum-{named}"
     rmtree(folder, ignore_errors=True)  # whatever lies there
     for path, data in content.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
     return folder
+
+
+def _assembly(scope: Construct) -> Path:
+    stage = Stage.of(scope)
+    assert stage is not None  # noqa: S101 - every stack is in an app, which is a stage
+    return Path(stage.asset_outdir)

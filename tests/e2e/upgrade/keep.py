@@ -14,7 +14,6 @@ from pathlib import Path
 
 RELEASES = Path(__file__).parent / "releases"
 FIRST = {"definition": "1", "code": "1"}
-EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def keep(folder: Path) -> None:
@@ -23,18 +22,18 @@ def keep(folder: Path) -> None:
         os.environ |= {"CDK_OUTDIR": out, "CDK_CONTEXT_JSON": json.dumps(FIRST)}
         runpy.run_module("tests.e2e.upgrade.app", run_name="__main__")
         (template,) = Path(out).glob("*.template.json")
-        (layer,) = Path(out).glob("unum-*")
+        (layer,) = Path(out).glob("unum-*.zip")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "template.json").write_bytes(template.read_bytes())
-        _archive(layer, folder / "layer.zip")
+        _copy(layer, folder / "layer.zip")
 
 
-def _archive(source: Path, target: Path) -> None:
-    with zipfile.ZipFile(target, "w") as archive:
-        for file in sorted(source.rglob("*")):
-            if file.is_file() and file.suffix != ".pyc":
-                name = zipfile.ZipInfo(file.relative_to(source).as_posix(), EPOCH)
-                archive.writestr(name, file.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+def _copy(source: Path, target: Path) -> None:
+    """Copy an archive without bytecode."""
+    with zipfile.ZipFile(source) as layer, zipfile.ZipFile(target, "w") as archive:
+        for entry in layer.infolist():
+            if not entry.filename.endswith(".pyc"):
+                archive.writestr(entry, layer.read(entry), zipfile.ZIP_DEFLATED, 9)
 
 
 if __name__ == "__main__":
