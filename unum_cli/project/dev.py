@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _app_python() -> Path:
-    """Return the Python for the app's command, `python app.py`: this one, or .venv's if only that may have the CDK."""
+    """Return the Python that runs `app.py`: this one, or that of .venv if this one lacks the CDK."""
     own = Path(".venv", "bin", "python").absolute()
     return own if importlib.util.find_spec("aws_cdk") is None and own.exists() else Path(sys.executable)
 

@@ -148,7 +148,7 @@ def run_workflow(  # noqa: PLR0913 - all but the first have defaults
     runs: int = DEFAULT_RUNS,
     seed: int = 0,
 ) -> WorkflowRun:
-    """Execute a workflow in this process, and return what it did.
+    """Execute a workflow in this process; return its ending and Tasks.
 
     Args:
         workflow: file or text of a definition as Python objects, `Definition`, or compiled workflow.

@@ -1,4 +1,4 @@
-"""Policies for what functions of a workflow have in common, and for functions of many workflows.
+"""Policies: permissions that several functions share, and permissions of functions in many workflows.
 
 Each function has a policy of its own, for what it alone may do: invoke the functions that follow it. What several
 functions may do alike, to the workflow's state, queue and failure handler, is in one policy of all their roles. It

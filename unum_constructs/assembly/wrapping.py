@@ -178,7 +178,7 @@ def _kind_without_runtime(function: object) -> str | None:
 
 
 def _is_workflow(function: object) -> bool:
-    """Return True for a workflow, and for one of its aliases."""
+    """Return True for workflows and their aliases."""
     if isinstance(function, lambda_.Alias):
         return isinstance(function.node.scope, IUnumWorkflow)
     return isinstance(function, IUnumWorkflow)

@@ -173,7 +173,7 @@ def program(input: dict[str, list[list[int]]]):
             trace.append(f"{number}: {', '.join(labels)}")
         except Negative as error:
             trace.append(f"{number}: {error}")
-        except Exception:
+        except Exception:  # whatever else it is: a catcher of States.ALL
             trace.append("other")
         squares = [x * x for x in row if x > 0]
         def total():
