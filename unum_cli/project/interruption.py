@@ -1,4 +1,7 @@
-"""Signals that end a session of ``unum dev``: each block that it leaves can clean up, once."""
+"""Signals that end a session of ``unum dev``: each block that it leaves can clean up, once.
+
+`unum_emulator.signals` has the same code, because the emulator and the command line share no package.
+"""
 
 import signal
 import sys

@@ -1,4 +1,7 @@
-"""Signals that end the emulator's shell: each block that it leaves can clean up, once."""
+"""Signals that end the emulator's shell: each block that it leaves can clean up, once.
+
+`unum_cli.project.interruption` has the same code, because the emulator and the command line share no package.
+"""
 
 import signal
 import sys
