@@ -119,6 +119,15 @@ def test_a_start_that_others_need_the_definition_for_is_put_off_until_it_is_stor
     assert read_definition(needed.memory, "w", needed.workflow.digest).digest == needed.workflow.digest
 
 
+def test_start_waits_longer_for_a_definition_that_others_need(needed: Platform) -> None:
+    needed.store = slow = Throttled(needed.memory)
+    slow.pause_s = MAX_WRITE_WAIT_S + 0.2
+    begun_s = time.monotonic()
+    with pytest.raises(StoreError, match="not stored yet"):
+        keep_definition(needed.runtime())
+    assert time.monotonic() - begun_s >= slow.pause_s
+
+
 def test_the_copy_of_yesterday_serves_while_the_store_throttles(needed: Platform) -> None:
     keep_definition(needed.runtime())
     needed.clock.pass_seconds(86_400)

@@ -19,6 +19,12 @@ from unum_runtime.store.base import Store
 MAX_WRITE_WAIT_S = 0.5
 """Longest time that a start waits until its definition is stored, in seconds."""
 
+MAX_NEEDED_WAIT_S = 2.0
+"""The same where other functions need it: Lambda's default timeout of 3 s, less a second for the start itself.
+
+A start that gives up is delivered again, which takes a minute on AWS and counts as an error of the function.
+"""
+
 RETRY_MS = 60_000
 """Time after a failed write before the next attempt of this sandbox, in milliseconds."""
 
@@ -129,16 +135,15 @@ def keep_definition(rt: Runtime) -> None:
     Raises:
         StoreError: the definition may not be stored, and other functions than this one may need it.
     """
-    now_ms, digest = rt.clock.now_ms(), rt.workflow.digest
+    name, now_ms, digest = rt.workflow.name, rt.clock.now_ms(), rt.workflow.digest
+    needs_store = rt.workflow.variant is not None or (name in services() and services()[name].stores_first)
     if now_ms >= _due_ms.get(digest, 0):
         _due_ms[digest] = now_ms + RETRY_MS
         # In a thread, because AWS's clients repeat a throttled call for half a minute, longer than many functions may
         # run.
         writing = Thread(target=_write, args=(rt,), daemon=True)
         writing.start()
-        writing.join(MAX_WRITE_WAIT_S)
-    name = rt.workflow.name
-    needs_store = rt.workflow.variant is not None or (name in services() and services()[name].stores_first)
+        writing.join(MAX_NEEDED_WAIT_S if needs_store and digest not in _kept else MAX_WRITE_WAIT_S)
     if digest not in _kept and needs_store:
         _due_ms.pop(digest, None)
         raise StoreError(f"the definition of workflow {name!r} is not stored yet; try again")
