@@ -18,6 +18,8 @@ from botocore.config import Config
 from unum_emulator.process import Emulator
 
 ROLE = "arn:aws:iam::000000000000:role/any"
+PATIENCE_S = 120
+"""Longest wait for something that should come soon, for machines that have other work."""
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -77,7 +79,7 @@ class Cloud:
         arn: str = self.awslambda.publish_layer_version(LayerName=name, Content=content)["LayerVersionArn"]
         return arn
 
-    def until(self, ask: Callable[[], Any], within_s: float = 10) -> Any:
+    def until(self, ask: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
         """Call `ask` until it returns a true value, and return that value."""
         end = time.monotonic() + within_s
         while not (answer := ask()):
@@ -85,7 +87,7 @@ class Cloud:
             time.sleep(0.02)
         return answer
 
-    def receive(self, url: str, *, within_s: float = 10) -> Mapping[str, Any]:
+    def receive(self, url: str, *, within_s: float = PATIENCE_S) -> Mapping[str, Any]:
         """Return the next message of a queue."""
         arguments = {
             "QueueUrl": url,
@@ -133,7 +135,7 @@ class Processes:
             found += [child for child, parent in parents.items() if parent == pid]
         return found[1:]
 
-    def wait_for_end_of(self, *pids: int, within_s: float = 5) -> None:
+    def wait_for_end_of(self, *pids: int, within_s: float = PATIENCE_S) -> None:
         """Wait until all processes have ended; zombies count as ended."""
         end = time.monotonic() + within_s
         while left := [pid for pid in pids if (status := self._status(pid)) and status[0] != "Z"]:

@@ -149,7 +149,7 @@ def test_throttles_do_not_count_as_attempts(cloud: Any) -> None:
     started = time.monotonic()
     for number in range(8):
         cloud.send(f"{name}:1", {"number": number, "sleep_s": 0.1})
-    cloud.until(lambda: _numbers(cloud, table) == set(range(8)), 20)
+    cloud.until(lambda: _numbers(cloud, table) == set(range(8)))
     assert time.monotonic() - started > 0.8
 
 
@@ -186,7 +186,7 @@ def test_three_hundred_events_finish_quickly_in_a_bounded_number_of_processes(cl
     peak = len(processes.descendants(cloud.emulator.pid))
     while _numbers(cloud, table) != set(range(300)):
         peak = max(peak, len(processes.descendants(cloud.emulator.pid)))
-        assert time.monotonic() - started < 30
+        assert time.monotonic() - started < 120
         time.sleep(0.05)
     assert 0 < peak <= 2 * 8, "one that ends may be there beside the one that takes its place"
 

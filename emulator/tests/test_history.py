@@ -82,7 +82,7 @@ def test_an_event_is_followed_through_its_attempts_to_the_last_word(recorded: An
     cloud, path = recorded
     name = deploy(cloud, **{"emulator:faults": "doomed=1"})
     request_id = cloud.send(name, {"name": "b"})
-    cloud.until(lambda: lines(path, what="given up", request=request_id), 30)
+    cloud.until(lambda: lines(path, what="given up", request=request_id))
     assert len(lines(path, what="sent", request=request_id)) == 1
     begun = [line["delivery"] for line in lines(path, what="begun", request=request_id)]
     assert len(begun) == 3
@@ -94,7 +94,7 @@ def test_only_the_first_attempt_of_an_event_dies(recorded: Any) -> None:
     cloud, path = recorded
     name = deploy(cloud, **{"emulator:faults": "first=1 within=1"})
     request_id = cloud.send(name, {"name": "first"})
-    cloud.until(lambda: _ended(path, request_id) == 2, 30)
+    cloud.until(lambda: _ended(path, request_id) == 2)
     begun = [line["delivery"] for line in lines(path, what="begun", request=request_id)]
     results = [lines(path, what="ended", delivery=each)[0]["result"] for each in begun]
     assert results[0] == "killed"

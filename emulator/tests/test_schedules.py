@@ -45,7 +45,7 @@ def test_a_grant_on_a_schedule_group_covers_only_its_schedules(guarded: Any) -> 
         denied, _ = guarded.invoke(adding, {**event, "group": group})
         assert "AccessDenied" in denied["errorMessage"]
     assert guarded.invoke(adding, {**event, "group": "ours"})[0] is None
-    received = guarded.receive(url, within_s=30)
+    received = guarded.receive(url)
     assert received["Body"] == "n replaced"
     assert received["Attributes"]["SenderId"].endswith(":schedule")
-    guarded.until(lambda: scheduler.list_schedules(GroupName="ours")["Schedules"] == [], within_s=30)
+    guarded.until(lambda: scheduler.list_schedules(GroupName="ours")["Schedules"] == [])

@@ -207,6 +207,10 @@ def test_a_table_remembers_its_ttl_attribute(cloud: Any) -> None:
     assert described == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires"}
 
 
+PAUSE_S = 0.14
+"""Almost the pause of 0.15 s that the emulator's Step Functions makes without our change."""
+
+
 def test_a_message_is_delayed(cloud: Any) -> None:
     url, _ = cloud.queue()
     sent = time.monotonic()
@@ -221,7 +225,12 @@ def test_step_functions_starts_without_a_pause(cloud: Any) -> None:
     definition = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
     role = "arn:aws:iam::000000000000:role/any"
     machine = client.create_state_machine(name="pass", definition=definition, roleArn=role)["stateMachineArn"]
-    started = time.monotonic()
-    execution = client.start_execution(stateMachineArn=machine)["executionArn"]
-    cloud.until(lambda: client.describe_execution(executionArn=execution)["status"] == "SUCCEEDED")
-    assert time.monotonic() - started < 0.14
+
+    def took_s() -> float:
+        started = time.monotonic()
+        execution = client.start_execution(stateMachineArn=machine)["executionArn"]
+        cloud.until(lambda: client.describe_execution(executionArn=execution)["status"] == "SUCCEEDED")
+        return time.monotonic() - started
+
+    # With the pause none takes less; on a busy machine some do without it.
+    cloud.until(lambda: took_s() < PAUSE_S)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 UNUM = str(Path(sys.executable).with_name("unum"))
 
 
@@ -17,6 +19,6 @@ def unum(*arguments: str, status: int = 0, **variables: str) -> str:
         variables: environment variables beside those of this process.
     """
     command, environment = [UNUM, *arguments], os.environ | variables
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=90)  # noqa: S603 - of tests
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_S)  # noqa: S603 - of tests
     assert done.returncode == status, done.stderr
     return done.stderr if status else done.stdout

@@ -11,6 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.patience import PATIENCE_S
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client
@@ -18,7 +19,6 @@ from unum_runtime.store.base import BUCKET
 
 ROOT = Path(__file__).parents[2]
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
-PATIENCE_S = 400
 
 
 def app_command(module: str) -> str:
@@ -111,7 +111,7 @@ def probe(deployment: Deployment) -> Callable[..., Any]:
     client = deployment.client("Probes")
 
     def run(case: str, **value: Any) -> Any:
-        return client.wait(client.start({"case": case, **value}).name, timeout_s=60)
+        return client.wait(client.start({"case": case, **value}).name, timeout_s=PATIENCE_S)
 
     return run
 

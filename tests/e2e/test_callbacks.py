@@ -18,6 +18,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Deployment
+from tests.patience import PATIENCE_S
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
 from unum_runtime.client.control import Control
@@ -77,7 +78,7 @@ def token(deployment: Deployment) -> Callable[..., str]:
     table = deployment.table("Callbacks", "AskedTable")
 
     def asked(question: str, known: str = "") -> str:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             found = table.get_item(Key={"key": question}, ConsistentRead=True).get("Item", {}).get("token", known)
             if found != known:
@@ -100,7 +101,7 @@ def test_another_process_answers_when_the_function_is_gone(
     time.sleep(1)
     assert client.describe(name).status is Status.RUNNING
     command = [sys.executable, "-c", ANSWER, outputs["WorkflowStartAlias"], given]
-    subprocess.run(command, check=True, timeout=30)  # noqa: S603 - our own code
+    subprocess.run(command, check=True, timeout=PATIENCE_S)  # noqa: S603 - our own code
     assert ended(client, name).output["answer"] == {"by": "another process"}
 
 
@@ -328,7 +329,7 @@ def test_other_languages_answer_at_the_url(
         "PATH": os.environ["PATH"],
     }
     arguments = [outputs["WorkflowTaskResponseUrl"], token(question), "42"]
-    subprocess.run([*command, *arguments], check=True, timeout=60, env=env, cwd=EXAMPLES)  # noqa: S603 - our own code
+    subprocess.run([*command, *arguments], check=True, timeout=PATIENCE_S, env=env, cwd=EXAMPLES)  # noqa: S603 - our own code
     assert ended(client, name).output["answer"] == 42
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.e2e.called.stack import NAME
 from tests.e2e.conftest import Deployment
+from tests.patience import PATIENCE_S
 from unum_runtime.client import Client, Description
 from unum_runtime.model.checkpoint import Status
 
@@ -19,7 +20,7 @@ def client(deployment: Deployment) -> Client:
 
 
 def ended(client: Client, **value: Any) -> Description:
-    return client.wait(client.start({"n": 1, "list": [{"n": 1}, {"n": 2}], **value}).name, timeout_s=60)
+    return client.wait(client.start({"n": 1, "list": [{"n": 1}, {"n": 2}], **value}).name, timeout_s=PATIENCE_S)
 
 
 @pytest.fixture
@@ -75,4 +76,4 @@ def test_a_called_function_that_takes_too_long(client: Client) -> None:
 
 def test_a_chain_of_the_cdk_over_node(deployment: Deployment) -> None:
     client = deployment.client("Called", "Chain")
-    assert client.wait(client.start({"n": 21}).name, timeout_s=60).output == {"n": 42}
+    assert client.wait(client.start({"n": 21}).name, timeout_s=PATIENCE_S).output == {"n": 42}

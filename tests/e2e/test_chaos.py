@@ -14,9 +14,10 @@ import pytest
 from tests.e2e.chaos import regions
 from tests.e2e.chaos.judge import WORKFLOWS, Judgement, judge
 from tests.e2e.chaos.play import Play
-from tests.e2e.conftest import PATIENCE_S, Deployment, until
+from tests.e2e.conftest import Deployment, until
 from tests.history.check import Violation
 from tests.history.record import read
+from tests.patience import PATIENCE_S
 from unum_runtime.errors import ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status
 

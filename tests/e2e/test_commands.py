@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.command_line import UNUM, unum
 from tests.e2e.conftest import Deployment, until
+from tests.patience import PATIENCE_S
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.e2e
 def client(deployment: Deployment) -> Client:
     """A workflow inside another construct, with an execution whose steps print lines."""
     client = deployment.client("Shown", "ShopOrders")
-    client.run({"case": "retries"}, name="printed", timeout_s=90)
+    client.run({"case": "retries"}, name="printed", timeout_s=PATIENCE_S)
     return client
 
 
@@ -48,7 +49,7 @@ def test_the_environment_chooses_among_the_workflows_of_a_stack(deployment: Depl
     assert f"found {', '.join(sorted([child.workflow, parent.workflow]))}; choose one with --workflow NAME" in refused
     given = json.dumps({"n": 1, "key": "by command"})
     unum("start", "--name", "by-command", "--input", given, UNUM_STACK="Nested", UNUM_WORKFLOW="Nested/Child")
-    assert child.wait("by-command", timeout_s=90).status is Status.SUCCEEDED
+    assert child.wait("by-command", timeout_s=PATIENCE_S).status is Status.SUCCEEDED
     names = {workflow: listed(workflow) for workflow in ("Child", "Workflow")}
     assert "by-command" in names["Child"]
     assert "by-command" not in names["Workflow"]
@@ -85,7 +86,7 @@ def test_logs_follow_an_execution_to_its_end(client: Client, emulator: Emulator)
         assert first.endswith("  Receive  passing on asks\n")
         assert client.describe("followed").status is Status.RUNNING
         client.send_task_success(tokens[0], json.dumps({"case": "answered"}))
-        rest, _ = following.communicate(timeout=90)
+        rest, _ = following.communicate(timeout=PATIENCE_S)
     assert following.returncode == 0
     assert [line.split("  ", 1)[1] for line in rest.splitlines() if "passing" in line] == ["Pack  passing on answered"]
 

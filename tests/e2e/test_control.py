@@ -13,6 +13,7 @@ import pytest
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.control.stack import SILENT_S
 from tests.e2e.lost_starts import start_lost
+from tests.patience import PATIENCE_S
 from tests.unit.protocol.cut_store import CutStore, Died
 from unum_runtime.client import Client, ForkedFrom
 from unum_runtime.client.control import Control
@@ -71,12 +72,12 @@ def test_a_redrive_runs_what_failed_and_nothing_else(deployment: Deployment, cli
     for item in BROKEN:
         table.put_item(Item={"id": f"broken {run}/{item}"})
     client.start({"run": run, "items": list(range(ITEMS))}, name=run)
-    assert client.wait(run, timeout_s=120).status is Status.FAILED
+    assert client.wait(run, timeout_s=PATIENCE_S).status is Status.FAILED
     before = counts_at_rest(deployment, run)
     for item in BROKEN:
         table.delete_item(Key={"id": f"broken {run}/{item}"})
     client.redrive(run)
-    ended = client.wait(run, timeout_s=120)
+    ended = client.wait(run, timeout_s=PATIENCE_S)
     assert (ended.status, ended.output) == (Status.SUCCEEDED, list(range(ITEMS)))
     again = [after - count for after, count in zip(counts(deployment, run), before, strict=True)]
     # What has succeeded does not run again; a branch that had not begun when another failed runs for the first time.
@@ -101,7 +102,7 @@ def test_a_nudge_makes_up_for_an_event_that_was_lost(client: Client) -> None:
     (found,) = client.why(run).missing
     assert (found.state, client.describe(run).status) == ("Begin", Status.RUNNING)
     client.nudge(run)
-    assert client.wait(run, timeout_s=60).output == [1]
+    assert client.wait(run, timeout_s=PATIENCE_S).output == [1]
     assert client.why(run).count == 0
 
 
@@ -110,7 +111,7 @@ def test_a_deletion_leaves_markers_and_no_data(deployment: Deployment, client: C
     client.start({"run": run, "items": [1, 2], "large": mark * 1_000}, name=run)
     with pytest.raises((ExecutionNotDeletable, ExecutionDoesNotExist)):
         client.delete_execution(uuid.uuid4().hex)
-    assert client.wait(run, timeout_s=60).status is Status.SUCCEEDED
+    assert client.wait(run, timeout_s=PATIENCE_S).status is Status.SUCCEEDED
     outputs = deployment.outputs["Control"]
     s3, bucket = deployment.session.client("s3"), outputs["WorkflowPayloadBucket"]
     assert s3.list_objects_v2(Bucket=bucket, Prefix=f"{client.workflow}/{run}").get("Contents")
@@ -133,7 +134,7 @@ def test_a_deletion_leaves_markers_and_no_data(deployment: Deployment, client: C
 def test_a_sweep_makes_up_for_the_loss_of_every_event(deployment: Deployment) -> None:
     client = deployment.client("Control", "Swept")
     run = start_lost(client, {"n": 1}).name
-    ended = client.wait(run, timeout_s=180)  # nobody does anything: the schedule comes every minute
+    ended = client.wait(run, timeout_s=PATIENCE_S)  # nobody does anything: the schedule comes every minute
     assert (ended.status, ended.output) == (Status.SUCCEEDED, {"n": 1})
     assert ended.stopped_at is not None
     assert (ended.stopped_at - ended.started_at).total_seconds() >= SILENT_S
@@ -143,7 +144,7 @@ def test_a_sweep_makes_up_for_the_loss_of_every_event(deployment: Deployment) ->
 def test_a_fork_whose_forker_died_is_finished_by_a_nudge(client: Client, dies_at: int) -> None:
     run, name = uuid.uuid4().hex, uuid.uuid4().hex
     client.start({"run": run, "items": [0, 1]}, name=run)
-    ended = client.wait(run, timeout_s=60)
+    ended = client.wait(run, timeout_s=PATIENCE_S)
     digest = next(iter(client.steps(run))).checkpoint.digest
     forker = Runtime(
         workflow=read_definition(client.store, client.workflow, digest),
@@ -162,16 +163,16 @@ def test_a_fork_whose_forker_died_is_finished_by_a_nudge(client: Client, dies_at
     with pytest.raises(ExecutionAlreadyExists, match="is a fork"):
         client.start({"run": run, "items": [0, 1]}, name=name)
     client.nudge(name)
-    assert client.wait(name, timeout_s=60).output == ended.output
+    assert client.wait(name, timeout_s=PATIENCE_S).output == ended.output
 
 
 def test_a_fork_goes_on_with_another_input(deployment: Deployment, client: Client) -> None:
     run = uuid.uuid4().hex
     client.start({"run": run, "items": [0, 1]}, name=run)
-    client.wait(run, timeout_s=60)
+    client.wait(run, timeout_s=PATIENCE_S)
     other: Any = {"run": run, "items": [1, 2]}
     assert client.fork(run, from_node="Each", new_name=f"{run}-2", input=other).name == f"{run}-2"
-    assert client.wait(f"{run}-2", timeout_s=60).output == [1, 2]
+    assert client.wait(f"{run}-2", timeout_s=PATIENCE_S).output == [1, 2]
     assert counts(deployment, run)[:3] == [1, 2, 1]
 
 
@@ -185,7 +186,7 @@ def test_a_paused_workflow_starts_nothing_until_it_is_resumed(client: Client) ->
         until(lambda: is_refused(client, value))
         client.submit(value, name=late)
         assert client.start(value, name=known).is_new is False
-        assert client.wait(known, timeout_s=60).status is not Status.RUNNING
+        assert client.wait(known, timeout_s=PATIENCE_S).status is not Status.RUNNING
         with pytest.raises(ExecutionDoesNotExist):
             client.describe(late)
     finally:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.conftest import ROOT, Deployment
 from tests.e2e.definitions.stack import LAST
+from tests.patience import PATIENCE_S
 from unum_cli.main import main
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
@@ -60,7 +61,7 @@ def versions(bootstrapped: Emulator, tmp_path_factory: pytest.TempPathFactory) -
         subprocess.run(app, cwd=ROOT, check=True)  # noqa: S603 - ours
         deployed = Deployment(boto3.Session(), cdk.deploy(bootstrapped, [STACK], app=str(outdir), cwd=ROOT))
         for workflow in WORKFLOWS:
-            ended = deployed.client(STACK, workflow).run({"items": [1, 2]}, name=f"v{number}", timeout_s=120)
+            ended = deployed.client(STACK, workflow).run({"items": [1, 2]}, name=f"v{number}", timeout_s=PATIENCE_S)
             assert ended.status is Status.SUCCEEDED, ended
     return Versions(deployed, folder)
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_S, Deployment, deliveries, processes_with, until
+from tests.e2e.conftest import Deployment, deliveries, processes_with, until
 from tests.e2e.lost_starts import start_lost
+from tests.patience import PATIENCE_S
 from unum_emulator.process import Emulator
 from unum_emulator.settings import Settings
 from unum_runtime.client import Client, Description
@@ -29,6 +30,8 @@ CLIENTS = 16
 ITEMS = 50
 ROUNDS = 300
 WAIT_S = 20
+PUT_OFF = "is not stored yet; try again"
+"""A start on a slow machine waits for its definition no longer than a function may; its event is delivered again."""
 
 pytestmark = pytest.mark.e2e
 
@@ -192,4 +195,4 @@ def test_a_loop_of_300_rounds_that_waits_in_each(
 def test_no_delivery_failed_on_the_way(emulator: Emulator) -> None:
     lines = [line for log in emulator.logs.glob("Endurance-*") for line in log.read_text().splitlines()]
     assert any("finished" in line for line in lines)
-    assert [line for line in lines if line.startswith("[ERROR]")] == []
+    assert [line for line in lines if line.startswith("[ERROR]") and PUT_OFF not in line] == []

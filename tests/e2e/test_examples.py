@@ -9,6 +9,7 @@ import pytest
 from examples.word_count.text import genesis
 from tests.e2e.conftest import Deployment
 from tests.examples.counting import counted
+from tests.patience import PATIENCE_S
 from unum_runtime.client import Description
 from unum_runtime.model.checkpoint import Status
 
@@ -23,7 +24,7 @@ def event(app: str) -> Any:
 
 def run(deployment: Deployment, stack: str, value: Any) -> Description:
     client = deployment.client(stack)
-    return client.wait(client.start(value).name, timeout_s=60)
+    return client.wait(client.start(value).name, timeout_s=PATIENCE_S)
 
 
 def test_text_processing_publishes_the_post_with_short_urls(deployment: Deployment) -> None:
@@ -42,7 +43,7 @@ def test_text_processing_publishes_the_post_with_short_urls(deployment: Deployme
 def test_text_processing_commits_one_step_for_each_function(deployment: Deployment) -> None:
     client = deployment.client("TextProcessing")
     name = client.start(event("text_processing"), name="steps").name
-    client.wait(name, timeout_s=60)
+    client.wait(name, timeout_s=PATIENCE_S)
     steps = [(step.state, step.index) for step in client.steps(name) if step.duration_ms or step.state != "Analyze"]
     assert sorted(steps) == [
         ("CreatePost", ()),
@@ -93,7 +94,7 @@ def test_an_upload_starts_a_workflow_in_an_existing_app(
     upload("orders/monday.csv", "article,quantity\nbolt,100\ngear,2\n")
     booked = wait_for(lambda: deployment.table("ExistingApp", "OrdersTable").scan()["Items"])
     assert sorted((order["article"], int(order["cents"])) for order in booked) == [("bolt", 1140), ("gear", 500)]
-    ended = deployment.client("ExistingApp").wait(booked[0]["execution"], timeout_s=60)
+    ended = deployment.client("ExistingApp").wait(booked[0]["execution"], timeout_s=PATIENCE_S)
     assert ended.output == {"file": "orders/monday.csv", "booked": 2, "cents": 1640}
     assert ended.input["detail"]["object"]["key"] == "orders/monday.csv"
 

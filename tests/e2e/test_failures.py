@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Deployment, deliveries, until
 from tests.e2e.failures.stack import INVOCATIONS, WIDTH
+from tests.patience import PATIENCE_S
 from unum_cli.main import main
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
@@ -38,7 +39,7 @@ def ended(deployment: Deployment) -> Mapping[str, Description]:
     """How every case ended; all of them ran at once, because Lambda takes its time before it gives an event up."""
     client: Client = deployment.client("Failures")
     names = {case: client.start({"case": case, **value}).name for case, value in CASES.items()}
-    return {case: client.wait(name, timeout_s=90) for case, name in names.items()}
+    return {case: client.wait(name, timeout_s=PATIENCE_S) for case, name in names.items()}
 
 
 def caught(ended: Mapping[str, Description], case: str) -> tuple[str, str]:

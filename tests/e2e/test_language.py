@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Deployment
+from tests.patience import PATIENCE_S
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
 from unum_runtime.model.checkpoint import Status
@@ -28,7 +29,7 @@ def run(client: Client) -> Run:
     """Runs a case to its end: (case, other input)."""
 
     def to_end(case: str, **value: Any) -> Description:
-        ended = client.wait(client.start({"case": case, **value}).name, timeout_s=60)
+        ended = client.wait(client.start({"case": case, **value}).name, timeout_s=PATIENCE_S)
         assert ended.status is Status.SUCCEEDED, ended
         return ended
 
@@ -43,7 +44,7 @@ def test_a_task_is_retried_after_growing_delays(run: Run) -> None:
 
 
 def test_a_task_that_uses_up_its_retries_fails(client: Client) -> None:
-    ended = client.wait(client.start({"case": "retry", "failures": 3}).name, timeout_s=60)
+    ended = client.wait(client.start({"case": "retry", "failures": 3}).name, timeout_s=PATIENCE_S)
     assert (ended.status, ended.error) == (Status.FAILED, "FlakyError")
     assert json.loads(ended.cause or "")["errorMessage"] == "try 3"
 

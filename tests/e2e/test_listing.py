@@ -3,6 +3,7 @@
 import pytest
 
 from tests.e2e.conftest import Deployment
+from tests.patience import PATIENCE_S
 from unum_runtime.client import Client
 from unum_runtime.errors import NoIndex
 from unum_runtime.model.checkpoint import Status
@@ -17,8 +18,8 @@ def client(deployment: Deployment) -> Client:
 
 def test_deployed_executions_are_listed_by_status_newest_first(client: Client) -> None:
     for name in ("listed-1", "listed-2"):
-        client.run({"n": 2, "seconds": 0}, name=name, timeout_s=60)
-    client.run({"n": "no number", "seconds": 0}, name="listed-3", timeout_s=60)
+        client.run({"n": 2, "seconds": 0}, name=name, timeout_s=PATIENCE_S)
+    client.run({"n": "no number", "seconds": 0}, name="listed-3", timeout_s=PATIENCE_S)
     page, token = client.list(Status.SUCCEEDED, limit=1)
     following, _ = client.list(Status.SUCCEEDED, limit=1, token=token)
     assert [each.name for each in (*page, *following)] == ["listed-2", "listed-1"]

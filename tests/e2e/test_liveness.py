@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.lost_starts import start_lost
 from tests.e2e.role_sessions import session_of
+from tests.patience import PATIENCE_S
 from unum_runtime.aws.timer import Delayed
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status, Success
@@ -44,7 +45,7 @@ class Lost:
     def of(cls, deployment: Deployment, workflow: str) -> "Lost":
         client = deployment.client("Control", workflow)
         # What a first event looks like is known from an execution that went well.
-        (step, *_) = client.steps(client.run({"n": 0}, timeout_s=60).name)
+        (step, *_) = client.steps(client.run({"n": 0}, timeout_s=PATIENCE_S).name)
         name, value = uuid.uuid4().hex, {"n": 1}
         begun = start_lost(client, value, name, Earlier())
         started_ms = round(begun.started_at.timestamp() * 1000)
@@ -62,7 +63,7 @@ class Lost:
 
     def end(self) -> tuple[Status, Any]:
         """Wait for the end of the execution; return its status and output."""
-        ended = self.client.wait(self.name, timeout_s=240)
+        ended = self.client.wait(self.name, timeout_s=PATIENCE_S)
         return ended.status, ended.output
 
 
@@ -145,5 +146,5 @@ def test_the_sweep_that_nobody_asked_for_finds_an_event_that_was_lost(deployment
     assert hourly["ScheduleExpression"] == "rate(1 hour)"
     swept = deployment.invoke(control, json.loads(hourly["Target"]["Input"]))
     assert swept == {"looked_at": 1, "silent": 1, "is_done": True}
-    assert client.wait(run, timeout_s=60).output == [1]
+    assert client.wait(run, timeout_s=PATIENCE_S).output == [1]
     assert [each.status for each in client.list(limit=1).executions] == [Status.SUCCEEDED]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.lost_starts import start_lost
+from tests.patience import PATIENCE_S
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client
 from unum_runtime.model.envelope import start_request, with_alias
@@ -38,7 +39,7 @@ def client(deployment: Deployment) -> Client:
 def lines(deployment: Deployment, client: Client, emulator: Emulator) -> dict[Metric, list[float]]:
     """Values of the metrics in the logs, after a start was lost, an event was late, and a letter could not be read."""
     outputs, functions = deployment.outputs["Shown"], deployment.session.client("lambda")
-    client.run({"case": "fails"}, timeout_s=90)
+    client.run({"case": "fails"}, timeout_s=PATIENCE_S)
     start_lost(client, {"case": "lost"}, "lost-of-metrics", Earlier())
     run = with_alias(str(client.start_alias), run_alias(client.workflow))
     functions.invoke(FunctionName=run, Payload=json.dumps(start_request("nobody")))
@@ -47,7 +48,7 @@ def lines(deployment: Deployment, client: Client, emulator: Emulator) -> dict[Me
     sweep = f"{outputs['ShopOrdersControlFunction']}:sweep-{client.workflow}"
     deployment.invoke(sweep, schedule(deployment, sweep))
     until(lambda: any(name == "DeadLetters" for _, name, _ in written(emulator)))
-    client.wait("lost-of-metrics", timeout_s=90)
+    client.wait("lost-of-metrics", timeout_s=PATIENCE_S)
     return written(emulator)
 
 

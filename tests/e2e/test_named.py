@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Deployment, until
+from tests.patience import PATIENCE_S
 from unum_cli.main import main
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status
@@ -27,7 +28,7 @@ def started(client: Client, pattern: str) -> Any:
     """The only execution whose name matches, ended."""
     until(lambda: bool(matching(client, pattern)))
     (name,) = matching(client, pattern)
-    ended = client.wait(name, timeout_s=60)
+    ended = client.wait(name, timeout_s=PATIENCE_S)
     assert ended.status is Status.SUCCEEDED, ended
     return ended
 

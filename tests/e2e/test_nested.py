@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Deployment
 from tests.e2e.timers import forwarder_of, idle
+from tests.patience import PATIENCE_S
 from unum_cli.main import main
 from unum_runtime.client import Client, Description
 from unum_runtime.client.reading import stored_steps
@@ -25,7 +26,7 @@ def client(deployment: Deployment) -> Client:
 
 
 def run(client: Client, case: str, n: int, key: str) -> Description:
-    return client.run({"case": case, "n": n, "key": key}, timeout_s=90)
+    return client.run({"case": case, "n": n, "key": key}, timeout_s=PATIENCE_S)
 
 
 def runs(deployment: Deployment, key: str) -> int:
@@ -45,7 +46,7 @@ def test_a_task_waits_for_the_child_and_has_its_result(deployment: Deployment, c
 
 def test_parent_and_child_have_traces_that_name_each_other(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     client.start({"case": "json", "n": 1, "key": "traced"}, name="traced")
-    client.wait("traced", timeout_s=90)
+    client.wait("traced", timeout_s=PATIENCE_S)
     assert main(["trace", "traced", "--stack", "Nested", "--workflow", client.workflow, "--json"]) == 0
     traces = json.loads(capsys.readouterr().out)["resourceSpans"]
     parent, child = (trace["scopeSpans"][0]["spans"] for trace in traces)
@@ -60,7 +61,7 @@ def test_parent_and_child_have_traces_that_name_each_other(client: Client, capsy
 
 def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client: Client) -> None:
     first = client.start({"case": "json", "n": 1, "key": "first"}, name="first")
-    client.wait("first", timeout_s=90)
+    client.wait("first", timeout_s=PATIENCE_S)
     known = next(step.checkpoint for step in client.steps(first.name) if step.state == "Json")
     client.start({"case": "json", "n": 1, "key": "twice"}, name="twice")
     execution = stored_steps.start_record(client.store, client.workflow, "twice").name.execution
@@ -76,7 +77,7 @@ def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client
     services = deployment.outputs["Nested"]["Services"]
     for _ in range(2):
         assert deployment.invoke(services, event.to_json()) is None
-    assert client.wait("twice", timeout_s=90).output["Output"] == {"n": 4, "key": "twice child"}
+    assert client.wait("twice", timeout_s=PATIENCE_S).output["Output"] == {"n": 4, "key": "twice child"}
     assert runs(deployment, "twice child") == 1
 
 
@@ -94,7 +95,7 @@ def test_a_look_that_was_lost_is_told_and_made_up_for_by_a_nudge(
         capsys.readouterr().out
     )
     client.nudge("lost")
-    assert client.wait("lost", timeout_s=90).output["Output"] == {"n": 16, "key": "lost child"}
+    assert client.wait("lost", timeout_s=PATIENCE_S).output["Output"] == {"n": 16, "key": "lost child"}
     assert (runs(deployment, "lost"), runs(deployment, "lost child")) == (1, 1)
 
 
@@ -126,16 +127,16 @@ def test_a_child_that_fails_fails_the_task(client: Client) -> None:
 def test_a_workflow_starts_itself(client: Client) -> None:
     ended = run(client, "itself", 2, "again")
     assert ended.output["ExecutionArn"].endswith(":again-2")
-    assert client.wait("again-2", timeout_s=60).output["ExecutionArn"].endswith(":again-1")
-    last = client.wait("again-1", timeout_s=60).output
+    assert client.wait("again-2", timeout_s=PATIENCE_S).output["ExecutionArn"].endswith(":again-1")
+    last = client.wait("again-1", timeout_s=PATIENCE_S).output
     assert last.pop("AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID").endswith(":again-2")
     assert last == {"case": "itself", "n": 0, "key": "again"}
 
 
 def test_commands_name_parents_and_children(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     client.start({"case": "itself", "n": 1, "key": "related"}, name="related")
-    client.wait("related", timeout_s=90)
-    client.wait("related-1", timeout_s=90)
+    client.wait("related", timeout_s=PATIENCE_S)
+    client.wait("related-1", timeout_s=PATIENCE_S)
     at = ("--stack", "Nested", "--workflow", client.workflow)
 
     def said(*command: str) -> str:
@@ -149,7 +150,7 @@ def test_commands_name_parents_and_children(client: Client, capsys: pytest.Captu
     for name, named in {"forged": arn, "orphan": f"{arn}-gone"}.items():
         value = {"case": "itself", "n": 0, "key": name, "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": named}
         client.start(value, name=name)
-        client.wait(name, timeout_s=90)
+        client.wait(name, timeout_s=PATIENCE_S)
     assert f"parent   unknown: the input names {client.workflow}/related, whose steps " in said("describe", "forged")
     assert f"parent   {client.workflow}/related-gone, as the input says\n" in said("describe", "orphan")
     assert "started" not in said("steps", "related-1").splitlines()[-1]

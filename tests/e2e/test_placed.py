@@ -3,6 +3,7 @@
 import pytest
 
 from tests.e2e.conftest import Deployment
+from tests.patience import PATIENCE_S
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e
@@ -10,13 +11,13 @@ pytestmark = pytest.mark.e2e
 
 @pytest.mark.parametrize("stack", ["Keyed", "Parted"])
 def test_an_execution_waits_and_ends(deployment: Deployment, stack: str) -> None:
-    ended = deployment.client(stack).run({"n": 1}, timeout_s=120)
+    ended = deployment.client(stack).run({"n": 1}, timeout_s=PATIENCE_S)
     assert (ended.status, ended.output) == (Status.SUCCEEDED, 20)
 
 
 @pytest.mark.parametrize("stack", ["Keyed", "Parted"])
 def test_an_execution_retries_and_fails(deployment: Deployment, stack: str) -> None:
-    ended = deployment.client(stack).run({"n": -5}, timeout_s=120)
+    ended = deployment.client(stack).run({"n": -5}, timeout_s=PATIENCE_S)
     assert (ended.status, ended.error) == (Status.FAILED, "ValueError")
 
 
@@ -24,7 +25,7 @@ def test_an_execution_retries_and_fails(deployment: Deployment, stack: str) -> N
 @pytest.mark.parametrize(("n", "output"), [(1, 20), (-1, "caught")], ids=["succeeds", "dies"])
 def test_workflows_of_two_stacks_share_a_function(deployment: Deployment, stack: str, n: int, output: object) -> None:
     """Lambda sends what it gave up to the first stack, which forwards what belongs to the second one."""
-    ended = deployment.client(stack).run({"n": n}, timeout_s=120)
+    ended = deployment.client(stack).run({"n": n}, timeout_s=PATIENCE_S)
     assert (ended.status, ended.output) == (Status.SUCCEEDED, output)
 
 

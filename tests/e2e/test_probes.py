@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Deployment, deliveries, until
+from tests.patience import PATIENCE_S
 from unum_emulator.process import Emulator
 from unum_runtime.client import Description
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput
@@ -101,7 +102,7 @@ def test_a_name_started_twice_is_one_execution(deployment: Deployment) -> None:
     second = client.start({"case": "record"}, name="twice")
     assert (first.is_new, second.is_new) == (True, False)
     assert second.started_at == first.started_at
-    ended = client.wait("twice", timeout_s=60)
+    ended = client.wait("twice", timeout_s=PATIENCE_S)
     assert ended.status is Status.SUCCEEDED
     assert [step.state for step in client.steps("twice")] == ["Record", "Recorded"]
 
@@ -111,7 +112,7 @@ def test_a_started_name_with_other_input_is_refused(deployment: Deployment) -> N
     client.start({"case": "wide", "numbers": [1]}, name="taken")
     with pytest.raises(ExecutionAlreadyExists, match="taken"):
         client.start({"case": "wide", "numbers": [2]}, name="taken")
-    assert client.wait("taken", timeout_s=60).output == {"count": 1, "sum": 1}
+    assert client.wait("taken", timeout_s=PATIENCE_S).output == {"count": 1, "sum": 1}
 
 
 def test_what_no_execution_can_be_started_with_is_refused(deployment: Deployment) -> None:
@@ -129,7 +130,7 @@ def test_duplicate_deliveries_change_nothing(deployment: Deployment) -> None:
     alias = deployment.outputs["Probes"]["WorkflowRunAlias"]
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(lambda _: _deliver(deployment, alias, again), range(5)))
-    ended = client.wait("duplicates", timeout_s=60)
+    ended = client.wait("duplicates", timeout_s=PATIENCE_S)
     runs = _runs(deployment)
     _deliver(deployment, alias, again)
     assert _runs(deployment) == runs

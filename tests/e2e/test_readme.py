@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import pythons, readme
+from tests.patience import PATIENCE_S
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
 
 pytestmark = [pytest.mark.e2e, pytest.mark.enable_socket]
@@ -33,7 +34,7 @@ def test_the_readme_is_enough_for_a_workflow_of_ones_own(tmp_path: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert shell.returncode == 0, shell.stderr[-3000:]
     assert re.search(r'"lines": 2,\s+"cents": 130', shell.stdout), "of the deployed workflow"

@@ -8,6 +8,7 @@ import boto3
 import pytest
 
 from tests.e2e.conftest import ROOT, Deployment
+from tests.patience import PATIENCE_S
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.model.checkpoint import Status
@@ -26,16 +27,16 @@ def test_after_a_repair_a_redrive_runs_what_is_deployed_and_says_so(bootstrapped
     for name in ("mended", "as"):
         client.start([0, 1, 2], name=name)
     for name in ("mended", "as"):
-        assert client.wait(name, timeout_s=120).status is Status.FAILED
+        assert client.wait(name, timeout_s=PATIENCE_S).status is Status.FAILED
     client = deploy(2).client("Repair")
     redriven = client.redrive("mended")
     assert (redriven.on, redriven.reason) == (On.CURRENT, "they can continue from what is committed")
-    ended = client.wait("mended", timeout_s=120)
+    ended = client.wait("mended", timeout_s=PATIENCE_S)
     # What had succeeded did not run again; what failed ran with the mended code.
     assert (ended.status, ended.output) == (Status.SUCCEEDED, ["0 by code 1", "1 by code 2", "2 by code 1"])
     assert client.redrive("as", on="original").on is On.ORIGINAL
-    ended = client.wait("as", timeout_s=120)
+    ended = client.wait("as", timeout_s=PATIENCE_S)
     assert (ended.status, ended.error) == (Status.FAILED, "ValueError")
     (result,) = client.redrive_all("FAILED")
     assert (result.name, result.redriven and result.redriven.on) == ("as", On.CURRENT)
-    assert client.wait("as", timeout_s=120).status is Status.SUCCEEDED
+    assert client.wait("as", timeout_s=PATIENCE_S).status is Status.SUCCEEDED

@@ -5,6 +5,7 @@ import pytest
 from examples.research.stack import STACKS
 from tests.e2e.conftest import Deployment
 from tests.examples.research_cases import APPLICATIONS, CASES, FAILURES, Case, without_traces
+from tests.patience import PATIENCE_S
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status
 
@@ -25,11 +26,11 @@ def started(deployment: Deployment) -> Mapping[str, Client]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_each_application_returns_what_is_computed_without_it(started: Mapping[str, Client], case: Case) -> None:
-    ended = started[case.id].wait(case.id, timeout_s=120)
+    ended = started[case.id].wait(case.id, timeout_s=PATIENCE_S)
     assert ended.status is Status.SUCCEEDED, ended.cause
     assert without_traces(ended.output) == case.expected
 
 
 @pytest.mark.parametrize("case", FAILURES, ids=lambda case: case.id)
 def test_an_unfit_input_fails_the_execution(started: Mapping[str, Client], case: Case) -> None:
-    assert started[case.id].wait(case.id, timeout_s=120).error == case.expected
+    assert started[case.id].wait(case.id, timeout_s=PATIENCE_S).error == case.expected

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.timers import forwarder_of, idle
+from tests.patience import PATIENCE_S
 from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status
 
@@ -94,7 +95,7 @@ def test_an_event_waits_in_one_schedule_and_comes_when_it_is_due(waiting: Waitin
     (schedule,) = waiting.schedules()
     assert waiting.deliver() == {"batchItemFailures": []}, "the message came twice"
     assert [each["Name"] for each in waiting.schedules()] == [schedule["Name"]]
-    ended = waiting.client.wait(waiting.name, timeout_s=90)
+    ended = waiting.client.wait(waiting.name, timeout_s=PATIENCE_S)
     assert (ended.status, ended.output) == (Status.SUCCEEDED, {"text": TEXT})
     assert ended.stopped_at is not None
     assert ended.stopped_at.timestamp() * 1000 >= json.loads(waiting.body)["due_ms"]
@@ -109,7 +110,7 @@ def test_what_scheduler_refuses_waits_in_the_queue(waiting: Waiting) -> None:
     try:
         assert waiting.deliver() == {"batchItemFailures": []}
         assert waiting.schedules() == []
-        ended = waiting.client.wait(waiting.name, timeout_s=90)
+        ended = waiting.client.wait(waiting.name, timeout_s=PATIENCE_S)
     finally:
         roles.delete_role_policy(RoleName=role, PolicyName="refused")
     assert (ended.status, ended.output) == (Status.SUCCEEDED, {"text": TEXT})
@@ -137,7 +138,7 @@ def test_other_groups_are_not_the_forwarders(waiting: Waiting) -> None:
     try:
         assert waiting.deliver() == {"batchItemFailures": []}
         assert waiting.deployment.session.client("scheduler").list_schedules(GroupName="other")["Schedules"] == []
-        assert waiting.client.wait(waiting.name, timeout_s=90).status is Status.SUCCEEDED
+        assert waiting.client.wait(waiting.name, timeout_s=PATIENCE_S).status is Status.SUCCEEDED
     finally:
         functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
 

@@ -15,6 +15,7 @@ import pytest
 from tests.e2e.command_line import unum
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.test_page import page
+from tests.patience import PATIENCE_S
 from tests.unit.cli.traces.collector import decoded, facts, spans_of
 from unum_runtime.client import Client
 from unum_runtime.protocol.history.pending import WaitsFor
@@ -83,11 +84,11 @@ def client(deployment: Deployment) -> Client:
     """The workflow, with an execution of each case; those that wait will not end."""
     client = deployment.client("Shown", "ShopOrders")
     for name in ("cold", "warm"):
-        client.run({"case": name}, name=name, timeout_s=90)
+        client.run({"case": name}, name=name, timeout_s=PATIENCE_S)
     for case in CASES:
         client.start({"case": case}, name=case)
     for case in ("fails", "catches", "retries"):
-        client.wait(case, timeout_s=90)
+        client.wait(case, timeout_s=PATIENCE_S)
     until(lambda: waits(client, "pauses") == [WaitsFor.TIME])
     until(lambda: waits(client, "asks") == [WaitsFor.ANSWER])
     return client

@@ -10,8 +10,9 @@ import boto3
 import pytest
 
 from tests.e2e.chaos import regions
-from tests.e2e.conftest import PATIENCE_S, ROOT, Deployment, app_command, until
+from tests.e2e.conftest import ROOT, Deployment, app_command, until
 from tests.history.record import read
+from tests.patience import PATIENCE_S
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.model.checkpoint import Status
@@ -56,7 +57,7 @@ def told(bootstrapped: Emulator) -> Deployment:
 @pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
 def test_a_rule_sees_the_start_and_the_end(told: Deployment, workflow: str) -> None:
     client, queue = told.client("Told", workflow), Told(told, f"{workflow}Told")
-    client.run({"n": 1}, name="well", timeout_s=60)
+    client.run({"n": 1}, name="well", timeout_s=PATIENCE_S)
     until(lambda: len(queue.of("well")) >= 2)
     started, ended = queue.of("well")
     name = told.outputs["Told"][f"{workflow}Workflow"]
@@ -98,8 +99,8 @@ def not_redrivable(status: str) -> dict[str, str]:
 
 def test_a_rule_for_failures_sees_these_alone(told: Deployment) -> None:
     client, queue = told.client("Told", "Calm"), Told(told, "CalmFailed")
-    client.run({"n": 2}, name="before", timeout_s=60)
-    client.run({"fails": True}, name="failing", timeout_s=60)
+    client.run({"n": 2}, name="before", timeout_s=PATIENCE_S)
+    client.run({"fails": True}, name="failing", timeout_s=PATIENCE_S)
     until(lambda: bool(queue.of("failing")))
     (failed,) = queue.details
     assert (failed["status"], failed["error"], failed["output"]) == ("FAILED", "ValueError", None)
@@ -130,11 +131,11 @@ def test_stops_redrives_and_forks_have_events(told: Deployment, workflow: str) -
 @pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
 def test_the_end_of_a_redriven_execution_tells_of_the_redrives(told: Deployment, workflow: str) -> None:
     client, queue = told.client("Told", workflow), Told(told, f"{workflow}Told")
-    client.run({"fails": True}, name="again", timeout_s=60)
+    client.run({"fails": True}, name="again", timeout_s=PATIENCE_S)
     times = []
     for _ in range(2):
         times.append(round(client.redrive("again").timestamp() * 1000))
-        client.wait("again", timeout_s=60)
+        client.wait("again", timeout_s=PATIENCE_S)
     until(lambda: queue.statuses("again").count("FAILED") == 3)
     told_of = [(0, None), *((count, at_ms) for count, at_ms in enumerate(times, 1))]
     assert sorted(redrives(queue.of("again")), key=str) == sorted([*told_of, *told_of], key=str)

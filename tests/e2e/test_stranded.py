@@ -17,6 +17,7 @@ import pytest
 
 from tests.e2e.conftest import ROOT, Deployment
 from tests.e2e.stranded.definitions import LEAVING, TRAILS
+from tests.patience import PATIENCE_S
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.client import Description
@@ -94,7 +95,7 @@ def begin(deployed: Deployment, name: str) -> None:
 
 
 def until_held(deployed: Deployment, names: list[str]) -> None:
-    end_s = time.monotonic() + 90
+    end_s = time.monotonic() + PATIENCE_S
     while not_held := [name for name in names if not is_held(deployed, name)]:
         assert time.monotonic() < end_s, {name: deployed.client(STACK).why(name) for name in not_held}
         time.sleep(0.5)
@@ -115,7 +116,7 @@ def deployed_keys(deployed: Deployment) -> set[str]:
 def ended(deployed: Deployment) -> Mapping[str, Description]:
     """How they end, without a hand except for the answers to questions."""
     client, waited = deployed.client(STACK), {*NAMES, "3-Nowhere"}
-    end_s = time.monotonic() + 180
+    end_s = time.monotonic() + PATIENCE_S
     answered: set[str] = set()
     while waited and time.monotonic() < end_s:
         answer_questions(deployed, answered)
@@ -192,7 +193,7 @@ def kept(deploy: Callable[[int | str], Deployment], refusal: str) -> tuple[Deplo
     task = worker.get_activity_task("Review")
     value = json.loads(task["input"])
     worker.send_task_success(task["taskToken"], json.dumps({**value, "trail": [*value["trail"], "Review"]}))
-    return after, {name: client.wait(name, timeout_s=90) for name in LATE}
+    return after, {name: client.wait(name, timeout_s=PATIENCE_S) for name in LATE}
 
 
 @pytest.mark.parametrize("name", LATE)
@@ -220,7 +221,7 @@ def test_the_second_step_removes_what_nobody_needs(removed: Deployment) -> None:
     names = [each["FunctionName"] for each in removed.session.client("lambda").list_functions()["Functions"]]
     assert not [name for name in names if re.match(rf"{STACK}-({'|'.join(LEAVING)})[0-9A-F]{{8}}-", name)]
     open_gates(removed)
-    assert removed.client(STACK).wait("4-Ask", timeout_s=60).output["trail"] == TRAILS[4]
+    assert removed.client(STACK).wait("4-Ask", timeout_s=PATIENCE_S).output["trail"] == TRAILS[4]
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +236,7 @@ def failed(deploy: Callable[[int | str], Deployment], removed: Deployment) -> Ma
     after = deploy("4-forced")
     open_gates(after)
     client = after.client(STACK)
-    return {name: client.wait(name, timeout_s=60) for name in GONE}
+    return {name: client.wait(name, timeout_s=PATIENCE_S) for name in GONE}
 
 
 @pytest.mark.parametrize(("name", "error"), GONE.items())

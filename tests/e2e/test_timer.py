@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Deployment
 from tests.e2e.timers import forwarder_of, idle
+from tests.patience import PATIENCE_S
 from unum_constructs.resources.timer import MAX_RECEIVES
 from unum_runtime.model.checkpoint import Status
 
@@ -55,5 +56,5 @@ def test_what_cannot_be_handed_on_fails_its_task_after_the_last_attempt(deployme
         assert delivered(MAX_RECEIVES - 1) == {"batchItemFailures": [{"itemIdentifier": "only"}]}
         assert client.describe(name).status is Status.RUNNING
         assert delivered(MAX_RECEIVES) == {"batchItemFailures": []}
-    ended = client.wait(name, timeout_s=60)
+    ended = client.wait(name, timeout_s=PATIENCE_S)
     assert (ended.status, ended.error) == (Status.FAILED, "Lambda.AccessDeniedException")

@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.conftest import ROOT, Deployment, app_command
 from tests.e2e.upgrade.keep import RELEASES
 from tests.e2e.versions.executions import Executions, trail
+from tests.patience import PATIENCE_S
 from unum_cli.main import main
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
@@ -50,7 +51,7 @@ def upgraded(bootstrapped: Emulator, request: pytest.FixtureRequest) -> Executio
 @pytest.fixture(scope="module")
 def ended(upgraded: Executions) -> Mapping[str, Description]:
     """How they ended."""
-    return {name: upgraded.client.wait(name, timeout_s=180) for name in BUILDS}
+    return {name: upgraded.client.wait(name, timeout_s=PATIENCE_S) for name in BUILDS}
 
 
 def start_and_ask(executions: Executions, name: str, *, as_former: bool = False) -> None:

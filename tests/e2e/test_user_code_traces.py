@@ -12,6 +12,7 @@ import boto3
 import pytest
 
 from tests.e2e.conftest import ROOT, Deployment, app_command, until
+from tests.patience import PATIENCE_S
 from tests.unit.cli.traces.collector import Collector, collecting, facts
 from tests.unit.cli.traces.user_code import tree
 from unum_cli.main import main
@@ -97,7 +98,7 @@ def told(bootstrapped: Emulator) -> Iterator[Told]:
         patch.setenv("UNUM_TEST_DAEMON", daemon.address)
         deployed = Deployment(boto3.Session(), cdk.deploy(bootstrapped, ["Traced"], app=APP, cwd=ROOT))
         client = deployed.client("Traced")
-        ended = client.run([1, 2], timeout_s=120)
+        ended = client.run([1, 2], timeout_s=PATIENCE_S)
         assert (ended.status, ended.output) == (Status.SUCCEEDED, 3)
         until(lambda: any(span.name == "insert" for span in collector.spans))
         until(lambda: bool(daemon.named("Ship")) and bool(daemon.named("## ship")))

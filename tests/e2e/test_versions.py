@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.conftest import ROOT, Deployment
 from tests.e2e.versions.executions import Executions, trail
+from tests.patience import PATIENCE_S
 from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.definition import Definition
 from unum_emulator import cdk
@@ -66,7 +67,9 @@ def ended(executions: Mapping[str, Executions]) -> Mapping[tuple[str, str], Desc
         for name in names:
             each.answer(name)
     return {
-        (stack, name): each.client.wait(name, timeout_s=180) for stack, each in executions.items() for name in names
+        (stack, name): each.client.wait(name, timeout_s=PATIENCE_S)
+        for stack, each in executions.items()
+        for name in names
     }
 
 

@@ -21,6 +21,7 @@ from google.cloud import tasks_v2
 from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpcTransport
 
 from tests.google.firestore_server import HOST, PROJECT, firestore_client, firestore_server
+from tests.patience import PATIENCE_S
 from unum_compiler.definition import Definition
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.gcp.settings import SERVICE, TASKS_HOST
@@ -68,6 +69,7 @@ class Platform:
         functions: process of each function; its child runs the requests.
         store: the workflow's store.
         purge: function that drops the events of a function from its queue, as Cloud Tasks does at last.
+        queued: function that counts the events of a function in its queue, without one that is being delivered.
     """
 
     urls: Mapping[str, str]
@@ -75,6 +77,7 @@ class Platform:
     functions: "Mapping[str, subprocess.Popen[bytes]]"
     store: FirestoreStore
     purge: Callable[[str], object]
+    queued: Callable[[str], int]
 
     def token(self, email: str, audience: str, **claims: str) -> str:
         """Return an ID token, as Google signs it unless `claims` say otherwise."""
@@ -85,7 +88,7 @@ class Platform:
         headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         request = Request(f"{self.urls[function]}{path}", json.dumps(body).encode(), headers)  # noqa: S310 - ours
         try:
-            with urlopen(request, timeout=30) as answer:  # noqa: S310 - ours
+            with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310 - ours
                 return answer.status, json.load(answer)
         except HTTPError as error:
             with error:
@@ -93,7 +96,8 @@ class Platform:
 
     def start(self, name: str, value: Any) -> None:
         """Start an execution; repeat it while functions die, as clients do."""
-        for _ in range(100):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
             with suppress(URLError, ConnectionError):
                 status, answer = self.post("split", "/start", {"name": name, "input": value}, self._starter())
                 if status == 200:
@@ -102,7 +106,12 @@ class Platform:
             time.sleep(0.1)
         raise AssertionError(f"{name}: not started")
 
-    def result(self, name: str, seconds: float = 60) -> Any:
+    def ended(self, name: str) -> bool:
+        """Return True if the execution has ended."""
+        record = stored_steps.start_record(self.store, WORKFLOW, name)
+        return stored_steps.ending(self.store, WORKFLOW, record.name.execution) is not None
+
+    def result(self, name: str, seconds: float = PATIENCE_S) -> Any:
         """Wait for the end of an execution; return its outcome."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -204,6 +213,7 @@ def platform(folder: Path, deployed: Deployment) -> Iterator[Platform]:
             functions,
             FirestoreStore(lambda: client),
             lambda name: queue_client.purge_queue(name=queues[urls[name]]),
+            lambda name: len([*queue_client.list_tasks(parent=queues[urls[name]])]),
         )
 
 
@@ -252,7 +262,7 @@ def _free_port() -> int:
 
 
 def _await(url: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:
             urlopen(url, timeout=10)  # noqa: S310 - ours

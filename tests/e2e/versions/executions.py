@@ -9,6 +9,7 @@ import boto3
 
 from tests.e2e.conftest import Deployment
 from tests.e2e.lost_starts import start_lost
+from tests.patience import PATIENCE_S
 from unum_runtime.client.task_responses import Tasks
 from unum_runtime.model.envelope import start_request
 
@@ -49,7 +50,7 @@ class Executions:
 
     def asked(self, name: str) -> Mapping[str, Any]:
         """What an execution left behind when it began to wait for an answer."""
-        end = time.monotonic() + 120
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             found: Mapping[str, Any] | None = self._notes.get_item(Key={"key": name}, ConsistentRead=True).get("Item")
             if found is not None:

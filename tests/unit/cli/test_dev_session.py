@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 SESSION = (sys.executable, "-m", "unum_cli.project.session")
 UNDER_A_SHELL = (sys.executable, "-c", f"import subprocess; subprocess.run({[*SESSION]!r})")
 UNUM = (sys.executable, "-c", "import sys; from unum_cli.main import main; sys.exit(main())")
@@ -106,7 +108,7 @@ def test_what_the_app_writes_is_no_change_if_it_is_the_same_again(project: Path,
     read_until(process, WAITS)
     time.sleep(1.5)  # what changed would be deployed after half a second
     process.terminate()
-    shown, _ = process.communicate(timeout=30)
+    shown, _ = process.communicate(timeout=PATIENCE_S)
     assert "Changed" not in shown
 
 
@@ -132,7 +134,7 @@ def test_nothing_survives_a_signal(numbers: tuple[signal.Signals, ...], project:
     assert (project / ".unum-dev.env").exists()
     for number in numbers:
         process.send_signal(number)
-    process.communicate(timeout=30)  # until the page has closed its output, too
+    process.communicate(timeout=PATIENCE_S)  # until the page has closed its output, too
     assert process.returncode == (0 if numbers == (signal.SIGINT,) else 128 + numbers[0])
     assert not (project / ".unum-dev.env").exists()
 
@@ -141,7 +143,7 @@ def test_nothing_survives_the_shell_around_it(project: Path, start: Start) -> No
     process = start(*UNDER_A_SHELL)
     read_until(process, WAITS)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_S)
     assert not (project / ".unum-dev.env").exists()
 
 
@@ -154,14 +156,14 @@ def test_log_lines_of_any_characters_are_shown(logs: Path, start: Start) -> None
 
 def test_a_command_gives_its_exit_code(start: Start) -> None:
     ended = start(*SESSION, "sh", "-c", "exit 7")
-    ended.communicate(timeout=30)
+    ended.communicate(timeout=PATIENCE_S)
     assert ended.returncode == 7
 
 
 def test_a_command_needs_no_folder_of_other_sessions(start: Start) -> None:
     watching = start(*SESSION)
     read_until(watching, "assembly in cdk.out")
-    shown, _ = start(*SESSION, "true").communicate(timeout=30)
+    shown, _ = start(*SESSION, "true").communicate(timeout=PATIENCE_S)
     (folder,) = re.findall("assembly in (.*)", shown)
     assert folder != "cdk.out"
     assert not Path(folder).exists()
@@ -172,14 +174,14 @@ def test_a_command_tidies_up_after_ctrl_c(start: Start) -> None:
     read_until(process, "begun")
     time.sleep(0.3)  # the shell waits for its command
     os.killpg(process.pid, signal.SIGINT)
-    shown, _ = process.communicate(timeout=30)
+    shown, _ = process.communicate(timeout=PATIENCE_S)
     assert "tidy" in shown
     assert process.returncode == 130
 
 
 def test_a_command_that_is_not_there_is_named(start: Start) -> None:
     process = start(*SESSION, "nothing-such")
-    shown, _ = process.communicate(timeout=30)
+    shown, _ = process.communicate(timeout=PATIENCE_S)
     assert shown.endswith("nothing-such: No such file or directory\n")
     assert process.returncode == 127
 
@@ -189,7 +191,7 @@ def test_a_second_one_in_the_same_folder_is_refused(project: Path, start: Start)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
         process = start(*UNUM, "dev", "--emulator", sys.executable)
-        shown, _ = process.communicate(timeout=30)
+        shown, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         os.close(descriptor)
     assert f"{project}: unum dev runs here already" in shown
@@ -200,6 +202,6 @@ def test_a_missing_node_is_named(start: Start) -> None:
     process = start(
         "env", f"PATH={Path(sys.executable).parent / 'nothing'}", *UNUM, "dev", "--emulator", sys.executable
     )
-    shown, _ = process.communicate(timeout=30)
+    shown, _ = process.communicate(timeout=PATIENCE_S)
     assert "found no program node; install Node.js 20 or newer" in shown
     assert process.returncode == 2
