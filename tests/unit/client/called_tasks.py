@@ -14,6 +14,7 @@ from unum_runtime.model.variants import called, why_not_called
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.sharing import calling, remembered
 from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.requests.answers import refusal
 
 RETRY = [{"ErrorEquals": ["Again"], "MaxAttempts": 2, "IntervalSeconds": 1}]
@@ -73,8 +74,9 @@ class World:
             refused = why_not_called(rt.workflow, asked.state)
             if refused is not None:
                 return refusal("ValidationException", refused)
-            own = called(rt.workflow, asked.state)
-            return calling.call(replace(rt, workflow=own, hosts=frozenset()), asked)
+            rt = replace(rt, workflow=called(rt.workflow, asked.state), hosts=frozenset())
+            write_definition(rt)
+            return calling.call(rt, asked)
         except ClientError as error:
             return refusal(type(error).__name__, str(error))
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,13 +13,28 @@ from tests.unit.client.called_tasks import Again, World, new_world
 from unum_runtime.client.async_client import AsyncClient
 from unum_runtime.client.remembered_results import forget_results, list_results
 from unum_runtime.client.task_calls import as_completed
-from unum_runtime.errors import CallFailed, ClientError, InvalidExecutionInput, StartsPaused, StoreError
+from unum_runtime.errors import (
+    CallFailed,
+    ClientError,
+    ExecutionDoesNotExist,
+    InvalidExecutionInput,
+    StartsPaused,
+    StoreError,
+)
+from unum_runtime.model.checkpoint import start_record
+from unum_runtime.model.envelope import MARK
 from unum_runtime.model.ir import Variant
-from unum_runtime.model.variants import called
+from unum_runtime.model.naming import Execution
+from unum_runtime.model.variants import called, forced
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.delete import delete
+from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.sharing import calling
+from unum_runtime.protocol.delivery.memo import result_key
+from unum_runtime.protocol.history import start_records
+from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import DELETED
+from unum_runtime.protocol.requests import run
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
 
@@ -268,12 +284,79 @@ def test_what_is_no_call(event: Any) -> None:
     assert str(refused.value) == (no_run if event.keys() == {"state", "run"} else one_of)
 
 
-def test_nobody_reads_another_execution_through_a_call(world: World) -> None:
-    """An ordinary execution may even have the name of a run."""
+SECRET = "what a caller must not read"
+
+
+def start_ordinary(world: World, name: str) -> None:
+    world.platform.run(name, [{"n": SECRET, "s": 1}])
+
+
+def start_forced(world: World, name: str) -> None:
+    """Start an execution as the run alias does for a request with ``force``, and let it end."""
+    ordinary = world.platform.workflow
+    world.platform.workflow = forced(ordinary)
+    lost: Any = SimpleNamespace(invoke=lambda _events: None)
+    rt = replace(world.platform.runtime(), own_address="arn:aws:lambda:r:1:function:F:1", invoker=lost)
+    asked = {MARK: 1, "start": name, "answer": True, "force": True, "input": [{"n": SECRET, "s": 1}]}
+    answer: Any = run.answer(rt, asked)
+    assert answer["Status"] == "RUNNING", answer
+    world.platform.run(name, [{"n": SECRET, "s": 1}])
+    world.platform.workflow = ordinary
+
+
+def start_fork(world: World, name: str) -> None:
+    """Fork a call of the Task, whose definition the fork keeps."""
+    first = world.client().begin_call("Resize", SECRET)
+    call = str(first._answer["Run"])
+    first.result()
+    rt = replace(world.platform.runtime(), workflow=called(world.platform.workflow, "Resize"))
+    fork(rt, ForkRequest(execution=call, node="Resize", visit=1, name=name))
+    world.platform.sent.clear()
+
+
+def start_call_of_another_task(world: World, name: str) -> None:
+    other = called(world.platform.workflow, "Plain")
+    rt = replace(world.platform.runtime(), workflow=other)
+    write_definition(rt)
+    draft = start_record(Execution(name, rt.clock.now_ms()), SECRET).saying(digest=other.digest)
+    start_records.create_start(rt.store, "w", draft, expires_at_s=rt.result_expires_at_s())
+
+
+def start_on_a_lost_definition(world: World, name: str) -> None:
+    rt = world.platform.runtime()
+    draft = start_record(Execution(name, rt.clock.now_ms()), SECRET).saying(digest="0123456789ab")
+    start_records.create_start(rt.store, "w", draft, expires_at_s=rt.result_expires_at_s())
+
+
+NO_CALLS = [start_ordinary, start_forced, start_fork, start_call_of_another_task, start_on_a_lost_definition]
+
+
+@pytest.mark.parametrize("begin", NO_CALLS)
+def test_caller_reads_no_execution_that_has_the_name_of_a_run(begin: Any, world: World) -> None:
     name = f"{calling._run_prefix('Resize')}{'0' * 32}"
-    world.platform.run(name, [{"n": 1, "s": 1}])
-    with pytest.raises(ClientError, match="does not exist"):
+    begin(world, name)
+    with pytest.raises(ExecutionDoesNotExist, match=f"run '{name}' does not exist; call 'Resize' again"):
         calling.told(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
+
+
+@pytest.mark.parametrize("begin", NO_CALLS)
+def test_call_begins_another_run_where_its_name_is_taken(begin: Any, world: World) -> None:
+    name = f"{calling._run_prefix('Resize')}{'1' * 32}"
+    begin(world, name)
+    key, _ = result_key(world.platform.runtime(), world.platform.workflow.task("Resize"), 7)
+    world.platform.memory.create(
+        calling._place(world.platform.runtime(), key.sort, 1), {"run": name}, expires_at_s=2**40
+    )
+    assert world.client().call("Resize", 7) == {"got": 7}
+
+
+def test_call_is_told_about_after_another_definition_is_deployed(world: World) -> None:
+    call = world.client().begin_call("Resize", 1)
+    world.deliver_all()
+    task = replace(world.platform.workflow.task("Resize"), retry=())
+    states = {**world.platform.workflow.states, "Resize": task}
+    world.platform.workflow = replace(world.platform.workflow, states=states)
+    assert call.result() == {"got": 1}
 
 
 def test_a_called_task_has_a_definition_of_its_own(world: World) -> None:

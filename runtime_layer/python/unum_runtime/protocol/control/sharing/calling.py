@@ -3,6 +3,9 @@
 A call runs on a variant of the definition, with its Task alone. Its runs are numbered by the name of the result: a run
 that ended without a remembered result is followed by another, by create-if-absent, so that all callers find the same.
 Nothing of the caller's becomes internal state but the arguments.
+
+Names of runs are secret until they are told, but a name proves nothing: a start may choose any. An execution is a call
+of a Task if the definition that its start record names is the variant for calls of that Task, which no start takes.
 """
 
 import re
@@ -10,11 +13,19 @@ from collections.abc import Mapping
 
 from unum_runtime.cold_start.digest import sha256, short_digest
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.errors import ClientError, ExecutionDoesNotExist, InvalidExecutionInput, StatesError
+from unum_runtime.errors import (
+    ClientError,
+    DefinitionNotStored,
+    ExecutionDoesNotExist,
+    InvalidExecutionInput,
+    StatesError,
+)
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, Success, read_start_record, start_record
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
+from unum_runtime.model.ir import Variant
 from unum_runtime.model.naming import Execution, Key, execution_partition_prefix, lease_key, start_key
 from unum_runtime.model.states import Json
+from unum_runtime.model.variants import called
 from unum_runtime.protocol.control.doors import CALL
 from unum_runtime.protocol.control.operator_requests import ValidationException, check_version
 from unum_runtime.protocol.control.operator_requests import is_request as is_control_request
@@ -24,6 +35,7 @@ from unum_runtime.protocol.delivery.memo import find_stored, result_key
 from unum_runtime.protocol.delivery.pause import read_pause, refuse_start
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.history import start_records
+from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.planning.plan import plan
 from unum_runtime.protocol.requests.answers import MAX_BYTES
 from unum_runtime.protocol.runtime import Runtime
@@ -98,7 +110,8 @@ def call(rt: Runtime, asked: CallRequest) -> Json:
         raise InvalidExecutionInput(f"arguments: {error.cause}") from error
     number, run = _newest(rt, key.sort)
     if run is not None:
-        answer = _status(rt, run)
+        answer = _status(rt, run, asked.state)
+        # Another execution in the place of the run is no answer: the next run has a name that nobody knows yet.
         if answer is None or answer["Status"] == Status.RUNNING:
             return _begin(rt, run, value)
     # After the run was read: a run stores its result before it ends, so no result is missed and computed again.
@@ -118,11 +131,11 @@ def told(rt: Runtime, asked: CallRequest) -> Json:
     """Return what became of the run that the caller waits for, as `call` does.
 
     Raises:
-        ExecutionDoesNotExist: it never began, or was deleted; call again.
+        ExecutionDoesNotExist: it never began, or is no call of the Task; call again.
     """
     run = str(asked.run)
-    answer = _status(rt, run)
-    if answer is None:
+    answer = _status(rt, run, asked.state)
+    if answer is None or answer is _NO_CALL:
         raise ExecutionDoesNotExist(f"run {run!r} does not exist; call {asked.state!r} again")
     return answer
 
@@ -142,8 +155,12 @@ def _place(rt: Runtime, name: str, number: int) -> Key:
     return Key(f"{execution_partition_prefix(rt.workflow.name)}calls~{name}", f"{number:09d}")
 
 
-def _status(rt: Runtime, run: str) -> dict[str, Json] | None:
-    """Return what became of `run`; None if it has no start record that a call wrote."""
+_NO_CALL: dict[str, Json] = {"Status": Status.ABORTED}
+"""What became of a run in whose place is an execution that no call began."""
+
+
+def _status(rt: Runtime, run: str, state: str) -> dict[str, Json] | None:
+    """Return what became of `run`: None if it has not begun, `_NO_CALL` for an execution that is no call of `state`."""
     key = start_key(rt.workflow.name, run)
     item = rt.store.read([key]).get(key)
     if item is None:
@@ -151,8 +168,8 @@ def _status(rt: Runtime, run: str) -> dict[str, Json] | None:
     if start_records.is_deleted(item):
         return {"Status": Status.ABORTED, "Error": start_records.DELETED, "Cause": None}
     record = read_start_record(run, item)
-    if not record.digest:
-        return None
+    if not _is_call(rt, record, state):
+        return _NO_CALL
     last = start_records.last_step(rt.store, rt.workflow.name, record.name.execution)
     if last is None or last.ending is None:
         return {"Status": Status.RUNNING, "Run": run}
@@ -161,6 +178,20 @@ def _status(rt: Runtime, run: str) -> dict[str, Json] | None:
             return {"Status": last.ending.status, "Output": _limited(success.text)}
         case Failure(error, cause):
             return {"Status": last.ending.status, "Error": error, "Cause": cause}
+
+
+def _is_call(rt: Runtime, record: Checkpoint, state: str) -> bool:
+    """Return True if the execution of start record `record` runs the variant for calls of the Task `state`."""
+    if record.fork is not None or not record.digest:
+        return False
+    if record.digest == called(rt.workflow, state).digest:
+        return True
+    # Begun on another definition. Its text proves what it is: a stored definition is verified against its digest.
+    try:
+        other = read_definition(rt.store, rt.workflow.name, record.digest)
+    except DefinitionNotStored:
+        return False
+    return other.variant == Variant.CALL and other.start_at == state
 
 
 def _limited(text: str) -> str:
