@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.formal.check import FIGURES, MISTAKES, ROOT, SCENARIOS
-from tests.mutation.report import GOAL, OUT
+from tests.mutation.operators import MEANING
+from tests.mutation.report import FURTHER_SCORE, GOAL, OUT, SCORE
 
 CHAOS = ROOT / "out" / "chaos" / "figures.json"
 CHAOS_IN_S3 = ROOT / "out" / "chaos" / "s3.json"
@@ -51,7 +52,8 @@ def main() -> None:
     if options.seeds:
         results["search"] = _search(options.seeds)
     for name, path in (
-        ("mutation", OUT / "score.json"),
+        ("mutation", OUT / SCORE),
+        ("further_mutation", OUT / FURTHER_SCORE),
         ("formal", FIGURES),
         ("chaos", CHAOS),
         ("chaos_s3", CHAOS_IN_S3),
@@ -71,6 +73,7 @@ def render(results: dict[str, Any]) -> str:
         "chaos": _played,
         "chaos_s3": _played_in_s3,
         "mutation": _mutated,
+        "further_mutation": _mutated_further,
     }
     for name, section in sections.items():
         if name in results:
@@ -164,9 +167,27 @@ def _ends_and_kills(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _mutated(found: dict[str, Any]) -> Iterator[str]:
-    low, high = found["interval"]
     yield "## Mutants\n"
-    yield f"`protocol/` and `store/` have {found['mutants']:,} mutants by the operators of mutmut."
+    yield f"`protocol/` and `store/` have {found['mutants']:,} mutants by the operators of mutmut: another number,"
+    yield "text, comparison, operator or method; an argument left out or None; None for what is assigned or a"
+    yield "lambda returns; `or` for `and`; `not` left out; one branch of `a if b else c`; a case left out. This score"
+    yield "is of these operators alone."
+    yield from _scored(found)
+
+
+def _mutated_further(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Mutants of further kinds\n"
+    yield f"Operators of our own, for what mutmut does not change, make {found['mutants']:,} more."
+    yield from _scored(found)
+    yield "| kind | change | mutants | tried | killed |"
+    yield "|---|---|---:|---:|---:|"
+    for kind, figures in found["kinds"].items():
+        yield f"| {kind} | {MEANING[kind]} | {' | '.join(f'{number:,}' for number in figures)} |"
+    yield ""
+
+
+def _scored(found: dict[str, Any]) -> Iterator[str]:
+    low, high = found["interval"]
     yield f"Of {found['tried']:,} tried, tests killed {found['killed']:,}: {found['score']:.1%}."
     yield f"Called equivalent: {found['equivalent']}."
     yield f"Accepted, because they change nothing that is promised: {found.get('accepted', 0)}."

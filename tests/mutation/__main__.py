@@ -5,9 +5,9 @@ Keeps every result in `out/mutation/results.jsonl`, and takes a kept result whil
 trial of all mutants can be stopped at any time, or by `--minutes`, and continues where it was. Mutants are tried in the
 order of a hash: what was tried so far is a sample.
 
-Writes the score to `score.json` beside the results, and prints the survivors without an explanation. Ends with 1 if the
-whole interval of the score is below the goal, too many mutants are called equivalent, a survivor is not explained, or
-an explained mutant is killed or gone.
+Writes the score of mutmut's operators to `score.json` beside the results, that of the others to `further.json`. Prints
+the survivors without an explanation. Ends with 1 if the whole interval of the score is below the goal, too many mutants
+are called equivalent, a survivor is not explained, or an explained mutant is killed or gone.
 """
 
 import argparse
@@ -22,7 +22,8 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.killers import write_killers
-from tests.mutation.mutants import ROOT, Mutant, all_mutants, sample
+from tests.mutation.mutants import ROOT, Mutant, all_mutants, of_kind, sample
+from tests.mutation.operators import FURTHER, MEANING, MUTMUT
 from tests.mutation.reach import BUDGET_S, TESTS, Reach, existing, sources
 from tests.mutation.report import OUT, report
 from tests.mutation.results import Results
@@ -33,7 +34,7 @@ def main() -> int:
     """Try the mutants that the options ask for, and tell the shell whether the tests are good enough."""
     options = _parser().parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    everything = tuple(each for each in all_mutants() if each.module.startswith(options.module))
+    everything = of_kind(tuple(each for each in all_mutants() if each.module.startswith(options.module)), options.kind)
     chosen = sample(everything, options.number or len(everything), options.seed)
     reach = Reach.of(json.loads(_measured(options.reach).read_text(encoding="utf-8")), options.budget)
     verdicts = _try(chosen, reach, options)
@@ -91,6 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--number", type=int, default=0, help="how many mutants; all without it")
     parser.add_argument("--seed", default="unum", help="which ones")
     parser.add_argument("--module", default="", help="only modules whose path begins like this, e.g. protocol/control")
+    parser.add_argument(
+        "--kind", default="", choices=("", MUTMUT, FURTHER, *MEANING), help="only mutants of this kind; all without it"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="how many mutants at a time")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this time")
     parser.add_argument("--budget", type=float, default=BUDGET_S, help="seconds that one mutant's tests may take")

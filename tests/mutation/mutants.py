@@ -1,4 +1,4 @@
-"""Mutants of the protocol and the stores: every operator of mutmut at every place of both folders.
+"""Mutants of the protocol and the stores: every operator of mutmut and of `operators` at every place of both folders.
 
 mutmut's own driver leaves out decorated functions and module level; here its operators see whole modules. What mutmut
 never mutates stays out: annotations, docstrings, calls of `len` and `isinstance`.
@@ -13,12 +13,14 @@ from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 import libcst
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 from mutmut.mutation.file_mutation import NEVER_MUTATE_FUNCTION_CALLS
 from mutmut.mutation.mutators import mutation_operators
+
+from tests.mutation.operators import FURTHER, MUTMUT, operators_of, unmutated
 
 ROOT = Path(__file__).parents[2]
 RUNTIME = ROOT / "runtime_layer" / "python" / "unum_runtime"
@@ -41,6 +43,7 @@ class Mutant:
         start: first changed byte.
         end: byte after the last changed one.
         text: replacement of the bytes between.
+        kind: kind of the operator.
     """
 
     module: str
@@ -51,6 +54,7 @@ class Mutant:
     start: int
     end: int
     text: str
+    kind: str = MUTMUT
 
     @property
     def name(self) -> str:
@@ -88,19 +92,29 @@ def sample(mutants: tuple[Mutant, ...], size: int, seed: str) -> list[Mutant]:
     return sorted(mutants, key=lambda mutant: hashlib.sha256(f"{seed} {mutant.name}".encode()).digest())[:size]
 
 
+def of_kind(mutants: tuple[Mutant, ...], kind: str) -> tuple[Mutant, ...]:
+    """Return the mutants of `kind`: mutmut's, all others, those of one operator, or with "" all."""
+    if kind == FURTHER:
+        return tuple(mutant for mutant in mutants if mutant.kind != MUTMUT)
+    return tuple(mutant for mutant in mutants if kind in ("", mutant.kind))
+
+
 def mutants_of(path: Path) -> Iterator[Mutant]:
     """Yield the mutants of one module; some are no valid Python, see `Mutant.code`."""
     source = path.read_bytes()
-    module = libcst.parse_module(source)
-    visitor = _Places(source, module)
-    MetadataWrapper(module, unsafe_skip_copy=True).visit(visitor)
+    parsed = libcst.parse_module(source)
+    visitor = _Places(source, parsed)
+    MetadataWrapper(parsed, unsafe_skip_copy=True).visit(visitor)
     seen: Counter[tuple[str, str]] = Counter()
-    for scope, line, start, end, text in visitor.found:
+    # mutmut's come first: others must not change the numbers in their names.
+    for scope, line, start, end, text, kind in [*visitor.found, *visitor.further]:
         change = _change(source, start, end, text)
         seen[scope, change] += 1
         number = f" #{seen[scope, change]}" if seen[scope, change] > 1 else ""
         changed = range(_line(source, start), _line(source, end) + 1)
-        yield Mutant(path.relative_to(RUNTIME).as_posix(), scope, line, changed, change + number, start, end, text)
+        yield Mutant(
+            path.relative_to(RUNTIME).as_posix(), scope, line, changed, change + number, start, end, text, kind
+        )
 
 
 def _line(source: bytes, byte: int) -> int:
@@ -127,19 +141,25 @@ def _one_line(code: str) -> str:
     return re.sub(r"(?<=[(\[{]) | ?(?:, )?(?=[)\]}])", "", re.sub(r"\s+", " ", code).strip())
 
 
+_Place: TypeAlias = tuple[str, int, int, int, str, str]
+"""Scope, line, first byte, byte after the last, replacement and kind."""
+
+
 class _Places(libcst.CSTVisitor):
-    """Collects scope, line, byte span and replacement of every mutation."""
+    """Collects the places of all mutations."""
 
     METADATA_DEPENDENCIES = (ByteSpanPositionProvider,)
 
     def __init__(self, source: bytes, module: libcst.Module) -> None:
         super().__init__()
-        self.found: list[tuple[str, int, int, int, str]] = []
+        self.found: list[_Place] = []
+        self.further: list[_Place] = []
         self._source, self._module = source, module
         self._names: list[str] = []
         self._outer: list[libcst.FunctionDef] = []
         self._outer_name = ""
         self._at_definition: list[libcst.CSTNode] = []
+        self._unmutated: set[libcst.CSTNode] = set()
 
     def on_visit(self, node: libcst.CSTNode) -> bool:
         if _is_never_mutated(node):
@@ -151,9 +171,13 @@ class _Places(libcst.CSTVisitor):
             self._outer.append(node)
         if isinstance(node, libcst.Decorator | libcst.Parameters):
             self._at_definition.append(node)
-        for operator in _operators_of(type(node)):
+        for operator in _mutmut_operators_of(type(node)):
             for mutated in operator(node):
                 self._add(node, mutated)
+        self._unmutated.update(unmutated(node))
+        for kind, operator in () if node in self._unmutated else operators_of(type(node)):
+            for replaced, text in operator(node):
+                self.further.append(self._place(replaced, text, kind))
         return True
 
     def on_leave(self, original_node: libcst.CSTNode) -> None:
@@ -167,13 +191,16 @@ class _Places(libcst.CSTVisitor):
             self._at_definition.pop()
 
     def _add(self, node: libcst.CSTNode, mutated: libcst.CSTNode) -> None:
-        span = self.get_metadata(ByteSpanPositionProvider, node)
-        scope, first = self._scope(span)
         if isinstance(node, libcst.Match):  # its lines have an indentation, which only the whole module knows
-            text = _with_indent(self._module.code_for_node(mutated), self._column(span.start))
+            start = self.get_metadata(ByteSpanPositionProvider, node).start
+            text = _with_indent(self._module.code_for_node(mutated), self._column(start))
         else:
             text = self._module.code_for_node(_without_equal_parentheses(node, mutated)).strip()
-        self.found.append((scope, first, span.start, span.start + span.length, text))
+        self.found.append(self._place(node, text, MUTMUT))
+
+    def _place(self, node: libcst.CSTNode, text: str, kind: str) -> _Place:
+        span = self.get_metadata(ByteSpanPositionProvider, node)
+        return *self._scope(span), span.start, span.start + span.length, text, kind
 
     def _scope(self, span: CodeSpan) -> tuple[str, int]:
         """Return the function that holds the change in its code, which defaults and decorators are not part of."""
@@ -190,7 +217,7 @@ class _Places(libcst.CSTVisitor):
 
 
 @cache
-def _operators_of(kind: type[libcst.CSTNode]) -> list[Any]:
+def _mutmut_operators_of(kind: type[libcst.CSTNode]) -> list[Any]:
     """Return the operators for nodes of the class `kind`, of which there are few."""
     return [operator for each, operator in mutation_operators if issubclass(kind, each)]
 

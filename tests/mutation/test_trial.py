@@ -14,6 +14,7 @@ import pytest
 from tests.mutation import __main__ as command
 from tests.mutation import report, score
 from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant, all_mutants, mutants_of, sample
+from tests.mutation.operators import MUTMUT
 from tests.mutation.reach import TESTS, VALUES, Reach, existing
 from tests.mutation.results import Results, _functions
 from tests.mutation.score import EQUIVALENT, KINDS, Explanation, Score, explanations, needless
@@ -78,7 +79,7 @@ def test_the_operators_of_the_tool_are_applied(tmp_path: Path, monkeypatch: pyte
     code = "def f(a: int = 1) -> bool:\n    x = read(a, consistent=True)\n    return x and not len(a) < 2\n"
     (tmp_path / "module.py").write_text(code, encoding="utf-8")
     monkeypatch.setattr("tests.mutation.mutants.RUNTIME", tmp_path)
-    found = [(mutant.scope, mutant.change) for mutant in mutants_of(tmp_path / "module.py")]
+    found = [(mutant.scope, mutant.change) for mutant in mutants_of(tmp_path / "module.py") if mutant.kind == MUTMUT]
     assert found == [
         ("", "def f(a: int =[1 → 2]) -> bool:"),
         ("f", "x =[read(a, consistent=True) → None]"),
@@ -146,6 +147,26 @@ def test_a_survivor_that_is_not_explained_fails_any_trial(
     monkeypatch.setattr(report, "explanations", lambda _: explained)
     found = [Verdict(names[0], "survived"), *(Verdict(name, "killed") for name in names[1:])]
     assert report.report(found, all_mutants()) == code
+
+
+def test_scores_of_mutmut_and_of_further_operators_are_written_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "OUT", tmp_path)
+    of_mutmut, *others = (
+        next(each for each in all_mutants() if each.kind == kind) for kind in (MUTMUT, "order", "look")
+    )
+    report.report([Verdict(of_mutmut.name, "killed")], all_mutants())
+    assert [path.name for path in tmp_path.iterdir()] == [report.SCORE], "what was not tried keeps its score"
+    report.report([Verdict(others[0].name, "survived"), Verdict(others[1].name, "killed")], all_mutants())
+    first, second = (json.loads((tmp_path / name).read_text()) for name in (report.SCORE, report.FURTHER_SCORE))
+    assert (first["tried"], first["killed"], second["tried"], second["killed"]) == (1, 1, 2, 1)
+    assert first["mutants"] + second["mutants"] == len(all_mutants())
+    assert {kind: figures[1:] for kind, figures in second["kinds"].items() if figures[1]} == {
+        "order": [1, 0],
+        "look": [1, 1],
+    }
+    assert sum(number for number, *_ in second["kinds"].values()) == second["mutants"]
 
 
 def test_an_interval_gets_narrow_with_the_sample_and_is_a_point_at_the_end() -> None:

@@ -15,7 +15,7 @@ def main() -> int:
     if len(verdicts) < LEAST_TRIED * len(killers):
         print(f"only {len(verdicts)} of {len(killers)} mutants exist: write killers.json anew")
         return 1
-    return report(verdicts, all_mutants(), to="sample.json")
+    return report(verdicts, all_mutants(), is_sample=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.evidence import PAGE, RESULTS, render
+from tests.mutation.operators import MEANING
 
 
 def test_the_page_is_rendered_from_the_results() -> None:
@@ -17,6 +18,18 @@ def test_a_sample_is_called_a_sample() -> None:
     assert (
         "sample" not in render({"mutation": {**figures, "tried": 100, "interval": [0.9, 0.9]}}).partition("## Ass")[0]
     )
+
+
+def test_page_says_of_which_operators_a_score_is() -> None:
+    figures = {"mutants": 100, "tried": 100, "killed": 90, "equivalent": 0, "unexplained": 10, "score": 0.9}
+    own = {**figures, "mutants": 200, "interval": [0.85, 0.95], "kinds": {"order": [200, 100, 90]}}
+    page = render({"mutation": {**figures, "interval": [0.9, 0.9]}, "further_mutation": own})
+    mutmut, further = page.split("## Mutants")[1:]
+    assert "100 mutants by the operators of mutmut: " in mutmut
+    assert "This score\nis of these operators alone." in mutmut
+    assert "make 200 more" in further
+    assert f"| order | {MEANING['order']} | 200 | 100 | 90 |" in further
+    assert "between 85.0% and 95.0%" in further
 
 
 @pytest.mark.parametrize("name", ["chaos", "chaos_s3"])
