@@ -214,6 +214,56 @@ def test_large_arguments_need_a_bucket(world: World) -> None:
     assert world.client().call("Resize", arguments) == 500_000
 
 
+class Refusing:
+    """A store that refuses one operation on keys of partitions that begin alike."""
+
+    def __init__(self, store: Any, operation: str, prefix: str) -> None:
+        self._store, self._operation, self._prefix = store, operation, prefix
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+
+        def call(keys: Any, *rest: Any, **named: Any) -> Any:
+            partitions = [each.partition for each in (keys if name == "read" else [keys])]
+            if name == self._operation and any(each.startswith(self._prefix) for each in partitions):
+                raise StoreError(name)
+            return found(keys, *rest, **named)
+
+        return call if name == self._operation else found
+
+
+def test_run_of_a_call_ends_only_after_its_result_is_remembered(world: World) -> None:
+    """Otherwise the next call would begin another run and get another result."""
+    results = iter((1, 2, 3))
+    world.platform.functions["F"] = lambda _event: next(results)
+    begun = world.client().begin_call("Resize", "image")
+    (event,) = world.platform.sent
+    world.platform.sent.clear()
+    world.platform.store = Refusing(world.platform.memory, "create", "memo:")
+    world.deliver(event)
+    assert world.platform.sent == [event], "it failed, and is delivered again"
+    assert not begun.is_done()
+    world.platform.store = world.platform.memory
+    assert begun.result() == world.client().call("Resize", "image") == 2
+
+
+def test_run_of_a_call_computes_nothing_while_results_cannot_be_read(world: World) -> None:
+    """Its first delivery may have remembered a result, and died before the commit."""
+    begun = world.client().begin_call("Resize", "image")
+    (event,) = world.platform.sent
+    world.platform.sent.clear()
+    for operation, prefix in (("create", "w/"), ("read", "memo:")):
+        world.platform.store = Refusing(world.platform.memory, operation, prefix)
+        world.deliver(event)
+        assert world.platform.sent == [event], "it failed, and is delivered again"
+        world.platform.sent.clear()
+        assert world.platform.calls == {"Resize": 1}
+    world.platform.store = world.platform.memory
+    world.platform.sent.append(event)
+    assert begun.result() == {"got": "image"}
+    assert world.platform.calls == {"Resize": 1}
+
+
 def test_a_deleted_run_is_told_as_such_and_the_next_call_has_its_result(world: World) -> None:
     one = world.client().begin_call("Resize", 1)
     run = one._answer["Run"]

@@ -212,6 +212,20 @@ def test_a_redrive_that_died_at_any_call_is_resumed(options: dict[str, Any]) -> 
         number += 1
 
 
+def test_copies_of_a_branch_end_at_another_commit_under_its_name() -> None:
+    """The branch belongs to that commit: results of the old inner scope must not become results of its own."""
+    platform, other = nested(), nested()
+    before = {*other.memory._items}
+    redrive(other.runtime(), "e")
+    made = {key: item for key, (item, _) in other.memory._items.items() if key not in before}
+    (taken,) = [key for key, item in made.items() if str(item.get("opens")).startswith('["N"')]
+    item = {**made[taken], "value": "[40,50,60]"}
+    assert platform.memory.create(taken, item, expires_at_s=platform.runtime().expires_at_s()) is None
+    redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    assert result(platform) == [[0, 1, 2], [40, 50, 60], [8, 9, 10]]
+
+
 def test_two_versions_never_copy_for_one_redrive() -> None:
     platform = wide()
     platform.store = CutStore(platform.memory, 700)

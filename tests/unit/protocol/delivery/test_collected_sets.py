@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.control.test_nudge import drawn
-from tests.unit.protocol.map_platform import deployed, mapped
-from tests.unit.protocol.platform import Platform
+from tests.unit.protocol.map_platform import around, deployed, mapped
+from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import graph as g
 from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import TOMBSTONE, Status, Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Scope, checkpoint_key, meeting_key
@@ -125,3 +126,23 @@ def test_a_fan_out_in_packs_has_a_set_of_packs_if_there_are_several(fan_out: str
     frames = platform.sent[0].name.frames
     scope = Scope.around(name.execution, frames)
     assert len(collect._set_keys(platform.runtime(), scope, range(scope.size))) == sets
+
+
+def test_duplicate_continues_the_outermost_settled_fan_out() -> None:
+    """The inner one is collected: its outcome leads nowhere, and that of the outer one to the next fan-out."""
+    inner = {"StartAt": "N", "States": {"N": {"Type": "Map", "ItemProcessor": chain("A"), "End": True}}}
+    definition = around(inner)
+    del definition["States"]["M"]["End"]
+    definition["States"]["M"]["Next"] = "O"
+    definition["States"]["O"] = {"Type": "Map", "ItemProcessor": chain("C"), "End": True}
+    platform = deployed(definition)
+    platform.collection = Collection.EAGER
+    platform.start("e", [[1]])
+    (event,) = platform.sent
+    platform.deliver(event)
+    following = platform.sent[-1]
+    assert following.state == "C"
+    platform.sent.clear()
+    with pytest.raises(OutcomeCollected):
+        platform.deliver(event)
+    assert [(each.name, each.state) for each in platform.sent] == [(following.name, "C")]

@@ -1,12 +1,13 @@
 """Joins of fan-outs with too few results: they fail loudly, and commit nothing."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.map_platform import around, deliver_all, deployed, mapped
+from tests.unit.protocol.map_platform import Mortal, around, deliver_all, deployed, mapped
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler import graph as g
 from unum_compiler.options import FunctionOptions
@@ -78,6 +79,20 @@ def test_a_quorum_joins_its_results_in_the_order_of_branches() -> None:
         platform.clock.pass_seconds(1)
     outcome = join_results(platform.runtime(), scope).outcome
     assert outcome.value == [1, 3]
+
+
+@pytest.mark.parametrize(("ended", "joined"), [((2, 0, 1), [1, 3]), ((2, 1, 0), [2, 3]), ((1, 0, 2), [1, 2])])
+def test_quorum_joins_its_earliest_results_alone(ended: tuple[int, ...], joined: list[int]) -> None:
+    """Deliveries die before they join, until more branches than the quorum have ended; every join takes the same."""
+    platform, scope = quorum_of_two()
+    for index in ended:
+        platform.store = Mortal(platform.memory, writes=2)
+        with suppress(ConnectionError):
+            platform.deliver(platform.sent[index])
+        platform.clock.pass_seconds(1)
+    platform.store = platform.memory
+    outcome = join_results(platform.runtime(), scope).outcome
+    assert outcome.value == joined
 
 
 def test_a_branch_that_has_not_ended_is_named() -> None:

@@ -268,6 +268,41 @@ def test_a_result_that_came_while_the_lease_was_asked_for_is_used() -> None:
     assert platform.calls["Square"] == 1
 
 
+class Freezing(MemoryStore):
+    """A store whose client freezes right after it looked for a shared result the second time, under its lease."""
+
+    looks = 0
+    meanwhile: Any = None
+
+    def read(self, keys: Any) -> Any:
+        found = super().read(keys)
+        self.looks += any(is_memo(key) for key in keys)
+        if self.looks == 2 and self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return found
+
+
+@pytest.mark.parametrize("seconds", [0, 900])
+def test_lease_is_looked_at_again_after_a_freeze(seconds: int) -> None:
+    """A delivery that froze until its lease may have expired gives way to the one that has computed the result."""
+    platform = memoized()
+    platform.store = platform.memory = store = Freezing(platform.clock)
+
+    def freeze() -> None:
+        platform.clock.pass_seconds(seconds)
+        platform.start("two", {"n": 3})
+
+    store.meanwhile = freeze
+    platform.start("one", {"n": 3})
+    platform.deliver_all()
+    assert platform.calls["Square"] == 1
+    while platform.waiting:
+        platform.deliver(platform.pass_to_next())
+    assert platform.ending("one") == platform.ending("two") == squared(3)
+    assert platform.calls["Square"] == 1
+
+
 def test_an_execution_does_not_wait_for_ever() -> None:
     platform = memoized()
     platform.run("one", {"n": 3})

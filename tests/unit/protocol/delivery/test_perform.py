@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.protocol.callback_platform import broken
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.map_platform import mapped
+from tests.unit.protocol.map_platform import around, deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import RouteGone
@@ -126,6 +126,19 @@ def test_a_delivery_starts_as_many_branches_as_it_can(width: int, inputs: list[A
     platform.options["most_begun"] = 2
     platform.start(value=[*range(width)])
     assert [type(event.input) for event in platform.sent] == inputs
+
+
+@pytest.mark.parametrize(("most", "inputs"), [(4, [Value] * 4), (3, [Siblings] * 2)])
+def test_fan_outs_that_open_together_share_what_a_delivery_can_start(most: int, inputs: list[Any]) -> None:
+    """Neither of both is too wide alone."""
+    inner = {"StartAt": "N", "States": {"N": {"Type": "Map", "ItemProcessor": chain("B"), "End": True}}}
+    platform = deployed(around(inner))
+    platform.options["most_begun"] = most
+    platform.start(value=[[1, 2], [3, 4]])
+    assert [type(event.input) for event in platform.sent] == inputs
+    deliver_all(platform)
+    assert result(platform) == [[1, 2], [3, 4]]
+    assert platform.calls == {"B": 4}
 
 
 def test_an_event_whose_time_has_come_is_sent_at_once() -> None:

@@ -65,6 +65,19 @@ def test_a_step_counts_by_its_place(frames: tuple[Frame, ...], step: int, width:
     assert (exceeded is None) is (invocations == 1)
 
 
+@pytest.mark.parametrize(
+    ("frames", "step", "hops"),
+    [((), 9, 9), ((frame(5, 1),), 4, 9), ((frame(2, 1), frame(3, 1)), 4, 9), ((frame(4, 1), frame(5, 1)), 0, 9)],
+    ids=["top level", "branch", "branch of a branch", "begin of a branch"],
+)
+def test_hop_budget_counts_the_steps_of_all_levels(frames: tuple[Frame, ...], step: int, hops: int) -> None:
+    name = Name(E, frames, step)
+    assert beyond_budget(bounded(hop_budget=hops + 1), name, None) is None
+    exceeded = beyond_budget(bounded(hop_budget=hops), name, None)
+    assert exceeded is not None
+    assert exceeded.error == "Unum.HopBudgetExceeded"
+
+
 def test_defaults_stop_what_nobody_means() -> None:
     assert beyond_budget(bounded(), Name(E, (), 1), DEFAULT_WIDTH_BUDGET) is None
     wide = beyond_budget(bounded(), Name(E, (), 1), DEFAULT_WIDTH_BUDGET + 1)
