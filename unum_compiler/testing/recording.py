@@ -71,7 +71,7 @@ class Recorder:
                 found.error = error.error if isinstance(error, StatesError) else type(error).__name__
                 raise
             if not isinstance(result, JobPending):
-                # What cannot be copied, as a coroutine, is no JSON: the runtime says so.
+                # What cannot be copied, as an open file, is no JSON: the runtime says so.
                 with suppress(Exception):
                     found.result = copy.deepcopy(result)
                 found.error = None

@@ -13,6 +13,7 @@ from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.cold_start.records import replace
+from unum_runtime.coroutines import awaiting
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.functions.configuration import TRACES, Service, handler_paths, services
 from unum_runtime.functions.definitions import definition_at
@@ -88,7 +89,7 @@ def user_handler(key: str | None = None) -> UserHandler:
     if path is None:
         raise NotOurEvent(_without_handler(key))
     module, _, attribute = path.rpartition(".")
-    handler: UserHandler = getattr(importlib.import_module(module.replace("/", ".")), attribute)
+    handler = awaiting(getattr(importlib.import_module(module.replace("/", ".")), attribute))
     return _traced(handler) if TRACES in os.environ else handler
 
 

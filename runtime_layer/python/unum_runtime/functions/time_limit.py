@@ -3,18 +3,15 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
+from unum_runtime.coroutines import GRACE_S, Interruption, cancel_running
 from unum_runtime.errors import StatesError
-
-
-class _Interruption(BaseException):
-    """Interruption of user code; no `Exception`, so that user code does not catch it by accident."""
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Limit the block to `seconds`; None sets no limit.
+    """Limit the block to `seconds`; None sets no limit. A coroutine is cancelled, other code interrupted.
 
     Code that catches the interruption runs on, and a later check refuses its result as too late.
 
@@ -31,7 +28,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     try:
         with _alarm(seconds):
             yield
-    except _Interruption:
+    except Interruption:
         raise StatesError("States.Timeout", f"took longer than {seconds:g} s") from None
     finally:
         signal.signal(signal.SIGALRM, previous)
@@ -48,5 +45,10 @@ def _alarm(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _interrupt(_signal: int, _frame: Any) -> NoReturn:
-    raise _Interruption
+def _interrupt(_signal: int, _frame: Any) -> None:
+    if not cancel_running():
+        raise Interruption
+    # A coroutine that does not end in time is interrupted like any other code.
+    import signal  # noqa: PLC0415 - see above
+
+    signal.setitimer(signal.ITIMER_REAL, GRACE_S)

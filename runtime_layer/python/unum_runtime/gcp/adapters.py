@@ -12,6 +12,7 @@ from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpc
 
 from unum_runtime.clock import SystemClock
 from unum_runtime.cold_start.records import dataclass
+from unum_runtime.coroutines import Interruption, finish
 from unum_runtime.errors import DefinitionError, DefinitionNotStored, NotOurEvent, Problem, StatesError
 from unum_runtime.gcp.settings import TASKS_HOST, service
 from unum_runtime.gcp.tasks import CloudTasks
@@ -169,10 +170,13 @@ def _pauses(workflow: str) -> PauseReader:
 
 
 def _call(call: Call, value: Json, deadline_ms: int) -> Any:
-    """Run user code; refuse a result that comes too late, because nothing interrupts a thread."""
-    begun = time.monotonic()
-    result = _handler(service().hosts[call.function])(value, Context(call, deadline_ms))
-    if call.timeout_s is not None and time.monotonic() - begun > call.timeout_s:
+    """Run user code; cancel a coroutine, and refuse a result, that takes too long: nothing interrupts a thread."""
+    begun, is_late = time.monotonic(), False
+    try:
+        result = finish(_handler(service().hosts[call.function])(value, Context(call, deadline_ms)), call.timeout_s)
+    except Interruption:
+        is_late = True
+    if call.timeout_s is not None and (is_late or time.monotonic() - begun > call.timeout_s):
         raise StatesError("States.Timeout", f"took longer than {call.timeout_s:g} s")
     return result
 

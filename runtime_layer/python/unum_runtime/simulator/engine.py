@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from unum_runtime import coroutines
 from unum_runtime.errors import (
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
@@ -475,7 +476,7 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
     context = Context(call, run, world.clock, call.function, str(delivery.event), until_ms)
     given = Given(invocation, call.state, call.attempt)
     try:
-        returned = world.scenario.handler(call.state)(event, context)
+        returned = coroutines.finish(world.scenario.handler(call.state)(event, context))
         given = given._replace(is_answered=not isinstance(returned, CallbackPending))
         return returned
     finally:

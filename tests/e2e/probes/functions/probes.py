@@ -1,5 +1,6 @@
 """Functions that do one thing each that a test looks at."""
 
+import asyncio
 import os
 from typing import Any
 
@@ -16,7 +17,8 @@ def square(number: int, _context: Any) -> int:
     return number * number
 
 
-def total(numbers: list[int], _context: Any) -> dict[str, int]:
+async def total(numbers: list[int], _context: Any) -> dict[str, int]:
+    await asyncio.sleep(0.01)
     return {"count": len(numbers), "sum": sum(numbers)}
 
 
@@ -36,7 +38,7 @@ def weigh(sheets: list[dict[str, str]], _context: Any) -> dict[str, int]:
     return {"sheets": len(sheets), "bytes": sum(len(sheet["text"]) for sheet in sheets)}
 
 
-def reject(event: dict[str, Any], _context: Any) -> None:
+async def reject(event: dict[str, Any], _context: Any) -> None:
     raise RejectedError(f"cannot take {event['case']}")
 
 

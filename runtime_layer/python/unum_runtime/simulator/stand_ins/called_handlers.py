@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from unum_runtime.coroutines import awaiting
 from unum_runtime.model.called_functions import INVOKE, called_key
 from unum_runtime.model.states import Json, Pattern, Task
 
@@ -21,7 +22,7 @@ def run_handler(task: Task, functions: Mapping[str, Callable[[Json, Any], Any]],
         KeyError: `functions` has none of its `handler_names`.
     """
     name = next((name for name in handler_names(task) if name in functions), task.handler or task.function)
-    handler = functions[name]
+    handler = awaiting(functions[name])
     return (
         _invoke(task, lambda event: handler(event, context), value)
         if name == called_key(task)
