@@ -212,9 +212,17 @@ def test_a_redrive_that_died_at_any_call_is_resumed(options: dict[str, Any]) -> 
         number += 1
 
 
-def test_copies_of_a_branch_end_at_another_commit_under_its_name() -> None:
+def nested_behind_tasks() -> Platform:
+    """As `nested`, but with two Tasks before the inner Map: the branch that failed keeps two steps."""
+    inner = chain("S", "T", "N")
+    inner["States"]["N"] = {"Type": "Map", "ItemProcessor": chain("A", "B"), "End": True}
+    return failed(around(inner, after="C"), [list(range(row, row + 3)) for row in range(0, 12, 4)], 5)
+
+
+@pytest.mark.parametrize("make", [nested, nested_behind_tasks])
+def test_copies_of_a_branch_end_at_another_commit_under_its_name(make: Callable[[], Platform]) -> None:
     """The branch belongs to that commit: results of the old inner scope must not become results of its own."""
-    platform, other = nested(), nested()
+    platform, other = make(), make()
     before = {*other.memory._items}
     redrive(other.runtime(), "e")
     made = {key: item for key, (item, _) in other.memory._items.items() if key not in before}

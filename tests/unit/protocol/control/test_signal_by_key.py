@@ -16,7 +16,7 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control import delete, nudge, operator_requests, signal_by_key, stop
 from unum_runtime.protocol.control.operator_requests import Control, ValidationException
 from unum_runtime.protocol.control.signal import request as to_one
-from unum_runtime.protocol.control.signal_by_key import Reached, request
+from unum_runtime.protocol.control.signal_by_key import KEEP_S, Reached, request
 from unum_runtime.protocol.control.walk import RESERVE_MS
 from unum_runtime.protocol.history.pending import Resend, WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
@@ -146,10 +146,20 @@ def test_thousands_are_reached_in_parts_each_of_which_may_be_repeated() -> None:
 
 def test_all_are_reached_at_once_while_the_time_that_is_left_suffices() -> None:
     platform = waiting(ONE, *(f"e{number}" for number in range(MANY)))
+    pages: list[int] = []
+    page = platform.memory.page
+
+    def counted(*given: Any, **named: Any) -> Any:
+        found = page(*given, **named)
+        pages.append(len(found))
+        return found
+
+    vars(platform.memory)["page"] = counted
     enough = replace(platform.runtime(), remaining_ms=lambda: RESERVE_MS)
     assert signal_by_key.send(enough, request("go", "x", "yes", id="1")) == Reached(
         is_new=True, reached=MANY, rest=None
     )
+    assert sum(pages) == MANY, "each listener is read once"
 
 
 def test_when_its_sender_has_died_each_nudge_continues_who_was_not_reached() -> None:
@@ -286,6 +296,15 @@ def test_a_signal_is_kept_for_as_long_as_results() -> None:
     assert send(platform, keep_s=DEFAULT_RETENTION_S).reached == 1
     (kept,) = platform.store.query(kept_partition("w", "go", "x")).values()
     assert kept["until"] - kept["at"] == DEFAULT_RETENTION_S * 1000
+
+
+@pytest.mark.parametrize(("retention_s", "kept_s"), [(3600, 3600), (DEFAULT_RETENTION_S, KEEP_S)])
+def test_signal_is_kept_for_a_day_or_the_retention_by_default(retention_s: int, kept_s: int) -> None:
+    platform = waiting(ONE, "a")
+    platform.options["retention_s"] = retention_s
+    assert send(platform).reached == 1
+    (kept,) = platform.store.query(kept_partition("w", "go", "x")).values()
+    assert kept["until"] - kept["at"] == kept_s * 1000
 
 
 def test_an_answer_tells_whether_anything_is_left() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.callback_platform import asking
+from tests.unit.protocol.callback_platform import ASKING, asking
 from tests.unit.protocol.control.sweeper import SILENT_S, Sweeper, ended, recorded, sweeping
-from tests.unit.protocol.map_platform import Later, lose, mapped, result
+from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, result
 from tests.unit.protocol.platform import chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
 from unum_runtime.model.checkpoint import Failure, Item, Status
@@ -22,7 +22,7 @@ from unum_runtime.protocol.control.sweep import ABANDONED, RESERVE_MS, Sweep, Sw
 from unum_runtime.protocol.control.sweep_memory import Memory
 from unum_runtime.protocol.history import list_entries, overdue
 from unum_runtime.protocol.history.list_entries import Listed
-from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S, CallbackPending
 
 HOURS = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3600, "MaxAttempts": 2, "BackoffRate": 2}
 
@@ -158,6 +158,19 @@ def test_when_the_time_of_its_execution_is_over_it_is_told_but_nobody_is_asked_a
     assert sweeper.found_after(1)
     assert [told["nudged"] for told in sweeper.told] == [False]
     assert asked.platform.sent == []
+
+
+def test_lost_event_beside_a_task_that_waits_is_sent_and_told_as_such() -> None:
+    """Both are overdue: the one is not sent again, and the execution is told as nudged all the same."""
+    parallel = {"Type": "Parallel", "Branches": [ASKING, chain("F/Lost")], "End": True}
+    definition = {"StartAt": "P", "States": {"P": parallel}, "TimeoutSeconds": 3600}
+    platform = deployed(definition, F=lambda event: CallbackPending() if "token" in event else event)
+    platform.start("e", {})
+    lose(platform, "Lost", 1)
+    sweeper = Sweeper(platform)
+    assert sweeper.found_after(3600 + SILENT_S)
+    (told,) = sweeper.told
+    assert (told["count"], told["nudged"]) == (2, True)
 
 
 def test_those_that_have_ended_and_those_that_have_just_begun_are_not_asked() -> None:

@@ -94,6 +94,16 @@ def test_variables_count() -> None:
     assert limit_outcome(rt, of_bytes(MAX_OUTCOME_BYTES - 500), continuation) == of_bytes(MAX_OUTCOME_BYTES - 500)
 
 
+@pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
+def test_all_that_is_stored_beside_an_outcome_counts(more: int, *, fits: bool) -> None:
+    rt, caught = platform_of("A").runtime(), Failure("Error", "x" * 1000)
+    continuation = Continuation(variables={"v": "x" * 100}, caught=caught, retries=(1, 2), until_ms=1)
+    beside = sum(len(str(value)) for value in continuation.to_item().values())
+    assert beside > 1100
+    outcome = of_bytes(MAX_OUTCOME_BYTES - beside + more)
+    assert (limit_outcome(rt, outcome, continuation) == outcome) is fits
+
+
 @pytest.mark.parametrize(("size", "fits"), [(30, True), (31, False)])
 def test_a_limit_of_the_workflow(size: int, *, fits: bool) -> None:
     outcome = of_bytes(size)

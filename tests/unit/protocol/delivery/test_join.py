@@ -185,6 +185,20 @@ def test_the_time_of_the_last_result_counts_whenever_it_is_joined() -> None:
     assert ending.outcome == Success({"at": timestamp(joined_ms)})
 
 
+def test_join_has_the_time_of_the_last_result_of_all_branches() -> None:
+    """Every delivery that joins plans the same, whichever branch it ended itself."""
+    platform = deployed(mapped("A"))
+    platform.start("e", [1, 2, 3])
+    scope = Scope.around(platform.sent[0].name.execution, platform.sent[0].name.frames)
+    ended_ms = []
+    for index in (1, 2, 0):
+        platform.clock.pass_seconds(5)
+        ended_ms.append(platform.clock.ms)
+        platform.deliver(platform.sent[index])
+    platform.clock.pass_seconds(5)
+    assert join_results(platform.runtime(), scope).as_of_ms == ended_ms[-1]
+
+
 def test_each_branch_and_each_join_draws_random_numbers_of_its_own() -> None:
     draws = {"Type": "Pass", "Parameters": {"id.$": "States.UUID()"}, "End": True}
     inner = chain("A")
