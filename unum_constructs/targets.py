@@ -47,8 +47,9 @@ class UnumWorkflowTarget:
         workflow: workflow to start.
         input: input of the execution, as JSON with `aws_events.EventField` for parts of the event. Default: the whole
             event.
-        name: name of the execution, also with event fields. Events of one name start one execution, with the input of
-            the first; an invalid name keeps its valid characters and gets a digest. Default: the event's id.
+        name: name of the execution, also with event fields. Events of one name and input start one execution; one
+            with another input is refused, and becomes a dead letter of the workflow. An invalid name keeps its valid
+            characters and gets a digest. Default: the event's id.
         dead_letter_queue: queue for events that EventBridge could not deliver to Lambda.
         max_event_age: longest time that EventBridge retries, 1 minute to 24 hours. Default: 24 hours.
         retry_attempts: retries by EventBridge, 0 to 185. Default: 185.
@@ -161,8 +162,9 @@ def start_by_messages(
     Args:
         workflow: workflow of the app; event source mappings of an imported one belong into its own app.
         queue: queue whose messages start executions.
-        name_from: path of a text or number in the body, which is JSON, such as ``$.order.id``. Messages of one
-            name start one execution, with the first message as input; messages without one are named by their ids.
+        name_from: path of a text or number in the body, which is JSON, such as ``$.order.id``. Messages of one name and
+            body start one execution; one with another body is refused, and becomes a dead letter of the workflow.
+            Messages without a name are named by their ids.
         options: other arguments of `aws_lambda_event_sources.SqsEventSource`.
 
     Raises:
@@ -199,7 +201,8 @@ class UnumScheduleTarget:
         input: input of the execution, as JSON with `aws_scheduler.ContextAttribute` for properties of the invocation.
             Default: ``{"schedule": ARN, "time": scheduled time}``.
         name: name of the execution, also with context attributes. Default: schedule and scheduled time, so that each
-            time starts one execution.
+            time starts one execution. A name that was used with another input is refused, so leave attempt number and
+            execution id out of the input: they differ if Scheduler repeats its request.
         dead_letter_queue: queue for invocations that Scheduler could not deliver to Lambda.
         max_event_age: longest time that Scheduler retries, 1 minute to 24 hours. Default: 24 hours.
         retry_attempts: retries by Scheduler, 0 to 185. Default: 185.

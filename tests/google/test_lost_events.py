@@ -116,6 +116,10 @@ def catches(tmp_path: Path, monkeypatch: Patch) -> Place:
     return place(monkeypatch, tmp_path, CATCHES)
 
 
+def test_name_with_another_input_is_refused(catches: Place) -> None:
+    assert [catches.start(value) for value in (1, 1, 2, True)] == [200, 200, 409, 409]
+
+
 def test_a_dying_task_is_caught(catches: Place) -> None:
     a_dying_task_is_caught(catches)
 

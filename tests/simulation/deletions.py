@@ -14,7 +14,8 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Execution, Key, execution_partition_prefix, start_key
 from unum_runtime.protocol.control import delete
 from unum_runtime.protocol.control.delete import QUIET_MS
-from unum_runtime.protocol.history.start_records import DELETED, last_step, start_record
+from unum_runtime.protocol.history.start_records import last_step, start_record
+from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.runtime import Call
 from unum_runtime.simulator.scenario import Context
 from unum_runtime.store.large_items import LargeItems

@@ -4,6 +4,9 @@ UnumError
 ├── DefinitionError       invalid definition, with all its problems
 ├── StatesError           failure of the state that raised it; becomes its committed outcome
 ├── RefusedDelivery       stale event; dropped and not delivered again
+│   ├── StartRefused
+│   ├── ExecutionDeleted
+│   └── OutcomeCollected
 ├── NotOurEvent           event of another workflow or version; the delivery fails loudly
 ├── InconsistentHistory   stored items contradict the event; the delivery fails loudly
 ├── StoreError            failed call of the store; raised so that Lambda delivers the event again
@@ -11,6 +14,7 @@ UnumError
 ├── LeaseHeldError        work under another delivery's lease; the delivery schedules its event for later
 │   └── LeaseStolenError  start taken over by another client; raised where no timer can keep the event
 └── ClientError           error that the caller of the client can correct
+    ├── ValidationException
     ├── InvalidExecutionInput
     ├── InvalidName
     ├── ExecutionAlreadyExists
@@ -94,6 +98,14 @@ class OtherDefinition(UnumError):
         super().__init__(f"execution {execution_name!r}: expected the runtime of IR {digest}")
 
 
+class StartRefused(RefusedDelivery):
+    """Start request without an input of its own that nothing stored answers to; nothing is lost with it."""
+
+
+class ExecutionDeleted(RefusedDelivery):
+    """Event of an execution that was deleted: it has no effect, and its content is kept nowhere."""
+
+
 class OutcomeCollected(RefusedDelivery):
     """Event with a collected outcome: all following outcomes are committed."""
 
@@ -149,6 +161,10 @@ class LeaseStolenError(LeaseHeldError):
 
 class ClientError(UnumError):
     """Error under the client caller's control."""
+
+
+class ValidationException(ClientError):
+    """Request in none of the forms that an alias takes."""
 
 
 class InvalidExecutionInput(ClientError):

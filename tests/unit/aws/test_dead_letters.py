@@ -192,6 +192,17 @@ def test_what_fails_again_stays_visible_with_its_reason(letters: Letters) -> Non
     assert (letters.visible, letters.hidden) == (1, 0)
 
 
+@pytest.mark.parametrize("error", ["ValidationException", "ExecutionAlreadyExists"])
+def test_refused_start_stays_and_is_never_tried_again(letters: Letters, error: str) -> None:
+    start = {"requestContext": {"functionArn": at("A", "run-Flow")}, "requestPayload": {"foo": 1}}  # type: ignore[arg-type]
+    context = {"functionArn": at("on-failure", "start-intake-Flow")}  # type: ignore[arg-type]
+    answer = {"errorType": error, "errorMessage": "nothing was started"}
+    letters.put({"requestContext": context, "requestPayload": start, "responsePayload": answer})
+    for hours in (0, 1, 24):
+        assert letters.round(after_s=hours * 3600) == ["dead letter"]
+    assert (letters.called, letters.visible) == ([], 1)
+
+
 def test_it_is_tried_each_hour_and_later_each_day(letters: Letters) -> None:
     letters.put(letter({**event_for_b(letters), "workflow": "Unheard"}))
     tried = []

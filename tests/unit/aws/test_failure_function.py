@@ -21,22 +21,25 @@ from tests.unit.aws.failure_platform import (
 )
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import (
+    ExecutionAlreadyExists,
     ExecutionDoesNotExist,
     InconsistentHistory,
     InvokeError,
     NotOurEvent,
     StartsPaused,
+    ValidationException,
 )
 from unum_runtime.functions import configuration, failure_function, function_versions, runtime_factory
 from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
-from unum_runtime.model.checkpoint import Phase, Status, Success, start_record
+from unum_runtime.model.checkpoint import Failure, Phase, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope, start_event, start_request
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.planning.plan import Commit
 
 
@@ -147,6 +150,27 @@ def test_a_start_request_begins_the_execution_of_its_record(intake: Deployed) ->
     intake.fail(start_request("named"), DIED, qualifier="run-Flow")
     ((address, event),) = intake.functions.sent()
     assert (address, event["input"]) == (at("A"), {"n": 2})
+
+
+@pytest.mark.parametrize(
+    ("event", "refusal"),
+    [({"foo": 1}, ValidationException), (start_event("named", {"n": 2}), ExecutionAlreadyExists)],
+)
+def test_refused_start_becomes_a_dead_letter(intake: Deployed, event: Json, refusal: type[Exception]) -> None:
+    intake.fail(start_event("named", {"n": 1}), DIED, qualifier="run-Flow")
+    intake.functions.sent()
+    with pytest.raises(refusal, match="nothing was st"):
+        intake.fail(event, {"errorType": refusal.__name__, "errorMessage": "refused"}, qualifier="run-Flow")
+    assert intake.functions.sent() == []
+
+
+@pytest.mark.parametrize("event", [start_event("named", {"n": 1}), start_request("named"), start_request("nobody")])
+def test_start_of_what_was_deleted_or_never_stored_leaves_no_dead_letter(intake: Deployed, event: Json) -> None:
+    gone = start_record(Execution("named", 5), None).saying(outcome=Failure(DELETED, None))
+    expires_at_s = int(time.time()) + 604_800
+    intake.client.store.create(start_key("Flow", "named"), gone.to_item(), expires_at_s=expires_at_s)
+    intake.fail(event, {"errorType": "ExecutionAlreadyExists", "errorMessage": "deleted"}, qualifier="run-Flow")
+    assert intake.functions.sent() == []
 
 
 def test_what_comes_through_the_alias_is_never_read_as_an_envelope(intake: Deployed) -> None:

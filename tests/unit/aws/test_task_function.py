@@ -277,7 +277,8 @@ def test_a_start_record_leads_to_no_definition_but_a_variant(deploy: Deploy, mon
         digest=definitions.load_workflow("Flow").digest
     )
     record_start(flow.client.store, "Flow", draft, expires_at_s=draft.committed_ms)
-    assert task_function.handle(start_request("e"), Context("run-Flow")) is None
+    with pytest.raises(ExecutionDoesNotExist, match="expected a variant"):
+        task_function.handle(start_request("e"), Context("run-Flow"))
     assert [*flow.client.steps("e")] == []
 
 
@@ -299,7 +300,7 @@ def test_a_forced_start_waits_until_its_definition_is_stored(deploy: Deploy, mon
 def test_an_event_that_names_its_execution_starts_it_once(deploy: Deploy) -> None:
     deployed = deploy({"Resource": "F"}, lambda event, _context: event)
     assert deployed.run(start_event("order-17", {"n": 1}), "run-Flow").output == {"n": 1}
-    again = task_function.handle(start_event("order-17", {"n": 2}), Context("run-Flow", aws_request_id="another"))
+    again = task_function.handle(start_event("order-17", {"n": 1}), Context("run-Flow", aws_request_id="another"))
     assert again == {"workflow": "Flow", "execution": "order-17"}
     assert deployed.client.describe("order-17").output == {"n": 1}
 
@@ -323,7 +324,8 @@ def test_routine_is_logged_where_it_is_wanted(
 
 def test_refused_events_are_logged_at_every_level(deploy: Deploy, capsys: pytest.CaptureFixture[str]) -> None:
     deploy({"Resource": "F"}, lambda event, _context: event, log_level="warn")
-    task_function.handle(start_request("nobody-wrote-it"), Context("run-Flow"))
+    with pytest.raises(ExecutionDoesNotExist, match="no start record"):
+        task_function.handle(start_request("nobody-wrote-it"), Context("run-Flow"))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["message"] for line in lines] == ["late", "refused"]
     assert lines[0]["LateEvents"] == 1

@@ -9,6 +9,7 @@ from unum_runtime.client.starting import Starts
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.ir import Workflow
+from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.runtime import Invoker, Runtime
 from unum_runtime.simulator.local import LocalWorkflow
@@ -71,8 +72,12 @@ class RunAlias:
             event = json.loads(payload)
             self.started.append(event["start"])
             if self.is_open:
-                value = "the start record has the input" if named_start(event) else event["input"]
-                self.local.run(event["start"], value)
+                self.local.run(
+                    event["start"], self._stored_input(event["start"]) if named_start(event) else event["input"]
+                )
+
+    def _stored_input(self, name: str) -> Any:
+        return start_record(self.local.store, self.local.workflow.name, name).outcome.value
 
     @property
     def starts(self) -> Starts:

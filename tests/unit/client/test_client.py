@@ -253,7 +253,7 @@ def test_waiting_ends_with_the_execution(doubling: Any) -> None:
 
     def end_after_three_pauses() -> None:
         if len(doubling.time.pauses) == 3:
-            doubling.local.run("n", None)
+            doubling.local.run("n", 5)
 
     doubling.time.then = end_after_three_pauses
     description: Description = doubling.client.wait("n", timeout_s=60)
@@ -283,7 +283,7 @@ def test_each_step_is_told_once_in_the_order_of_commits(deploy: Deploy) -> None:
     deployment = deploy(SPREAD, double=double, total=total)
     deployment.alias.is_open = False
     deployment.client.start([1, 2], name="n")
-    deployment.time.then = lambda: deployment.local.run("n", None) and None
+    deployment.time.then = lambda: deployment.local.run("n", [1, 2]) and None
     told: list[Any] = []
     description = deployment.client.wait("n", timeout_s=60, on_step=told.append)
     assert description.output == 6
@@ -298,7 +298,7 @@ def test_progress_is_told_whenever_it_has_changed(deploy: Deploy) -> None:
 
     def end_after_three_pauses() -> None:
         if len(deployment.time.pauses) == 3:
-            deployment.local.run("n", None)
+            deployment.local.run("n", [1, 2])
 
     deployment.time.then = end_after_three_pauses
     workflow = deployment.local.workflow
@@ -326,7 +326,9 @@ def test_a_client_without_the_table_starts_and_says_what_it_lacks(doubling: Any)
 
 def test_a_start_without_an_answer_changes_nothing_of_an_earlier_one(doubling: Any) -> None:
     doubling.client.start(1, name="n")
-    assert doubling.client.submit(5, name="n") == "n"
+    assert doubling.client.submit(1, name="n") == "n"
+    with pytest.raises(ExecutionAlreadyExists):  # to the function: Lambda tells a client nothing of it
+        doubling.client.submit(5, name="n")
     assert (doubling.client.describe("n").input, doubling.client.describe("n").output) == (1, 2)
 
 

@@ -187,8 +187,8 @@ class Client(PastReader):
     ) -> str:
         """Start an execution without waiting for what becomes of the start; return its name.
 
-        It costs one invocation less than `start`. If the name was started before, that execution goes on, whatever its
-        input was. While the workflow is paused, Lambda keeps the request, and a sweep after the pause starts the
+        It costs one invocation less than `start`. A name that was started with another input is refused, and becomes a
+        dead letter. While the workflow is paused, Lambda keeps the request, and a sweep after the pause starts the
         execution. Without a payload bucket, an input of more than 380 KB makes an execution that fails.
 
         Args:

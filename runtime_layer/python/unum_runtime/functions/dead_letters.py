@@ -45,6 +45,9 @@ REDELIVERED = "redelivered"
 DEAD_SINCE = "dead_since"
 """Field of an envelope with the time of its first letter, in milliseconds since 1970: another letter is no younger."""
 
+REFUSALS = frozenset({"ValidationException", "ExecutionAlreadyExists"})
+"""Errors of starts that no repetition can cure: the letter stays for an operator, and is not tried again."""
+
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, UnumError)
 """Errors while parsing letters from other senders, or from versions with other events."""
 
@@ -57,6 +60,7 @@ class Sending(NamedTuple):
         event: event for that function.
         is_record: True if it failed in the failure handler; False for a delayed event that was never delivered.
         reason: reason for the letter.
+        is_refused: True if it is a start that is refused for what it says, at each attempt.
         origin: function that sent a delayed event; empty if it may send anything.
     """
 
@@ -65,6 +69,7 @@ class Sending(NamedTuple):
     is_record: bool
     reason: str
     origin: str = ""
+    is_refused: bool = False
 
     @property
     def inner(self) -> Json:
@@ -152,7 +157,7 @@ class Postman:
         since_ms = _dead_since(sending, letter)
         about = {"execution": execution.name if execution else None, "address": sending.address, "since_ms": since_ms}
         reason = sending.reason
-        if is_due(since_ms, before_ms, now_ms):
+        if not sending.is_refused and is_due(since_ms, before_ms, now_ms):
             try:
                 self._deliver(sending, since_ms)
             except UnumError as error:  # one letter must not keep the others from being tried
@@ -217,7 +222,9 @@ def parse(body: str) -> Sending:
     """
     match json.loads(body):
         case {"requestContext": {"functionArn": str(address)}, "requestPayload": event, **rest}:
-            return Sending(address, event, is_record=True, reason=to_text(rest.get("responsePayload")))
+            answer = rest.get("responsePayload")
+            is_refused = isinstance(answer, dict) and answer.get("errorType") in REFUSALS
+            return Sending(address, event, is_record=True, reason=to_text(answer), is_refused=is_refused)
         # EventBridge Scheduler wraps the request that it could not deliver.
         case {"MessageBody": str(inside)}:
             return parse(inside)

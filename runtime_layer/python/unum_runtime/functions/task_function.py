@@ -18,13 +18,19 @@ from unum_runtime.asl.languages import load
 from unum_runtime.aws.client_factory import start_connecting
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import (
+    ClientError,
     DefinitionNotStored,
+    ExecutionAlreadyExists,
+    ExecutionDeleted,
+    ExecutionDoesNotExist,
     InvokeError,
     LeaseHeldError,
     NoRoute,
     NotOurEvent,
     OtherDefinition,
     RefusedDelivery,
+    StartRefused,
+    StartsPaused,
     StoreError,
 )
 from unum_runtime.functions import runtime_factory
@@ -37,6 +43,7 @@ from unum_runtime.model.naming import response_alias, run_alias, start_alias
 from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Language
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
+from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import BUCKET
 
 MAX_INIT_WAIT_S = 2.0
@@ -54,8 +61,13 @@ def handle(event: Json, context: Any) -> Json:
         context: Lambda's context object.
 
     Returns:
-        Through a start or run alias, workflow and name of the execution; for a request, its answer; otherwise the
-        result of user code.
+        Through a start or run alias, workflow and name of the execution; for a request that asks for an answer, that;
+        otherwise the result of user code.
+
+    Raises:
+        ClientError: through an alias that takes starts, a request or start that is refused: Lambda reports it to a
+            caller that waits as a function error, and gives an event to the intake after its last attempt.
+        UnumError: a service did not answer; Lambda delivers the event again.
     """
     *_, qualifier = context.invoked_function_arn.split(":")
     entries = _entries()
@@ -69,6 +81,8 @@ def handle(event: Json, context: Any) -> Json:
     except RefusedDelivery as refused:
         # Return instead of raise: Lambda would deliver the event again, to be refused again.
         runtime_factory.logger(context)("refused", reason=str(refused))
+        if isinstance(refused, StartRefused):  # of a request of release 0.1.0; the intake drops what nobody waits for
+            raise
         return None
     return user_handler()(event, context)
 
@@ -117,11 +131,29 @@ def _run(workflow: str, event: Json, context: Any) -> Json:
 def _run_now(workflow: str, event: Json, context: Any) -> Json:
     runtime = runtime_here(workflow, context)
     keep_definition(runtime)
+    # A caller that waits learns of a refusal by an error alone. Lambda does not tell whether one waits; an event that
+    # nobody waits for is refused at each attempt, and the intake drops it or makes it a dead letter, by its kind.
     try:
-        return run(runtime, event, context.aws_request_id)
-    except OtherDefinition as other:
-        runtime = runtime_here(workflow, context, other.digest)
-        return run(runtime, event, context.aws_request_id)
+        try:
+            return run(runtime, event, context.aws_request_id)
+        except OtherDefinition as other:
+            runtime = runtime_here(workflow, context, other.digest)
+            return run(runtime, event, context.aws_request_id)
+    except ExecutionDeleted as deleted:
+        raise _logged(runtime, ExecutionAlreadyExists(str(deleted))) from deleted
+    except StartRefused as refused:
+        raise _logged(runtime, ExecutionDoesNotExist(str(refused))) from refused
+    except StartsPaused:
+        raise
+    except ClientError as error:
+        _logged(runtime, error)
+        raise
+
+
+def _logged(runtime: Runtime, error: ClientError) -> ClientError:
+    """Log the refusal `error`, and return it."""
+    runtime.log("refused", reason=str(error), error=type(error).__name__)
+    return error
 
 
 def _respond(workflow: str, event: Json, context: Any) -> Json:

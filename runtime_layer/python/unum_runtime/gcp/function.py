@@ -19,7 +19,16 @@ from typing import Any, TypeAlias
 
 from google.auth.exceptions import GoogleAuthError
 
-from unum_runtime.errors import InvokeError, LeaseHeldError, NotOurEvent, RefusedDelivery, StartsPaused, StoreError
+from unum_runtime.errors import (
+    ExecutionAlreadyExists,
+    ExecutionDeleted,
+    InvokeError,
+    LeaseHeldError,
+    NotOurEvent,
+    RefusedDelivery,
+    StartsPaused,
+    StoreError,
+)
 from unum_runtime.gcp.adapters import events, runtime_for, runtime_on, start_runtime, store
 from unum_runtime.gcp.lost_events import Search, fail_dying, search
 from unum_runtime.gcp.settings import Service, service
@@ -121,5 +130,11 @@ def _start(event: Json) -> Answer:
     """Start an execution by name, or continue the one that has the name."""
     if not isinstance(event, dict) or event.keys() != {"name", "input"} or not is_name(event["name"]):
         return {"error": f"expected an object with `name`, {NAME_RULE}, and `input`"}, 400
-    start(start_runtime(log), str(event["name"]), event["input"])
+    try:
+        start(start_runtime(log), str(event["name"]), event["input"])
+    except (ExecutionAlreadyExists, ExecutionDeleted) as error:
+        log("refused", reason=str(error))
+        return {"error": str(error)}, 409
+    except RefusedDelivery as refused:  # the execution exists with this input, and needs nothing any more
+        log("refused", reason=str(refused))
     return {"execution": event["name"]}, 200

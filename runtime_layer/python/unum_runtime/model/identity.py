@@ -75,6 +75,25 @@ def record_identity(record: Json) -> Json:
         return None
 
 
+def is_same_event(one: Json, other: Json) -> bool:
+    """Return True if two events are deliveries of one event, or of one message that a dead-letter queue gave back.
+
+    Deliveries of a message differ in what tells of the delivery, such as its receipt and the number of receives.
+    """
+    name = event_name(one)
+    if name is None:
+        return False
+    return name == event_name(other) or (_message(one) is not None and _message(one) == _message(other))
+
+
+def _message(event: Mapping[str, Json]) -> Json:
+    """Return the content of the only message of a queue in `event`; None for any other event."""
+    match event:
+        case {"Records": [{"eventSource": "aws:sqs", "body": body, **rest}]}:
+            return [body, rest.get("messageAttributes", {})]
+    return None
+
+
 _SOURCES: dict[str, Callable[[Mapping[str, Json]], list[Json]]] = {
     "aws:sqs": lambda record: [record["eventSourceARN"], record["messageId"]],
     "aws:sns": lambda record: [record["Sns"]["TopicArn"], record["Sns"]["MessageId"]],

@@ -31,8 +31,8 @@ from unum_runtime.protocol.control.delete import QUIET_MS, Deletion, delete
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.definition_records import write_definition
-from unum_runtime.protocol.history.start_records import DELETED
 from unum_runtime.protocol.history.start_records import start_record as read_start
+from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH

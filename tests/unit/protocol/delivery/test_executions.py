@@ -364,4 +364,4 @@ def test_an_input_that_is_too_large_fails_the_execution_visibly() -> None:
     outcome = failure(workflow.run("e", "x" * 500_000))
     assert outcome.error == "States.DataLimitExceeded"
     assert "the input has 500002 bytes" in str(outcome.cause)
-    assert failure(workflow.run("e", "x")) == outcome, "a name has one execution"
+    assert failure(workflow.run("e", "x" * 500_000)) == outcome, "a name has one execution"

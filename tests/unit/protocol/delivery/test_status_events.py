@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.errors import InvokeError, StoreError
+from unum_runtime.errors import ExecutionDeleted, InvokeError, StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.ir import Home
 from unum_runtime.model.list_index import SHARDS
@@ -29,7 +29,7 @@ from unum_runtime.protocol.delivery.status_events import (
     note_key,
     remove_note,
 )
-from unum_runtime.protocol.history.start_records import DELETED
+from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
@@ -396,7 +396,8 @@ def test_a_deletion_is_no_end() -> None:
     told = [*bus.told]
     platform.clock.pass_seconds(QUIET_MS / 1000)
     platform.deliver(event)
-    platform.start(value=1)
+    with pytest.raises(ExecutionDeleted):
+        platform.start(value=1)
     assert bus.told == told
     rt = platform.runtime()
     assert rt.statuses.announce(rt, change(Failure(DELETED, None)))

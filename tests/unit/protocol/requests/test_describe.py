@@ -68,7 +68,7 @@ def test_an_execution_is_described_while_it_runs_and_when_it_has_succeeded(platf
     }
     assert ask(platform, describe_request("e", status_only=True)) == {"Status": "RUNNING"}
     platform.clock.pass_seconds(2)
-    platform.start("e")
+    platform.start("e", {"n": 1})
     assert ask(platform, describe_request("e")) == {
         **running,
         "Status": "SUCCEEDED",

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.errors import InvokeError, StartsPaused
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InvokeError, StartsPaused
 from unum_runtime.model.identity import event_name
+from unum_runtime.protocol.control.delete import delete
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.requests import doors, messages
 
@@ -139,6 +140,30 @@ def test_a_path_into_the_body_names_the_execution_of_a_message_that_has_another_
         deliver_all(platform)
     assert platform.calls["A"] == count
     assert platform.ending("o-0").outcome.value == 1
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_another_message_of_a_name_is_refused_at_the_run_alias(platform: Platform, count: int) -> None:
+    first = [message(number, {"order": {"id": f"o-{number}"}, "n": 1}) for number in range(count)]
+    arrive(platform, batch(*first), queues=BY_ORDER)
+    deliver_all(platform)
+    others = [message(10 + number, {"order": {"id": f"o-{number}"}, "n": 2}) for number in range(count)]
+    told = arrive(platform, batch(*others), queues=BY_ORDER)
+    assert told["batchItemFailures"] == []  # the queue would deliver it again to no end
+    assert len(vars(platform)[ACCEPTING].events) == count
+    with pytest.raises(ExecutionAlreadyExists, match=r"'o-0' .* was started with another input"):
+        deliver_all(platform)
+    assert platform.calls["A"] == count
+
+
+def test_late_copy_of_a_message_of_a_deleted_execution_ends_quietly(platform: Platform) -> None:
+    (name,) = arrive(platform, batch(message(1)), queues={QUEUE: ""})["executions"]
+    delete(platform.runtime(), name)
+    told = arrive(platform, batch(message(1, receives=2)), queues={QUEUE: ""})
+    assert (told["batchItemFailures"], vars(platform)[ACCEPTING].events) == ([], [])
+    with pytest.raises(ExecutionDeleted):
+        arrive(platform, batch(message(1, receives=3)))
+    assert platform.calls["A"] == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.errors import NotOurEvent
+from unum_runtime.errors import NotOurEvent, StartRefused
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.envelope import MARK, Writer, start_event, start_request
 from unum_runtime.model.naming import Execution
@@ -73,7 +73,14 @@ def test_a_former_start_with_an_input_is_refused_and_kept(platform: Platform, ev
     assert platform.calls == {}
 
 
-@pytest.mark.parametrize("event", [*STARTS[:2], *ANSWERED])
+@pytest.mark.parametrize("event", STARTS[:2])
+def test_a_former_start_without_an_input_is_refused_to_its_caller(platform: Platform, event: Any) -> None:
+    with pytest.raises(StartRefused, match="former_clients=True"):
+        arrive(platform, event)
+    assert platform.calls == {}
+
+
+@pytest.mark.parametrize("event", ANSWERED)
 def test_a_former_request_is_refused_with_a_hint(platform: Platform, event: Any) -> None:
     refused = arrive(platform, event)
     assert refused["error"] == "ValidationException"

@@ -55,7 +55,7 @@ from unum_runtime.model.naming import (
 from unum_runtime.model.states import SIGNAL, Guard, Pattern, Task
 from unum_runtime.protocol.control.walk import leave_rest_if_short
 from unum_runtime.protocol.history.definition_records import read_definition
-from unum_runtime.protocol.history.start_records import DELETED
+from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Runtime
 from unum_runtime.protocol.waiting.callback import try_partition
 from unum_runtime.protocol.waiting.service_job import jobs_partition

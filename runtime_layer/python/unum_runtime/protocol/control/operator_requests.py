@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.errors import ClientError, TimeIsShort
+from unum_runtime.errors import ClientError, TimeIsShort, ValidationException
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Workflow
@@ -31,10 +31,6 @@ SILENT = "silent_ms"
 
 IS_DONE = "is_done"
 """Field of an answer: False if the rest of the request is left to another delivery of it."""
-
-
-class ValidationException(ClientError):
-    """Malformed control request."""
 
 
 class VersionGone(ClientError):

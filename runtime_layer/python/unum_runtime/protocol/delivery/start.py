@@ -3,8 +3,15 @@
 from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import LeaseStolenError, OtherDefinition, RefusedDelivery, RouteGone, StoreDenied
-from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
+from unum_runtime.errors import (
+    ExecutionDeleted,
+    LeaseStolenError,
+    OtherDefinition,
+    RouteGone,
+    StartRefused,
+    StoreDenied,
+)
+from unum_runtime.model.checkpoint import Checkpoint, Item, Success, read_start_record, start_record
 from unum_runtime.model.envelope import Writer
 from unum_runtime.model.naming import NAME_RULE, Execution, is_name, start_key
 from unum_runtime.model.states import Json, Task
@@ -30,6 +37,9 @@ def start(rt: Runtime, execution_name: str, value: Json, attributes: Json = None
 
     Raises:
         StartsPaused: the workflow is paused, and the execution does not exist; deliver the event again.
+        ExecutionAlreadyExists: the name was started with another input, or belongs to a fork or a forced execution.
+        ExecutionDeleted: the execution of that name was deleted.
+        RefusedDelivery: the execution exists, and needs nothing of this event.
         StoreError: the execution may exist or not; deliver the event again.
     """
     check_pause(rt, execution_name)
@@ -39,7 +49,22 @@ def start(rt: Runtime, execution_name: str, value: Json, attributes: Json = None
     winner = create(rt, record)
     if winner is None:
         rt.log("started", execution=execution_name)
-    _begin(rt, record if winner is None else read_start_record(execution_name, winner), fresh=winner is None)
+    else:
+        from unum_runtime.protocol.planning.existing_start import check_event, existing_record  # noqa: PLC0415 - few
+
+        _refuse_deleted(rt, execution_name, winner)
+        draft, record = record, existing_record(rt.workflow.name, record, winner)
+        check_event(rt.workflow.name, record, draft)
+    _begin(rt, record, fresh=winner is None)
+
+
+def _refuse_deleted(rt: Runtime, execution_name: str, item: Item) -> None:
+    """Raise ExecutionDeleted if the start record `item` is what a deletion has left."""
+    if "error" in item:  # of few records: an input that was too large, or a deletion
+        from unum_runtime.protocol.planning.existing_start import deletion_text, is_deleted  # noqa: PLC0415
+
+        if is_deleted(item):
+            raise ExecutionDeleted(deletion_text(rt.workflow.name, execution_name))
 
 
 def check_pause(rt: Runtime, execution_name: str) -> None:
@@ -71,24 +96,27 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
         writer: owner of the start's lease; None if clients share no lease.
 
     Raises:
-        RefusedDelivery: there is no such record, or the name is not valid for an execution.
+        StartRefused: there is no such record, it begins otherwise, or the name is not valid for an execution.
+        ExecutionDeleted: the execution was deleted.
+        RefusedDelivery: the execution needs nothing of this event.
         OtherDefinition: the execution runs on another definition.
         LeaseStolenError: another writer has replaced this one, and no timer can keep the request; deliver the event
             again, in case that one died.
     """
     # Before the store is asked: the escaped key of an invalid name might be longer than DynamoDB allows.
     if not is_name(execution_name):
-        raise RefusedDelivery(f"start: expected a name, {NAME_RULE}, got {execution_name!r}")
+        raise StartRefused(f"start: expected a name, {NAME_RULE}, got {execution_name!r}")
     key = start_key(rt.workflow.name, execution_name)
     item = rt.store.read([key]).get(key)
     if item is None:
         rt.log("late", execution=execution_name)  # the client wrote the record before it sent this event
-        raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
+        raise StartRefused(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
+    _refuse_deleted(rt, execution_name, item)
     record = read_start_record(execution_name, item)
     if record.fork is None and record.digest not in ("", rt.workflow.digest):
         raise OtherDefinition(execution_name, record.digest)
     if record.digest and record.fork is None and rt.workflow.variant is None:
-        raise RefusedDelivery(f"start of {execution_name!r}: expected a variant of a definition, got {record.digest}")
+        raise StartRefused(f"start of {execution_name!r}: expected a variant of a definition, got {record.digest}")
     try:
         with claim_start(rt, key, writer) as claim:
             claim.insist()
@@ -105,11 +133,11 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     """Continue from the start record, running a hosted first Task in this sandbox.
 
     Raises:
-        RefusedDelivery: the execution's commits may have expired, and only its result is kept for longer; or it is a
-            fork, which begins with another state.
+        StartRefused: it is a fork, which begins with another state.
+        RefusedDelivery: the execution's commits may have expired, and only its result is kept for longer.
     """
     if record.fork is not None:
-        raise RefusedDelivery(f"{record.name.execution}: is a fork, which only its request or a nudge continues")
+        raise StartRefused(f"{record.name.execution}: is a fork, which only its request or a nudge continues")
     refuse_late(rt, record.name.execution, f"start of {record.name.execution}")
     if rt.statuses is not None:  # before all that follows: no later delivery of this event may come
         rt.statuses.started(rt, record)

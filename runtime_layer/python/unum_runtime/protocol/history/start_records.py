@@ -3,19 +3,16 @@
 import json
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
-from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
-from unum_runtime.model.checkpoint import Checkpoint, Item, Status, Success, read_start_record, to_text
+from unum_runtime.errors import ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
+from unum_runtime.model.checkpoint import Checkpoint, Item, Status, read_start_record
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import NAME_RULE, Execution, Name, execution_partition, is_name, start_key
 from unum_runtime.model.start_facts import checked_attributes
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.planning.evaluation import timestamp
+from unum_runtime.protocol.planning.existing_start import check_input, existing_record, is_deleted
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.store.base import Index, Store
 from unum_runtime.store.large_items import LargeItems
-
-DELETED = "Unum.ExecutionDeleted"
-"""Error in the start record of a deleted execution, which keeps its name taken until it expires."""
 
 
 def checked_name(name: str) -> str:
@@ -88,11 +85,8 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
     """
     record = create_start(store, workflow, draft, expires_at_s=expires_at_s)
     # A repeated start with equal input is a retry by the caller, not a conflict.
-    if record is not draft and not _same_input(record, draft):
-        raise ExecutionAlreadyExists(
-            f"execution {draft.name.execution.name!r} of workflow {workflow!r} was started with another input "
-            f"at {timestamp(record.committed_ms)}; nothing was stored: use another name, or the same input"
-        )
+    if record is not draft:
+        check_input(workflow, record, draft)
     return record
 
 
@@ -105,26 +99,7 @@ def create_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
     """
     name = draft.name.execution.name
     item = store.create(start_key(workflow, name), stored_item(workflow, draft), expires_at_s=expires_at_s)
-    if item is None:
-        return draft
-    if is_deleted(item):
-        raise ExecutionAlreadyExists(
-            f"execution {name!r} of workflow {workflow!r} was deleted, and keeps its name until its retention has "
-            "passed, against late events; nothing was started: use another name"
-        )
-    record = read_start_record(name, item)
-    # No start wrote the record of a fork, and a fork does not begin with the first state, so this is no retry.
-    if record.fork is not None:
-        raise ExecutionAlreadyExists(
-            f"execution {name!r} of workflow {workflow!r} is a fork of {record.fork.execution.name!r} at "
-            f"{record.fork.node!r}; nothing was started: use another name"
-        )
-    if bool(record.digest) is not bool(draft.digest):
-        kind = "with force" if record.digest else "without force"
-        raise ExecutionAlreadyExists(
-            f"execution {name!r} of workflow {workflow!r} was started {kind}; nothing was started: use another name"
-        )
-    return record
+    return draft if item is None else existing_record(workflow, draft, item)
 
 
 def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint:
@@ -154,11 +129,6 @@ def stored_start(store: Store, workflow: str, execution_name: str) -> Item:
     return item
 
 
-def is_deleted(item: Item) -> bool:
-    """Return True if `item` is what a deletion has left of a start record."""
-    return item.get("error") == to_text(DELETED)
-
-
 def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint | None:
     """Return the last top-level step, which also ends an execution; None before the first step."""
     newest = store.query(execution_partition(workflow, execution), newest=1)
@@ -176,13 +146,3 @@ def end_of(index: Index | Store, workflow: str, execution: Execution) -> tuple[S
         if "status" in item:
             return Status(str(item["status"])), int(item["at"])
     return None
-
-
-def _same_input(one: Checkpoint, other: Checkpoint) -> bool:
-    """Return True if two start records have the same input; compared as text, because ``True == 1`` in Python."""
-    return _canonical(one) == _canonical(other)
-
-
-def _canonical(record: Checkpoint) -> str | None:
-    """Return the input as canonical JSON; None for an input too large to store."""
-    return json.dumps(record.outcome.value, sort_keys=True) if isinstance(record.outcome, Success) else None

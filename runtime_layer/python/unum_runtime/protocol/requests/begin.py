@@ -1,7 +1,9 @@
 """Begin executions that requests name, with their input or with a stored start record."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
+from unum_runtime.errors import ExecutionDeleted, RefusedDelivery, StartRefused
 from unum_runtime.model.envelope import ATTRIBUTES, named_start, start_writer
 from unum_runtime.model.identity import started_by
 from unum_runtime.model.states import Json
@@ -13,21 +15,37 @@ def begin(rt: Runtime, event: Mapping[str, Json], request_id: str) -> Json:
     """Begin the execution that `event` names, with its input or with that of the stored start record.
 
     Raises:
-        RefusedDelivery: there is neither an input nor a start record.
+        StartRefused: there is neither an input nor a start record.
+        ExecutionAlreadyExists: the name was started with another input, or belongs to a fork or a forced execution.
+        ExecutionDeleted: the execution of that name was deleted.
         LeaseStolenError: another caller has replaced this one; deliver the event again.
         StoreError: the execution may exist or not; deliver the event again.
     """
     name = named_start(event)
     if name is not None:
-        resume(rt, name, start_writer(event))
-        return started(rt, name)
+        return _started_by(rt, name, partial(resume, rt, name, start_writer(event)))
     given, value = started_by(event)
     name = given or request_id
     if given != event["start"]:  # a name from the text of an event's target, as a former release may have read it
         from unum_runtime.protocol.requests.renamed import name_in_use  # noqa: PLC0415 - few names are invalid
 
         name = name_in_use(rt, event, name)
-    start(rt, name, value, event.get(ATTRIBUTES))
+    return begin_with(rt, name, value, event.get(ATTRIBUTES))
+
+
+def begin_with(rt: Runtime, name: str, value: Json, attributes: Json = None) -> Json:
+    """Begin the execution `name` with the input `value`; see `begin`."""
+    return _started_by(rt, name, partial(start, rt, name, value, attributes))
+
+
+def _started_by(rt: Runtime, name: str, work: Callable[[], None]) -> Json:
+    """Execute `work`, and return the answer to a start, also to the repetition of one that needs nothing any more."""
+    try:
+        work()
+    except (ExecutionDeleted, StartRefused):
+        raise
+    except RefusedDelivery as refused:
+        rt.log("refused", reason=str(refused))
     return started(rt, name)
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from unum_runtime.model.envelope import MARK, is_start_event, named_start
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.delivery.start import start
-from unum_runtime.protocol.requests.begin import begin, started
+from unum_runtime.protocol.requests.begin import begin, begin_with
 from unum_runtime.protocol.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ def start_by_event(
 
     Raises:
         NotOurEvent: a start event in the form of release 0.1.0, whose input would be lost otherwise.
+        StartRefused: a start request of release 0.1.0 without an input.
+        ExecutionDeleted: the execution that the event has started was deleted.
         StoreError: the execution may exist or not; deliver the event again.
     """
     if isinstance(event, dict) and MARK in event:
@@ -53,8 +54,7 @@ def start_by_event(
         if messages.is_batch(event):
             return messages.start_each(rt, event, queues)
     name = _name(rt, event) or request_id
-    start(rt, name, event)
-    return started(rt, name)
+    return begin_with(rt, name, event)
 
 
 def _name(rt: Runtime, event: Json) -> str | None:
@@ -77,9 +77,14 @@ def run(rt: Runtime, event: Json, request_id: str, links: "Links | None" = None)
     """Execute a request at the run alias: start an execution by name, with or without an answer.
 
     Returns:
-        Workflow and name of the execution; for a request with an answer, that; for any other event, a refusal.
+        Workflow and name of the execution; for a request that asks for an answer, that.
 
     Raises:
+        ValidationException: neither a start nor a request; nothing was done.
+        InvalidExecutionInput: an input that was not uploaded as announced; nothing was started.
+        ExecutionAlreadyExists: the name was started with another input; nothing was started.
+        ExecutionDeleted: the execution of that name was deleted; nothing was started.
+        StartRefused: a start request names no start record; nothing was started.
         UnumError: the execution may exist or not; repeat the request.
     """
     if is_answered(event):
@@ -95,4 +100,4 @@ def run(rt: Runtime, event: Json, request_id: str, links: "Links | None" = None)
 
 def is_answered(event: Json) -> bool:
     """Return True if `event` at the run alias asks for an answer, and the execution begins with another event."""
-    return isinstance(event, dict) and MARK in event and ("answer" in event or "upload" in event)
+    return isinstance(event, dict) and MARK in event and (event.get("answer") is True or "upload" in event)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from unum_runtime.errors import InvalidExecutionInput, NotOurEvent
+from unum_runtime.errors import InvalidExecutionInput, NotOurEvent, StartRefused
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.start import check_pause, new_record
@@ -48,15 +48,17 @@ def is_answered(event: Json) -> bool:
 
 
 def refuse(rt: Runtime, event: Mapping[str, Json]) -> Json:
-    """Refuse a request of release 0.1.0, with an answer and a line in the log.
+    """Refuse a request of release 0.1.0: with an answer and a line in the log, if it asks for an answer.
 
     Raises:
         NotOurEvent: the event carries an input, which nothing else has: the failure queue keeps it.
+        StartRefused: any other start; its start record is there, so that a sweep finds an execution that has not begun.
     """
     reason = f"event: expected input of an execution, got {HINT}"
     if _fields(event) == _WITH_INPUT:
         raise NotOurEvent(reason)
-    # The start record of any other start is there, so that a sweep finds an execution that has not begun.
+    if is_start(event):
+        raise StartRefused(reason)
     rt.log("refused", reason=reason)
     return refusal(INVALID_REQUEST, reason)
 

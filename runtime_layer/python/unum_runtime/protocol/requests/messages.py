@@ -14,13 +14,14 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 
-from unum_runtime.errors import InvokeError, StartsPaused, StoreError
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InvokeError, StartsPaused, StoreError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import start_event, with_alias
 from unum_runtime.model.identity import event_name, started_by
 from unum_runtime.model.naming import run_alias
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.delivery.start import check_pause, start
+from unum_runtime.protocol.delivery.start import check_pause
+from unum_runtime.protocol.requests.begin import begin_with
 from unum_runtime.protocol.requests.renamed import name_in_use
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import MAX_EVENT_BYTES
@@ -92,7 +93,16 @@ def _start_all(rt: Runtime, starts: list[tuple[str, Json]], *, sends: bool = Fal
     for name, value in starts:
         payload = to_text(start_event(name, value)).encode()
         if len(payload) > MAX_EVENT_BYTES or (len(starts) == 1 and not sends):
-            start(rt, name, value)
+            try:
+                begin_with(rt, name, value)
+            except ExecutionDeleted as gone:  # a late copy of a message: it must not come again, and again be refused
+                rt.log("refused", reason=str(gone))
+            except ExecutionAlreadyExists:
+                # Another message has the name. The queue would deliver this one again to no end; the run alias refuses
+                # it too, and it becomes a dead letter of the workflow, as each message of a larger batch does.
+                if len(payload) > MAX_EVENT_BYTES:
+                    raise
+                sent.append((address, payload))
         else:
             check_pause(rt, name)  # what the run alias refused would be a dead letter, and no message any more
             sent.append((address, payload))

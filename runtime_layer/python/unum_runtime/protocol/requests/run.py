@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 
-from unum_runtime.errors import ClientError, InvalidExecutionInput, StoreError
+from unum_runtime.errors import ClientError, InvalidExecutionInput, StoreError, ValidationException
 from unum_runtime.model.checkpoint import Checkpoint, Status, to_text
 from unum_runtime.model.envelope import ATTRIBUTES, MARK, Writer, start_event, start_request, with_alias
 from unum_runtime.model.naming import escape, lease_key, run_alias, start_key
@@ -52,16 +52,17 @@ def answer(rt: Runtime, event: Mapping[str, Json], links: Links | None = None) -
 
 
 def begin_uploaded(rt: Runtime, event: Json, request_id: str) -> Json:
-    """Begin the execution of an `uploaded_event`; refuse every other event, and log why."""
-    reason = f"expected {_FORMS}; got {sorted(event) if isinstance(event, dict) else type(event).__name__}"
-    if isinstance(event, dict) and event.keys() - {ATTRIBUTES} == {MARK, "start", UPLOADED}:
-        try:
-            value = _uploaded_input(rt, event[UPLOADED])
-            return begin(rt, start_event(event["start"], value, event.get(ATTRIBUTES)), request_id)
-        except InvalidExecutionInput as error:
-            reason = str(error)
-    rt.log("refused", reason=reason)
-    return refusal(INVALID_REQUEST, reason)
+    """Begin the execution of an `uploaded_event`.
+
+    Raises:
+        ValidationException: another event.
+        InvalidExecutionInput: the input was not uploaded as announced.
+    """
+    if not isinstance(event, dict) or event.keys() - {ATTRIBUTES} != {MARK, "start", UPLOADED}:
+        found = sorted(event) if isinstance(event, dict) else type(event).__name__
+        raise ValidationException(f"expected {_FORMS}; got {found}; nothing was started")
+    value = _uploaded_input(rt, event[UPLOADED])
+    return begin(rt, start_event(event["start"], value, event.get(ATTRIBUTES)), request_id)
 
 
 def _uploaded_input(rt: Runtime, reference: Json) -> Json:
