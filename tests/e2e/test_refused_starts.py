@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import pytest
@@ -38,7 +38,7 @@ def deleted(client: Client) -> str:
     return name
 
 
-def invoke(deployment: Deployment, event: Any, kind: str = "RequestResponse") -> dict[str, Any]:
+def invoke(deployment: Deployment, event: Any, kind: Literal["Event", "RequestResponse"] = "RequestResponse") -> Any:
     address = deployment.outputs["Named"]["WorkflowRunAlias"]
     function = deployment.session.client("lambda")
     return function.invoke(FunctionName=address, Payload=json.dumps(event), InvocationType=kind)
@@ -88,9 +88,9 @@ def test_caller_that_asks_for_an_answer_reads_the_error_in_it(
 def letters(deployment: Deployment) -> Iterator[str]:
     """Yield the messages in the failure queue, which stay there."""
     url = deployment.outputs["Named"]["WorkflowFailureQueue"]
-    asked = {"QueueUrl": url, "MaxNumberOfMessages": 10, "VisibilityTimeout": 1}
+    queue = deployment.session.client("sqs")
     for _ in range(3):
-        found = deployment.session.client("sqs").receive_message(**asked)
+        found = queue.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=1)
         yield from (message["Body"] for message in found.get("Messages", []))
 
 

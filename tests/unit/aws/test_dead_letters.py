@@ -194,8 +194,8 @@ def test_what_fails_again_stays_visible_with_its_reason(letters: Letters) -> Non
 
 @pytest.mark.parametrize("error", ["ValidationException", "ExecutionAlreadyExists"])
 def test_refused_start_stays_and_is_never_tried_again(letters: Letters, error: str) -> None:
-    start = {"requestContext": {"functionArn": at("A", "run-Flow")}, "requestPayload": {"foo": 1}}  # type: ignore[arg-type]
-    context = {"functionArn": at("on-failure", "start-intake-Flow")}  # type: ignore[arg-type]
+    start = {"requestContext": {"functionArn": at("A", "run-Flow")}, "requestPayload": {"foo": 1}}
+    context = {"functionArn": at("on-failure", "start-intake-Flow")}
     answer = {"errorType": error, "errorMessage": "nothing was started"}
     letters.put({"requestContext": context, "requestPayload": start, "responsePayload": answer})
     for hours in (0, 1, 24):

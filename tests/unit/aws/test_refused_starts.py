@@ -32,7 +32,14 @@ MALFORMED: list[Any] = [
     {"$unum": 1, "workflow": "Flow", "ir": "d", "execution": ["e", 5], "frames": [], "step": 1, "state": "T"},
 ]  # fmt: skip
 
-OTHER_INPUTS = [({"n": 1}, {"n": 2}), ({"n": 1}, {"n": 1.0}), ({"n": 1}, {"n": True}), (None, {}), ([], {}), ("1", 1)]
+OTHER_INPUTS: list[tuple[Any, Any]] = [
+    ({"n": 1}, {"n": 2}),
+    ({"n": 1}, {"n": 1.0}),
+    ({"n": 1}, {"n": True}),
+    (None, {}),
+    ([], {}),
+    ("1", 1),
+]
 
 
 def ask(event: Any, alias: str = "run-Flow", request: str = "another") -> Any:
@@ -43,7 +50,8 @@ def names() -> set[str]:
     """The executions with a start record."""
     items = boto3.resource("dynamodb").Table(TABLE).scan()["Items"]
     prefix = start_partition_prefix("Flow")
-    return {item["pk"].removeprefix(prefix) for item in items if item["pk"].startswith(prefix)}
+    keys = {str(item["pk"]) for item in items}
+    return {key.removeprefix(prefix) for key in keys if key.startswith(prefix)}
 
 
 @pytest.fixture
