@@ -6,16 +6,25 @@ and tokens of executions that exist. What counts is what the store holds afterwa
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
 
 from tests.unit.protocol.callback_platform import Asking, asking
-from unum_runtime.errors import ClientError, NotOurEvent, RefusedDelivery
+from unum_runtime.errors import (
+    ClientError,
+    ExecutionAlreadyExists,
+    InvalidExecutionInput,
+    NotOurEvent,
+    RefusedDelivery,
+    StartRefused,
+    ValidationException,
+)
 from unum_runtime.functions import control_function
 from unum_runtime.model.checkpoint import Began, Success, read_start_record
 from unum_runtime.model.naming import Key, start_key
@@ -51,8 +60,11 @@ ERRORS: Mapping[str, set[str]] = {
 }
 """Documented errors by alias."""
 
-RAISED: Mapping[str, tuple[type[Exception], ...]] = {"start": (NotOurEvent,), "run": (RefusedDelivery,)}
-"""Errors after which Lambda keeps the event, or drops it with a line in the log."""
+RAISED: Mapping[str, tuple[type[Exception], ...]] = {
+    "start": (NotOurEvent, StartRefused),
+    "run": (RefusedDelivery, ValidationException, InvalidExecutionInput, ExecutionAlreadyExists),
+}
+"""Errors that a caller gets as a function error; nothing is done for such an event."""
 
 STARTING = ("start", "run", Door.FORK)
 """Aliases at which executions begin."""
@@ -64,6 +76,7 @@ class World:
 
     asked: Asking
     sent: list[Json] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=count)
 
     @classmethod
     def new(cls) -> "World":
@@ -105,9 +118,9 @@ def enter(world: World, alias: str, event: Json) -> Json:
     rt = world.runtime
     match alias:
         case "start":
-            return doors.start_by_event(rt, event, REQUEST_ID, queues={QUEUE: "$.order.id"})
+            return doors.start_by_event(rt, event, f"{REQUEST_ID}-{next(world.numbers)}", queues={QUEUE: "$.order.id"})
         case "run":
-            return doors.run(rt, event, REQUEST_ID)
+            return doors.run(rt, event, f"{REQUEST_ID}-{next(world.numbers)}")
         case "describe":
             return describe.answer(rt, event)
         case "respond":
@@ -199,7 +212,7 @@ def mutated(rng: random.Random, events: list[Json]) -> Json:
 def judge(world: World, alias: str, event: Json) -> None:
     """Send `event`, and raise AssertionError if answer or effect is none that `alias` documents."""
     starts, ends, pause = world.starts(), world.ends(), read_pause(world.asked.platform.memory, "w")
-    answer: Json = {"error": None}
+    answer: Json = {"error": None}  # of an event that raises
     with suppress(*RAISED.get(alias, ())):
         answer = enter(world, alias, event)
     text, after = json.dumps(event), world.starts()
