@@ -31,6 +31,7 @@ from unum_runtime.protocol.control.delete import delete
 from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.sharing import calling
 from unum_runtime.protocol.delivery.memo import result_key
+from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.planning.existing_start import DELETED
@@ -350,7 +351,8 @@ def start_forced(world: World, name: str) -> None:
     asked = {MARK: 1, "start": name, "answer": True, "force": True, "input": [{"n": SECRET, "s": 1}]}
     answer: Any = run.answer(rt, asked)
     assert answer["Status"] == "RUNNING", answer
-    world.platform.run(name, [{"n": SECRET, "s": 1}])
+    resume(world.platform.runtime(), name)
+    world.platform.deliver_all()
     world.platform.workflow = ordinary
 
 
