@@ -8,19 +8,36 @@ import time
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import botocore.auth
 import botocore.session
 import pytest
+from botocore.auth import S3SigV4Auth, SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.credentials import Credentials
 
 from unum_emulator.process import Emulator
+from unum_emulator.settings import AccessKey
 
 ROLE = "arn:aws:iam::000000000000:role/any"
 PATIENCE_S = 120
 """Longest wait for something that should come soon, for machines that have other work."""
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class Cloud:
@@ -39,10 +56,79 @@ class Cloud:
             service,
             endpoint_url=self.emulator.endpoint,
             region_name=region,
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
+            aws_access_key_id=self.emulator.key.id,
+            aws_secret_access_key=self.emulator.key.secret,
             config=Config(retries={"max_attempts": 0}, max_pool_connections=40, **options),
         )
+
+    def signed(  # noqa: PLR0913 - each option is an attack
+        self,
+        method: str,
+        target: str,
+        body: bytes = b"",
+        *,
+        service: str = "lambda",
+        key: AccessKey | None = None,
+        token: str | None = None,
+        host: str | None = None,
+        at_hours: int = 0,
+        signs_host: bool = True,
+        **headers: str,
+    ) -> dict[str, str]:
+        """Return the headers of a request, `headers` with a signature; for underscores in their names, dashes."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        host = host or self.host
+        request = AWSRequest(method, f"http://{host}{target}", data=body, headers=named)
+        key = key or self.emulator.key
+        signer = (S3SigV4Auth if service == "s3" else SigV4Auth)(
+            Credentials(key.id, key.secret, token), service, "us-east-1"
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            time_s = datetime.now(UTC) + timedelta(hours=at_hours)
+            patch.setattr(botocore.auth, "get_current_datetime", lambda: time_s)
+            if not signs_host:
+                found = signer.headers_to_sign
+
+                def headers_to_sign(request: AWSRequest) -> Any:
+                    chosen = found(request)
+                    del chosen["host"]
+                    return chosen
+
+                patch.setattr(signer, "headers_to_sign", headers_to_sign)
+            signer.add_auth(request)
+        return {"host": host, **dict(request.headers.items())}
+
+    def path_of(self, url: str) -> str:
+        """Return path and query of one of the emulator's URLs."""
+        return url.removeprefix(self.emulator.endpoint)
+
+    @property
+    def host(self) -> str:
+        return self.emulator.endpoint.removeprefix("http://")
+
+    def send_raw(
+        self,
+        method: str,
+        target: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        *,
+        to: str | None = None,
+    ) -> Answer:
+        """Send a request with just these headers, and its length, to host and port `to`."""
+        fields = {"host": self.host, **(headers or {})}
+        connection = HTTPConnection(to or self.host, timeout=30)
+        connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+        for name, value in fields.items():
+            connection.putheader(name, value)
+        connection.putheader("content-length", str(len(body)))
+        connection.endheaders(body)
+        response = connection.getresponse()
+        answer = Answer(
+            response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+        )
+        connection.close()
+        return answer
 
     def function(self, source: str, **options: Any) -> str:
         """Create a function with handler `index.handler` and return its name."""
@@ -165,6 +251,13 @@ def processes() -> Processes:
 def new_cloud() -> Callable[[Emulator], Cloud]:
     """Clients and helpers for an emulator of a module's own."""
     return Cloud
+
+
+@pytest.fixture(scope="session")
+def guarded() -> Iterator[Cloud]:
+    """An emulator that enforces IAM."""
+    with Emulator(sys.executable, auth=True, max_processes=8) as emulator:
+        yield Cloud(emulator)
 
 
 @pytest.fixture(scope="session")

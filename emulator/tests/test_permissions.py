@@ -1,14 +1,10 @@
 """Denials by IAM with `auth`."""
 
 import json
-import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-from unum_emulator.process import Emulator
 
 TRUST = {
     "Version": "2012-10-17",
@@ -50,12 +46,6 @@ LOOKING = """
         found = boto3.client("lambda").get_function_event_invoke_config(FunctionName=event)
         return found["DestinationConfig"]["OnFailure"]["Destination"]
 """
-
-
-@pytest.fixture(scope="module")
-def guarded(cloud: Any) -> Iterator[Any]:
-    with Emulator(sys.executable, auth=True, max_processes=8) as emulator:
-        yield type(cloud)(emulator)
 
 
 def _role(guarded: Any, name: str, *grants: tuple[str, str]) -> str:

@@ -59,24 +59,29 @@ def test_responses_arrive_in_one_packet(cloud: Any) -> None:
     address = urlsplit(cloud.emulator.endpoint)
     with socket.create_connection((address.hostname, address.port)) as connection:
         for _ in range(20):
-            connection.sendall(b"GET /_ministack/health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            connection.sendall(_request(cloud, "GET", "/_ministack/health"))
             head, _, body = connection.recv(65_536).partition(b"\r\n\r\n")
-            assert f"content-length: {len(body)}\r\n".encode() in head.lower()
+            assert f"content-length: {len(body)}".encode() in head.lower().split(b"\r\n")
             assert json.loads(body)["services"]
 
 
 def test_responses_keep_the_order_of_requests(cloud: Any) -> None:
-    request = (
-        b"POST / HTTP/1.1\r\nhost: localhost\r\nx-amz-target: DynamoDB_20120810.GetItem\r\ncontent-length: %d\r\n\r\n%b"
-    )
-    quick = [request % (len(body), body) for body in (b'{"TableName": "none"}', b"{")]
-    slow = b"GET /_ministack/health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    named = {"x_amz_target": "DynamoDB_20120810.GetItem", "service": "dynamodb"}
+    quick = [_request(cloud, "POST", "/", body, **named) for body in (b'{"TableName": "none"}', b"{")]
+    slow = _request(cloud, "GET", "/_ministack/health")
     address = urlsplit(cloud.emulator.endpoint)
     with socket.create_connection((address.hostname, address.port)) as connection, connection.makefile("rb") as stream:
         connection.sendall(slow + quick[0] + quick[1] + slow + quick[0])
         answers = [_answer(stream) for _ in range(5)]
     kinds = ["services", "ResourceNotFoundException", "SerializationException", "services", "ResourceNotFoundException"]
     assert [kind in answer for kind, answer in zip(kinds, answers, strict=True)] == [True] * 5
+
+
+def _request(cloud: Any, method: str, target: str, body: bytes = b"", **headers: str) -> bytes:
+    """Return the bytes of a signed request."""
+    fields = {**cloud.signed(method, target, body, **headers), "content-length": str(len(body))}
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
+    return "\r\n".join(lines).encode() + body
 
 
 def _answer(stream: BinaryIO) -> str:

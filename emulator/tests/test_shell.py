@@ -1,6 +1,7 @@
 """The emulator's shell ends with its command, and leaves nothing behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,6 +90,26 @@ def test_it_ends_with_the_emulator(start: Start, tmp_path: Path, processes: Any)
     assert "The emulator ended unexpectedly; start again." in shown
     assert process.returncode == 128 + signal.SIGTERM
     assert not [path for path in tmp_path.iterdir() if "client" in path.name]
+
+
+def test_what_a_shell_prints_lets_other_tools_in(start: Start, tmp_path: Path) -> None:
+    shell = tmp_path / "shell"
+    shell.write_text("#!/bin/sh\necho begun; exec sleep 60\n")
+    shell.chmod(0o700)
+    process = start(SHELL=str(shell))
+    assert process.stdout is not None
+    found = {}
+    for line in process.stdout:
+        if exported := re.fullmatch(r"  export (\w+)=(\S+)\n", line):
+            found[exported[1]] = exported[2]
+        if "begun" in line:
+            break
+    code = "import boto3; print(boto3.client('lambda').list_functions()['Functions'])"
+    for variables, expected in ((found, "[]"), ({**found, "AWS_SECRET_ACCESS_KEY": "guessed"}, "")):
+        asked = subprocess.run(  # noqa: S603 - written here
+            [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
+        )
+        assert asked.stdout.strip() == expected
 
 
 def test_errors_are_said_without_a_traceback(start: Start, tmp_path: Path) -> None:

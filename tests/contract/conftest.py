@@ -31,6 +31,7 @@ from unum_runtime.store.s3 import S3Store
 from unum_runtime.wire.service_clients import WireClient, wire_client
 
 REGION = "us-east-1"
+TEST_KEY = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
 EMULATED = ("emulator", "emulator-wire", "s3-emulator")
 EMULATOR_PYTHON = Path(__file__).parents[2] / "emulator" / ".venv" / "bin" / "python"
 
@@ -114,7 +115,7 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
             with (
                 mock_aws(),
                 _moto() as endpoint,
-                _with_wire(_dynamo_store(clock, {"region_name": REGION}), endpoint) as store,
+                _with_wire(_dynamo_store(clock, {"region_name": REGION}), endpoint, **TEST_KEY) as store,
             ):
                 yield replace(store, client=OneAtATime(store.client))
         case "s3":
@@ -128,15 +129,14 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
         case "firestore":
             yield firestore_store(clock, request.getfixturevalue("google_firestore"))
         case "s3-emulator":
-            endpoint = request.getfixturevalue("emulator_endpoint")
-            yield s3_store(clock, {"region_name": REGION, "endpoint_url": endpoint})
+            yield s3_store(clock, {"region_name": REGION, **request.getfixturevalue("emulator_options")})
         case emulated:
-            endpoint = request.getfixturevalue("emulator_endpoint")
-            store = _dynamo_store(clock, {"region_name": REGION, "endpoint_url": endpoint})
+            options = request.getfixturevalue("emulator_options")
+            store = _dynamo_store(clock, {"region_name": REGION, **options})
             if emulated == "emulator":
                 yield store
             else:
-                with _with_wire(store, endpoint) as store:
+                with _with_wire(store, **options) as store:
                     yield store
 
 
@@ -156,9 +156,11 @@ def _moto() -> Iterator[str]:
 
 
 @contextmanager
-def _with_wire(store: DynamoStore, endpoint: str) -> Iterator[DynamoStore]:
-    environment = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": REGION}
-    client = wire_client("dynamodb", environment | {"AWS_ENDPOINT_URL": endpoint})
+def _with_wire(
+    store: DynamoStore, endpoint_url: str, aws_access_key_id: str, aws_secret_access_key: str
+) -> Iterator[DynamoStore]:
+    key = {"AWS_ACCESS_KEY_ID": aws_access_key_id, "AWS_SECRET_ACCESS_KEY": aws_secret_access_key}
+    client = wire_client("dynamodb", {**key, "AWS_REGION": REGION, "AWS_ENDPOINT_URL": endpoint_url})
     yield replace(store, client=client)  # type: ignore[arg-type]  # same methods
     _close(client)
 
@@ -170,9 +172,14 @@ def _close(client: WireClient) -> None:
 
 
 @pytest.fixture(scope="session")
-def emulator_endpoint() -> Iterator[str]:
+def emulator_options() -> Iterator[dict[str, str]]:
+    """Options that make a client of boto3 one of the emulator's."""
     with Emulator(python=str(EMULATOR_PYTHON)) as emulator:
-        yield emulator.endpoint
+        yield {
+            "endpoint_url": emulator.endpoint,
+            "aws_access_key_id": emulator.key.id,
+            "aws_secret_access_key": emulator.key.secret,
+        }
 
 
 @pytest.fixture(scope="session")
@@ -189,8 +196,7 @@ def firestore_store(
 
 
 def _dynamo_store(clock: MovableClock, options: dict[str, Any]) -> DynamoStore:
-    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test")
-    client = session.client("dynamodb", config=Config(max_pool_connections=32), **options)
+    client = boto3.Session().client("dynamodb", config=Config(max_pool_connections=32), **TEST_KEY | options)
     table = f"contract-{uuid.uuid4()}"
     client.create_table(
         TableName=table,
@@ -209,8 +215,7 @@ def _dynamo_store(clock: MovableClock, options: dict[str, Any]) -> DynamoStore:
 
 
 def s3_store(clock: MovableClock, options: dict[str, Any]) -> S3Store:
-    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test")
-    client = session.client("s3", config=Config(max_pool_connections=64), **options)
+    client = boto3.Session().client("s3", config=Config(max_pool_connections=64), **TEST_KEY | options)
     bucket = f"contract-{uuid.uuid4()}"
     client.create_bucket(Bucket=bucket)
     for operation in ("ListObjectsV2", "ListObjectVersions"):

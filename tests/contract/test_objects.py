@@ -7,7 +7,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from tests.contract.conftest import MovableClock
+from tests.contract.conftest import TEST_KEY, MovableClock
 from unum_runtime.aws.object_bucket import S3Objects
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
@@ -31,12 +31,12 @@ def objects(request: pytest.FixtureRequest) -> Iterator[ErasableObjects]:
             with mock_aws():
                 yield _s3({})
         case "emulator":
-            yield _s3({"endpoint_url": request.getfixturevalue("emulator_endpoint")})
+            yield _s3(request.getfixturevalue("emulator_options"))
 
 
 def _s3(options: dict[str, str]) -> S3Objects:
-    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-    client = session.client("s3", **options)  # type: ignore[call-overload]  # options by name
+    named = TEST_KEY | options
+    client = boto3.Session(region_name="us-east-1").client("s3", **named)  # type: ignore[call-overload]  # by name
     bucket = f"contract-{uuid.uuid4()}"
     client.create_bucket(Bucket=bucket)
     return S3Objects(lambda: client, bucket)

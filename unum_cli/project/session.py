@@ -235,6 +235,9 @@ def _settings() -> Iterator[None]:
     names = [name for name in sorted(os.environ) if name.startswith(("AWS_", "CDK_"))]
     lines = [f"export {name}={shlex.quote(os.environ[name])}\n" for name in names]
     try:
+        SETTINGS.unlink(missing_ok=True)
+        # Whoever reads the emulator's key can run code as this user.
+        SETTINGS.touch(0o600, exist_ok=False)
         SETTINGS.write_text("".join(lines), encoding="utf-8")
         _say(f"In other terminals, `. ./{SETTINGS}` makes unum, cdk and boto3 use this emulator.")
         yield

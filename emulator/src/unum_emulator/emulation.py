@@ -13,6 +13,11 @@ from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
+from unum_emulator.access import downloads, keys
+from unum_emulator.access.guard import Guard
+from unum_emulator.access.keys import Keys
+from unum_emulator.access.middleware import GuardedApplication
+from unum_emulator.access.origins import Origins
 from unum_emulator.aws_lambda import event_sources, function_urls, invoke_api, node_errors, qualifiers
 from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents
@@ -62,6 +67,9 @@ class Emulation:
     """ministack with the AWS behaviour that asynchronous workflows rely on."""
 
     def __init__(self, settings: Settings) -> None:
+        self._guard = Guard(Keys(settings.key), Origins(settings.port))
+        keys.install(settings.key)
+        downloads.install(settings)
         self._pool = SandboxPool(settings)
         history = History(settings.history)
         faults = FaultInjector(history)
@@ -80,9 +88,9 @@ class Emulation:
         DynamoDB response from this server. A workflow step takes three requests.
         """
         config = uvicorn.Config(
-            app.app,
+            GuardedApplication(app.app, self._guard),
             # The fast path knows neither callers' policies nor the history.
-            http=SingleWriteProtocol if self._is_complete else FastPath,
+            http=SingleWriteProtocol if self._is_complete else FastPath.behind(self._guard),
             ws="none",
             log_config=None,
             access_log=False,

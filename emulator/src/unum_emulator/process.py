@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from unum_emulator.settings import ACCOUNT, REGION
+from unum_emulator.settings import ACCOUNT, REGION, AccessKey
 
 _START_LIMIT_S = 60
 _STOP_LIMIT_S = 10
@@ -27,11 +27,13 @@ class Emulator:
 
     Attributes:
         endpoint: endpoint URL for all AWS clients.
+        key: the access key that requests are signed with, random for each start.
         logs: directory with `emulator.log` and one file per function.
         pid: the emulator's process id.
     """
 
     endpoint: str
+    key: AccessKey
     logs: Path
     pid: int
 
@@ -84,8 +86,8 @@ class Emulator:
         home = Path(self._private.name) / "home"
         home.mkdir(exist_ok=True)
         return {
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": self.key.id,
+            "AWS_SECRET_ACCESS_KEY": self.key.secret,
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_ENDPOINT_URL": self.endpoint,
@@ -131,6 +133,7 @@ class Emulator:
             )
         announced = self._await_announcement(self._process)
         self.endpoint, self.pid = announced["endpoint"], announced["pid"]
+        self.key = AccessKey(announced["access_key_id"], announced["secret_access_key"])
 
     def _command(self) -> list[str]:
         command = [str(self._python), "-m", "unum_emulator", "--parent", str(os.getpid()), "--logs", str(self.logs)]

@@ -82,6 +82,8 @@ def _set_environment(settings: Settings) -> None:
     os.environ.update(
         {
             "AUTH": str(settings.auth).lower(),
+            "AWS_ACCESS_KEY_ID": settings.key.id,
+            "AWS_SECRET_ACCESS_KEY": settings.key.secret,
             "AWS_ENDPOINT_URL": settings.endpoint,
             "BIND_HOST": HOST,
             "GATEWAY_PORT": str(settings.port),
@@ -101,15 +103,17 @@ def _set_environment(settings: Settings) -> None:
 
 
 def _announce(settings: Settings, ready_file: Path | None) -> None:
-    """Print endpoint, process id and log directory as JSON once the emulator responds."""
+    """Print endpoint, access key, process id and log directory as JSON once the emulator responds."""
     while not _answers(settings.endpoint):
         time.sleep(_POLL_S)
-    line = json.dumps({"endpoint": settings.endpoint, "pid": os.getpid(), "logs": str(settings.logs)})
+    key = {"access_key_id": settings.key.id, "secret_access_key": settings.key.secret}
+    line = json.dumps({"endpoint": settings.endpoint, **key, "pid": os.getpid(), "logs": str(settings.logs)})
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
     if ready_file:
         # A rename is atomic, so readers of the file never see half a line.
         staging = ready_file.with_name(f"{ready_file.name}.part")
+        staging.touch(mode=0o600)  # the line has the secret of the key
         staging.write_text(f"{line}\n")
         staging.rename(ready_file)
 
@@ -118,5 +122,7 @@ def _answers(endpoint: str) -> bool:
     try:
         with urllib.request.urlopen(f"{endpoint}/_ministack/health", timeout=1):  # noqa: S310 - a loopback address
             return True
+    except urllib.error.HTTPError:  # the request is not signed, but was refused by an emulator that has started
+        return True
     except (urllib.error.URLError, TimeoutError, ConnectionError):
         return False

@@ -7,6 +7,7 @@ the path is the caller's.
 
 import argparse
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -63,6 +64,7 @@ def _serve(emulator: Emulator, options: argparse.Namespace) -> int:
     environment = _environment(emulator, options.project)
     if options.command:
         return _run(options.command, environment, emulator)
+    _say(_for_other_tools(emulator))
     with _page(environment):
         return _run([os.environ.get("SHELL", "/bin/sh")], environment, emulator)
 
@@ -134,6 +136,13 @@ def _environment(emulator: Emulator, project: Path | None) -> dict[str, str]:
     tools = str((project or _CHECKOUT) / "node_modules" / ".bin")
     path = os.pathsep.join([*own, tools, os.environ.get("PATH", os.defpath)])
     return {**cdk.command_environment(emulator), "PATH": path, LOGS: str(emulator.logs)}
+
+
+def _for_other_tools(emulator: Emulator) -> str:
+    """Return the commands that make programs of another terminal use `emulator`."""
+    named = {name: value for name, value in emulator.environment().items() if name.startswith("AWS_")}
+    exports = "\n".join(f"  export {name}={shlex.quote(value)}" for name, value in named.items())
+    return f"Other terminals and tools need its key, which is new at each start:\n{exports}"
 
 
 def _say(text: str) -> None:

@@ -139,6 +139,11 @@ def test_nothing_survives_a_signal(numbers: tuple[signal.Signals, ...], project:
     assert not (project / ".unum-dev.env").exists()
 
 
+def test_no_other_user_reads_the_settings(project: Path, start: Start) -> None:
+    read_until(start(*SESSION), WAITS)
+    assert (project / ".unum-dev.env").stat().st_mode & 0o777 == 0o600
+
+
 def test_nothing_survives_the_shell_around_it(project: Path, start: Start) -> None:
     process = start(*UNDER_A_SHELL)
     read_until(process, WAITS)

@@ -18,6 +18,10 @@ from ministack.core import responses, router
 from ministack.services import dynamodb
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from unum_emulator.access.guard import Guard
+from unum_emulator.access.middleware import refused
+from unum_emulator.access.refusal import AccessRefusedError
+from unum_emulator.access.requests import Request
 from unum_emulator.aws_lambda import invoke_api
 from unum_emulator.aws_services.responses import SingleWriteProtocol
 
@@ -41,6 +45,12 @@ class FastPath(SingleWriteProtocol):
 
     _answer: Answer | None = None
     """Function that answers the current request; None on the slow path."""
+    guard: Guard
+
+    @classmethod
+    def behind(cls, guard: Guard) -> "type[FastPath]":
+        """Return the protocol with a guard; uvicorn makes one object of it for each connection."""
+        return type(cls.__name__, (cls,), {"guard": guard})
 
     def on_headers_complete(self) -> None:
         """Choose the request's path."""
@@ -60,9 +70,14 @@ class FastPath(SingleWriteProtocol):
         if self._answer is None:
             super().on_message_complete()
         else:
-            response = contextvars.copy_context().run(
-                _answer_in_scope, self._answer, dict(self.headers), bytes(self._body)
-            )
+            body = bytes(self._body)
+            request = Request.of("POST", self.url.decode("latin-1"), self.headers)
+            try:
+                self.guard.admit_signed(request, body)
+            except AccessRefusedError as error:
+                self.transport.write_whole(_serialize(*refused(request, error)))
+                return
+            response = contextvars.copy_context().run(_answer_in_scope, self._answer, dict(self.headers), body)
             self.transport.write_whole(_serialize(*response))
 
     def _find_answer(self) -> Answer | None:

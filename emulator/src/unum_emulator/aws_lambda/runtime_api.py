@@ -133,7 +133,10 @@ class RuntimeApi:
                 self._handle(request, self._connections[number])
 
     def _handle(self, request: "_Request", connection: "_Connection") -> None:
-        if request.line == _NEXT:
+        if request.is_from_browser or request.host != self.address:
+            # A web page can send requests to this port; it could answer in the function's place.
+            connection.send(HTTPStatus.FORBIDDEN)
+        elif request.line == _NEXT:
             self._idle = connection
             self._reports.append(Report(ReportKind.READY))
         elif report := request.report():
@@ -145,10 +148,12 @@ class RuntimeApi:
 
 @dataclass(frozen=True)
 class _Request:
-    """Request of the process: method and path, and body."""
+    """Request of the process: method and path, body, host, and whether it has headers that only browsers send."""
 
     line: str
     body: bytes
+    host: str
+    is_from_browser: bool
 
     def report(self) -> Report | None:
         """Return the request's message about an invocation or the init phase, or None for other requests."""
@@ -188,8 +193,17 @@ class _Connection:
             self._socket.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
 
     def on_message_begin(self) -> None:
-        """Reset path and body."""
+        """Reset path, body and headers."""
         self._path, self._body = b"", bytearray()
+        self._host, self._is_from_browser = "", False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep the host, and what tells a browser."""
+        match name.lower():
+            case b"host":
+                self._host = value.decode("latin-1")
+            case b"origin" | b"sec-fetch-site" | b"referer":
+                self._is_from_browser = True
 
     def on_url(self, part: bytes) -> None:
         """Append to the path."""
@@ -202,4 +216,4 @@ class _Connection:
     def on_message_complete(self) -> None:
         """Store the complete request."""
         line = f"{self._parser.get_method().decode()} {self._path.decode('latin-1')}"
-        self._requests.append(_Request(line, bytes(self._body)))
+        self._requests.append(_Request(line, bytes(self._body), self._host, self._is_from_browser))
