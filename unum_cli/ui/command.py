@@ -1,8 +1,8 @@
 """``unum ui``: a page on localhost that shows the executions of deployed workflows."""
 
 import argparse
-import webbrowser
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -28,6 +28,7 @@ def run(options: argparse.Namespace) -> None:
     """
     try:
         from unum_cli.ui.guard import Secrets  # noqa: PLC0415 - the packages of a web server are an extra
+        from unum_cli.ui.opening import OneTimeCode, opened  # noqa: PLC0415 - only this command needs it
         from unum_cli.ui.server import open_socket, server_of  # noqa: PLC0415 - the same
         from unum_cli.ui.site import Site  # noqa: PLC0415 - the same
     except ImportError as error:
@@ -40,9 +41,12 @@ def run(options: argparse.Namespace) -> None:
         raise CommandFailed(
             f"--port {options.port}: {error.strerror}; choose another one, or 0 for a free one"
         ) from error
-    secrets = Secrets(bound.getsockname()[1])
+    code = OneTimeCode() if options.open else None
+    secrets = Secrets(bound.getsockname()[1], code=code)
     _announce(secrets.url, options)
-    server_of(Site(directory, secrets, options.allow_changes)).run(sockets=[bound])
+    server = server_of(Site(directory, secrets, options.allow_changes))
+    with opened(secrets.url_with(code)) if code else nullcontext():
+        server.run(sockets=[bound])
 
 
 def _announce(url: str, options: argparse.Namespace) -> None:
@@ -50,8 +54,6 @@ def _announce(url: str, options: argparse.Namespace) -> None:
         print_json({"url": url})
     else:
         print(url, flush=True)
-    if options.open:
-        webbrowser.open(url)
 
 
 def _directory(options: argparse.Namespace) -> Directory:

@@ -4,6 +4,8 @@ A page on localhost can be reached by every site that the same browser shows, an
 request needs a secret: once in the URL, then as a cookie that no other site makes the browser send. Names of hosts are
 checked, because a hostile name may resolve to this machine. Source: OWASP Cheat Sheets, "Cross-Site Request Forgery
 Prevention"; RFC 6265bis, "SameSite".
+
+`unum ui --open` gives the browser a code that is good once (`opening`), because other users see a browser's arguments.
 """
 
 import secrets
@@ -15,6 +17,8 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from unum_cli.ui.opening import OneTimeCode
 
 HOST = "127.0.0.1"
 
@@ -49,17 +53,23 @@ class Secrets:
         token: secret in the URL.
         session: value of the cookie.
         csrf: secret in the page's forms.
+        code: secret that `unum ui --open` gives to the browser.
     """
 
     port: int
     token: str = field(default_factory=secrets.token_urlsafe, repr=False)
     session: str = field(default_factory=secrets.token_urlsafe, repr=False)
     csrf: str = field(default_factory=secrets.token_urlsafe, repr=False)
+    code: OneTimeCode | None = field(default=None, repr=False)
 
     @property
     def url(self) -> str:
         """The secret URL."""
         return f"http://{HOST}:{self.port}/?token={self.token}"
+
+    def url_with(self, code: OneTimeCode) -> str:
+        """Return the URL that lets a browser in once."""
+        return f"http://{HOST}:{self.port}/?code={code.value}"
 
     @property
     def cookie(self) -> str:
@@ -107,8 +117,9 @@ class Guard:
         """Return the refusal of a forbidden request; None for an allowed request."""
         if headers.getlist("host") not in [[host] for host in self.secrets.hosts]:
             return PlainTextResponse("Expected the host 127.0.0.1 or localhost.\n", 421)
-        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["method"] == "GET" and _equal(token, self.secrets.token):
+        given = parse_qs(scope["query_string"].decode("latin-1"))
+        token = given.get("token", [""])[0]
+        if scope["method"] == "GET" and (_equal(token, self.secrets.token) or self._has_code(given)):
             return self._entry()
         if not self._is_own(headers):
             return PlainTextResponse("Open the URL that `unum ui` printed.\n", 403)
@@ -126,6 +137,10 @@ class Guard:
         except CookieError:
             return False
         return found is not None and _equal(found.value, self.secrets.session)
+
+    def _has_code(self, given: dict[str, list[str]]) -> bool:
+        """Return True for a query with the code that is good once."""
+        return self.secrets.code is not None and self.secrets.code.use(given.get("code", [""])[0])
 
     def _entry(self) -> Response:
         response = HTMLResponse(_ENTRY)

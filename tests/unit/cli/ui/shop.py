@@ -18,6 +18,7 @@ from tests.unit.protocol.platform import Function, Platform
 from unum_cli.logs.search import LogSearch
 from unum_cli.ui.directory import Directory, Place
 from unum_cli.ui.guard import Secrets
+from unum_cli.ui.opening import OneTimeCode
 from unum_cli.ui.server import open_socket, server_of
 from unum_cli.ui.site import Site
 from unum_compiler import compile_workflow
@@ -257,7 +258,11 @@ def served(
     """Serve the page as the command does, on a free port."""
     bound = open_socket(0)
     place = Place("Shop", "orders", lambda: shop.client, search)
-    site = Site(Directory(lambda: {("Shop", "orders"): place}), Secrets(bound.getsockname()[1]), allow_changes)
+    site = Site(
+        Directory(lambda: {("Shop", "orders"): place}),
+        Secrets(bound.getsockname()[1], code=OneTimeCode()),
+        allow_changes,
+    )
     server = server_of(site)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()

@@ -7,8 +7,9 @@ import webbrowser
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import boto3
 import pytest
@@ -157,12 +158,20 @@ def test_the_url_is_printed_before_the_page_is_served(
     unum: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: list[Any] = []
-    monkeypatch.setattr(uvicorn.Server, "run", lambda _self, sockets: served.extend(sockets))
     opened: list[str] = []
+    pages: list[str] = []
+
+    def run(_self: Any, sockets: list[Any]) -> None:
+        served.extend(sockets)
+        pages.extend(Path(urlsplit(url).path).read_text() for url in opened)
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
     monkeypatch.setattr(webbrowser, "open", opened.append)
     ran = unum("ui", "--region", "us-east-1", "--json", "--open")
     (bound,) = served
     assert ran.code == 0
-    assert opened == [json.loads(ran.out)["url"]]
-    assert opened[0].startswith(f"http://127.0.0.1:{bound.getsockname()[1]}/?token=")
+    address = f"http://127.0.0.1:{bound.getsockname()[1]}/?"
+    assert json.loads(ran.out)["url"].startswith(f"{address}token=")
+    assert f'href="{address}code=' in pages[0]
+    assert not Path(urlsplit(opened[0]).path).exists()
     bound.close()

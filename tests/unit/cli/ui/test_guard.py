@@ -1,15 +1,22 @@
 """Attacks on the page: each fails on the page as it is, and succeeds where the one guard against it is missing."""
 
-from collections.abc import Callable, Mapping
+import re
+import time
+import webbrowser
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from tests.unit.cli.ui.shop import HOSTILE, Shop, Visitor, open_shop, served
-from unum_cli.ui import guard, operations, server, site
+from unum_cli.ui import guard, opening, operations, server, site
 from unum_cli.ui.guard import HOST, Guard, Secrets
+from unum_cli.ui.opening import OneTimeCode
 from unum_cli.ui.operations import Operations
 from unum_cli.ui.server import open_socket
 from unum_runtime.model.checkpoint import Status
@@ -76,6 +83,57 @@ def read_the_cookie(_: Shop, visitor: Visitor) -> bool:
     return not {"httponly", "samesite=strict"} <= set(given.split("; "))
 
 
+def read_the_browser_s_arguments(_: Shop, visitor: Visitor) -> bool:
+    """Every user of the machine sees the arguments of its processes."""
+    with browser_of(visitor) as arguments:
+        found = re.search(r"(?:code|token)=[\w-]+", " ".join(arguments))
+    return found is not None and visitor.ask(f"/?{found[0]}").status == 200
+
+
+def read_the_browser_s_page(_: Shop, visitor: Visitor) -> bool:
+    with browser_of(visitor) as (address,):
+        page = Path(unquote(urlsplit(address).path))
+        modes = [path.stat().st_mode & 0o077 for path in (page, page.parent)]
+        (link,) = re.findall(r'href="http://[^/]+(/[^"]+)"', page.read_text())
+        assert visitor.ask(link).status == 200
+    return any(modes) or page.exists()
+
+
+def enter_with_a_used_code(_: Shop, visitor: Visitor) -> bool:
+    """What the browser's history has."""
+    code = code_of(visitor).value
+    assert visitor.ask(f"/?code={code}").status == 200
+    return visitor.ask(f"/?code={code}").status == 200
+
+
+def enter_with_an_old_code(_: Shop, visitor: Visitor) -> bool:
+    code = code_of(visitor)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code, "_clock_s", lambda: time.monotonic() + opening.LASTS_S)
+        return visitor.ask(f"/?code={code.value}").status == 200
+
+
+def enter_with_a_guessed_code(_: Shop, visitor: Visitor) -> bool:
+    return any(visitor.ask(f"/?code={guess}").status == 200 for guess in ("", "None", "guessed"))
+
+
+def code_of(visitor: Visitor) -> OneTimeCode:
+    visitor.cookie = ""
+    code = visitor.site.secrets.code
+    assert code is not None
+    return code
+
+
+@contextmanager
+def browser_of(visitor: Visitor) -> Iterator[list[str]]:
+    """Open the page as ``--open`` does, and yield the arguments of the browser."""
+    arguments: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(webbrowser, "open", arguments.append)
+        with opening.opened(visitor.site.secrets.url_with(code_of(visitor))):
+            yield arguments
+
+
 def keep_no_host(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Secrets, "hosts", property(lambda self: {f"{HOST}:{self.port}", f"{EVIL}:{self.port}"}))
 
@@ -101,6 +159,15 @@ def set_a_plain_cookie(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def give_the_url(patch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def opened(url: str) -> Iterator[None]:
+        webbrowser.open(url)
+        yield
+
+    patch.setattr(opening, "opened", opened)
+
+
 ATTACKS: Mapping[Callable[[Shop, Visitor], bool], Callable[[pytest.MonkeyPatch], None]] = {
     rebind: keep_no_host,
     come_without_the_secret: lambda patch: patch.setattr(Guard, "_is_own", lambda *_: True),
@@ -111,6 +178,11 @@ ATTACKS: Mapping[Callable[[Shop, Visitor], bool], Callable[[pytest.MonkeyPatch],
     put_scripts_inline: lambda patch: patch.setattr(guard, "_POLICY", {}),
     frame_the_page: lambda patch: patch.setattr(guard, "_POLICY", {}),
     read_the_cookie: set_a_plain_cookie,
+    read_the_browser_s_arguments: give_the_url,
+    read_the_browser_s_page: lambda patch: patch.setattr(opening, "_MODE", 0o644),
+    enter_with_a_used_code: lambda patch: patch.setattr(OneTimeCode, "_is_good", lambda *_: True),
+    enter_with_an_old_code: lambda patch: patch.setattr(OneTimeCode, "_is_good", lambda self: not self._is_used),
+    enter_with_a_guessed_code: lambda patch: patch.setattr(opening, "compare_digest", lambda *_: True),
 }
 
 
