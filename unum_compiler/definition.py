@@ -146,7 +146,8 @@ class Definition:
         """
         from unum_compiler.frontends.unum import read_application  # noqa: PLC0415 - faster start for files
 
-        return cls._of(read_application(folder))
+        machine, extensions = read_application(folder)
+        return replace(cls._of(machine), extensions=extensions)
 
     @classmethod
     def from_ir(cls, ir: Mapping[str, Any] | str) -> "Definition":

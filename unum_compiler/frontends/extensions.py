@@ -15,6 +15,7 @@ from unum_runtime.model.states import FanOut, Json, State
 _MAP = "branches of a Map do not wait for each other in Step Functions; run the later step after the Map"
 _REASONS = {
     "after_previous": _MAP,
+    "left_out": "all branches of a Map run the same states in Step Functions; put a Choice before the state",
     "meets_previous": _MAP,
     "needs": "branches of a Parallel do not wait for each other in Step Functions; nest Parallel states instead",
     "quorum": "a Parallel or Map of Step Functions waits for all its branches; leave the number out",

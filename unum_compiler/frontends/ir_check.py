@@ -30,16 +30,36 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
             yield from _pure_problems(workflow, state, member(place, "pure"))
             yield from _quorum_problems(state, member(place, "quorum"))
             yield from region_problems(workflow, state, member(place, "needs")) if state.needs else ()
-        if isinstance(state, states.Task) and state.meets_previous:
-            yield from _neighbour_problems(workflow, state, member(place, "meets_previous"))
-        if isinstance(state, states.Task) and state.after_previous is not None:
-            yield from _previous_problems(workflow, state, member(place, "after_previous"))
+        if isinstance(state, states.Task):
+            yield from _branch_problems(workflow, state, place)
         if isinstance(state, states.Task) and (state.form is states.Form.SERVICE) != (state.resource is not None):
             message = f'expected a resource with the form "service" and with no other, got {shown(state.resource)}'
             yield Problem(member(place, "resource"), f'{message} with the form "{state.form}"')
         if isinstance(state, states.Task) and state.handler is not None and state.resource is not None:
             message = f"expected null for a Task with a resource, which no handler runs, got {shown(state.handler)}"
             yield Problem(member(place, "handler"), message)
+
+
+def _branch_problems(workflow: Workflow, task: states.Task, place: str) -> Iterator[Problem]:
+    """Yield the problems of what `task` has to do with other branches of its Map."""
+    if task.meets_previous:
+        yield from _neighbour_problems(workflow, task, member(place, "meets_previous"))
+    if task.after_previous is not None:
+        yield from _previous_problems(workflow, task, member(place, "after_previous"))
+    if task.left_out is not None:
+        yield from _left_out_problems(workflow, task, member(place, "left_out"))
+
+
+def _left_out_problems(workflow: Workflow, task: states.Task, place: str) -> Iterator[Problem]:
+    """Yield what a Task that leaves out branches cannot be."""
+    numbers: object = task.left_out
+    is_pair = isinstance(numbers, tuple) and len(numbers) == 2  # noqa: PLR2004 - first and last branches
+    if not is_pair or not all(type(each) is int and each >= 0 for each in task.left_out or ()):
+        yield Problem(place, f"expected two numbers of branches, at the beginning and at the end, got {numbers!r}")
+    elif not isinstance(workflow.states.get(task.scope or ""), states.Map):
+        yield Problem(place, "expected a Task in a branch of a Map, whose branches have an order")
+    elif task.resource is not None or task.pattern is not states.Pattern.RESPONSE or task.committed_by is not None:
+        yield Problem(place, "expected a Task that runs a function of the workflow, ends with its response and commits")
 
 
 def _signal_problems(workflow: Workflow, state: states.State, place: str) -> Iterator[Problem]:

@@ -232,7 +232,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no way": ({"A": {}, "B": {}}, 'b/unum_config.json: $: no edge leads from "A" to "B"'),
     "a neighbour": (
         {"A": TO_MAP, "B": {"Next": fan_in("C", "B-unumIndex-$0", "B-unumIndex-($0+1)")}, "C": {}},
-        "'B' with the index '$0' is not every branch",
+        "expected results of the same branch and of the one before, got one of a later branch",
     ),
     "a fan-in without a fan-out": ({"A": {"Next": fan_in("B", "A-unumIndex-*")}, "B": {}}, "needs a fan-out before it"),
     "one branch of two": (

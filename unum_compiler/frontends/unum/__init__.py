@@ -1,5 +1,6 @@
 """Applications in the formats of the original Unum: a template, and a configuration for each function."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from unum_compiler.frontends.files import read_file
@@ -8,8 +9,8 @@ from unum_compiler.frontends.unum.topology import state_machine
 from unum_runtime.model.states import Json
 
 
-def read_application(folder: str | Path) -> Json:
-    """Return the state machine of the application in `folder`.
+def read_application(folder: str | Path) -> tuple[Json, Mapping[str, Mapping[str, Json]]]:
+    """Return the state machine of the application in `folder`, and the fields of its states that the IR has alone.
 
     A template may name a file in the Amazon States Language, from which the original would generate the configurations.
 
@@ -24,9 +25,11 @@ def read_application(folder: str | Path) -> Json:
     if named is None:
         # The original's command line also takes the definition as an argument, and writes the configurations.
         is_generated = (root / STATE_MACHINE).is_file() and not all_configured(root, template)
-        return read_file(root / STATE_MACHINE) if is_generated else state_machine(read_nodes(root, template, file))
+        if is_generated:
+            return read_file(root / STATE_MACHINE), {}
+        return state_machine(read_nodes(root, template, file))
     if kind != "step-functions":
         Place(file, "$.Globals.WorkflowType").refuse(f'expected "step-functions", got {kind!r}')
     if not isinstance(named, str) or not (root / named).is_file():
         Place(file, "$.Globals.WorkflowDefinition").refuse(f"expected a file such as {STATE_MACHINE!r}, got {named!r}")
-    return read_file(root / named)
+    return read_file(root / named), {}

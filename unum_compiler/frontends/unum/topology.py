@@ -11,16 +11,18 @@ from typing import Any, NoReturn
 
 from unum_compiler.frontends.unum.application import Edge, Node
 from unum_compiler.frontends.unum.conditions import is_last, iterations_less, rules
+from unum_compiler.frontends.unum.neighbour_states import TwoResultsError
+from unum_compiler.frontends.unum.neighbours import branches, map_state, meets_neighbours
 from unum_compiler.problems import shown
 from unum_runtime.model.states import Json
 
 _POP, _NEXT_INDEX = "Pop", "$0=$0+1"
 _START = "(event)"
-_REMEDY = "joins of neighbouring branches are written in Python, with `after_previous`: see docs/graph.md"
+_REMEDY = "other joins of neighbouring branches are written in Python, with `after_previous`: see docs/graph.md"
 
 
-def state_machine(nodes: Mapping[str, Node]) -> dict[str, Json]:
-    """Return the state machine of `nodes`.
+def state_machine(nodes: Mapping[str, Node]) -> tuple[dict[str, Json], dict[str, dict[str, Json]]]:
+    """Return the state machine of `nodes`, and the fields of its states that the IR has alone.
 
     Raises:
         DefinitionError: no function or several start, or edges that no Map, Parallel, Choice or loop can express.
@@ -32,7 +34,7 @@ def state_machine(nodes: Mapping[str, Node]) -> dict[str, Json]:
     if unused:
         name = min(unused)
         nodes[name].place.refuse(f"no edge leads from {shown(start)} to {shown(name)}; remove it from the template")
-    return scope.machine()
+    return scope.machine(), topology.extensions
 
 
 def _start(nodes: Mapping[str, Node]) -> str:
@@ -73,11 +75,13 @@ class _Topology:
     Attributes:
         nodes: functions by name.
         used: names of the functions that are states.
+        extensions: fields that the IR has alone, by state.
     """
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self.nodes = nodes
         self.used: set[str] = set()
+        self.extensions: dict[str, dict[str, Json]] = {}
 
     def scope(self, start: str, branch: str | None) -> _Scope:
         """Return the level that begins with `start`, in the branch with this index."""
@@ -128,11 +132,35 @@ class _Topology:
         return []
 
     def _map(self, node: Node, edge: Edge, scope: _Scope) -> list[str]:
+        if meets_neighbours(self.nodes, edge.target):
+            return self._wave(node, edge, scope)
         inner = self.scope(edge.target, "*")
         name = _new_name(f"{edge.target} (Map)", scope, self.nodes)
         scope.states[node.name]["Next"] = name
         scope.states[name] = {"Type": "Map", "ItemProcessor": inner.machine()}
         return self._follow(scope.states[name], [inner])
+
+    def _wave(self, node: Node, edge: Edge, scope: _Scope) -> list[str]:
+        """Add a Map whose branches meet their neighbours; return the function that follows."""
+        found = branches(self.nodes, edge.target)
+        for run in found.runs:
+            if run.function in self.used:
+                self.nodes[run.function].place.refuse("the function is in two branches; give each one of its own")
+            self.used.add(run.function)
+        name = _new_name(f"{edge.target} (Map)", scope, self.nodes)
+        scope.states[node.name]["Next"] = name
+        try:
+            scope.states[name], extensions = map_state(found)
+        except TwoResultsError as refused:
+            function, others = refused.args
+            message = f"expected a function that waits for one result of the branch before, got {others}"
+            self.nodes[function].place.refuse(f"{message}; let an earlier function of the branch wait for the others")
+        self.extensions |= extensions
+        if found.exit is None:
+            scope.states[name]["End"] = True
+            return []
+        scope.states[name]["Next"] = found.exit.target
+        return [found.exit.target]
 
     def _parallel(self, node: Node, scope: _Scope) -> list[str]:
         inner = [self.scope(edge.target, str(index)) for index, edge in enumerate(node.edges)]

@@ -302,6 +302,7 @@ _TYPED: dict[str, Callable[[Json], Json]] = {
     "retry": lambda rules: tuple(Retrier(**rule | {"errors": tuple(rule["errors"])}) for rule in rules),
     "catch": lambda rules: tuple(Catcher(**rule | {"errors": tuple(rule["errors"])}) for rule in rules),
     "branches": tuple,
+    "left_out": tuple,
     "memo_key": lambda places: tuple(map(tuple, places)),
     "memo_scope": MemoScope,
     "needs": lambda nodes: tuple((node, tuple(sources)) for node, sources in nodes),

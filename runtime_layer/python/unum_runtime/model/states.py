@@ -179,6 +179,8 @@ class Task(Work):
             (null in the first branch) and in its own branch.
         after_previous: Task of the previous branch for whose result it waits. Its input is an object: its own input is
             `own`, and that result is `previous`, null in the first branch. None if it waits for no other branch.
+        left_out: numbers of branches, at the beginning and at the end of its Map, in which its function does not run
+            and the result is null. None if it runs in all.
         handler: key of the user's handler in a function that has several; None in a function that has one.
     """
 
@@ -196,6 +198,7 @@ class Task(Work):
     assumes_role: bool = False
     meets_previous: bool = False
     after_previous: str | None = None
+    left_out: tuple[int, int] | None = None
     handler: str | None = None
 
 

@@ -33,6 +33,7 @@ def called(workflow: Workflow, state: str) -> Workflow:
 def _alone(task: Task) -> Task:
     limit = {name: value for name, value in task.data.items() if name == "TimeoutSeconds"}
     apart = replace(task, scope=None, next=None, catch=(), committed_by=None, meets_previous=False, after_previous=None)
+    apart = replace(apart, left_out=None)
     return replace(apart, data=limit, form=Form.DIRECT)
 
 

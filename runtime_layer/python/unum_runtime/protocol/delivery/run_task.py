@@ -18,6 +18,7 @@ from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success, to_text
 from unum_runtime.model.delivery_record import FailedTry, with_try
 from unum_runtime.model.envelope import Envelope, Value
+from unum_runtime.model.naming import Frame
 from unum_runtime.model.states import SIGNAL, Form, Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import limit_outcome
 from unum_runtime.protocol.delivery.try_limits import check_before, exceeded_limit, user_code_limit_s
@@ -140,7 +141,9 @@ class _Try:
         """
         limits, token = self._limits(begun_ms) if self.facts.limits else NO_LIMITS, ""
         result: _Result | None = None
-        if is_over(self.envelope, self.task):
+        if self.task.left_out is not None and _is_left_out(self.task.left_out, self.envelope.name.frames[-1]):
+            result = Success(None)
+        elif is_over(self.envelope, self.task):
             result = callback.check_result(self.rt, self.envelope, limits)
         elif self.facts.waits_for_signal:
             result = self._begin_wait(begun_ms, limits)
@@ -289,6 +292,11 @@ class _Try:
             start_aliases=self.rt.start_aliases(self.envelope.routes) if self.task.resource else {},
             handler=self.task.handler,
         )
+
+
+def _is_left_out(left_out: tuple[int, int], frame: Frame) -> bool:
+    first, last = left_out
+    return not first <= frame.index < frame.size - last
 
 
 def event_of(task: Task, arguments: Json) -> Json:

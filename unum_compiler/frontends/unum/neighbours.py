@@ -1,0 +1,253 @@
+"""Maps whose branches fan in with neighbouring branches, as one chain of Tasks for each branch.
+
+The original writes such a join as arithmetic on branch indexes, in the files of all functions that take part. Here
+the branches are played for every number of branches up to a bound, which tells for each function in which branches it
+runs and what it gets there. A Task waits for the result of the previous branch (`after_previous`), and does not run in
+the branches that the function leaves out (`left_out`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from unum_compiler.frontends.unum.application import Edge, Node, Place
+from unum_compiler.frontends.unum.index_expressions import Condition, index_condition, offset_in, shift_in
+from unum_compiler.problems import shown
+from unum_runtime.model.states import Json
+
+EVERY = "*"
+_MORE_BRANCHES = 6
+"""Branches beside those that constants of conditions name: enough for a first, a last and several middle ones."""
+
+
+class Source(NamedTuple):
+    """Result that a function gets: of a function in its own branch (`back` 0) or in the previous one (1)."""
+
+    function: str
+    back: int
+
+
+class Arrival(NamedTuple):
+    """What a function gets in one branch: one result, or a list of results."""
+
+    sources: tuple[Source, ...]
+    is_list: bool
+
+
+class _Sending(NamedTuple):
+    """Edge between branches.
+
+    Attributes:
+        edge: the edge.
+        condition: the branches in which it is taken.
+        shift: number that it adds to the branch index.
+    """
+
+    edge: Edge
+    condition: Condition
+    shift: int
+
+    def arrival(self, function: str) -> Arrival:
+        """Return what the target gets, relative to the branch of the target."""
+        if self.edge.kind == "Scalar":
+            return Arrival((Source(function, self.shift),), is_list=False)
+        backs = [self.shift - (offset_in(each.branch) or 0) for each in self.edge.values]
+        sources = (Source(each.name, back) for each, back in zip(self.edge.values, backs, strict=True))
+        return Arrival(tuple(sources), is_list=True)
+
+
+class Run(NamedTuple):
+    """A function in the branches of a Map.
+
+    Attributes:
+        function: name of the function.
+        first, last: numbers of branches at the beginning and at the end in which it does not run.
+        arrivals: what it gets in the first branches in which it runs; the last one holds for all later branches.
+    """
+
+    function: str
+    first: int
+    last: int
+    arrivals: tuple[Arrival, ...]
+
+    @property
+    def sources(self) -> set[Source]:
+        """All results that it gets in one branch or another."""
+        return {source for arrival in self.arrivals for source in arrival.sources}
+
+
+class Branches(NamedTuple):
+    """Functions of a Map's branches, each after those whose results it needs.
+
+    Attributes:
+        runs: the functions, in order.
+        exit: the fan-in of all branches; None if the Map ends its level.
+    """
+
+    runs: tuple[Run, ...]
+    exit: Edge | None
+
+
+def meets_neighbours(nodes: Mapping[str, Node], start: str) -> bool:
+    """Return True if a function that follows `start` fans in with results of other branches, by arithmetic."""
+    return any(
+        value.branch is not None and offset_in(value.branch) is not None
+        for name in _reached(nodes, start)
+        for edge in nodes[name].edges
+        for value in edge.values
+    )
+
+
+def branches(nodes: Mapping[str, Node], start: str) -> Branches:
+    """Return the functions of the branches that begin with `start`.
+
+    Raises:
+        DefinitionError: an edge has no counterpart: it waits for a later branch or one further back, is taken by the
+            result of a function, or the branches in which a function runs are no range.
+    """
+    names = _reached(nodes, start)
+    sendings = {name: [_sending(edge) for edge in nodes[name].edges if not _is_exit(edge)] for name in names}
+    exits = [(name, edge) for name in names for edge in nodes[name].edges if _is_exit(edge)]
+    constants = [number for each in sendings.values() for sending in each for number in sending.condition.constants]
+    most = max(constants, default=0) + _MORE_BRANCHES
+    plays = {size: _play(nodes, sendings, start, size) for size in range(1, most + 1)}
+    runs = {name: _run(nodes[name], plays) for name in names}
+    ordered = tuple(runs[name] for name in _in_order(nodes, runs))
+    return Branches(ordered, _exit(exits, runs))
+
+
+def _reached(nodes: Mapping[str, Node], start: str) -> list[str]:
+    found = [start]
+    for name in found:
+        inner = (edge.target for edge in nodes[name].edges if not _is_exit(edge))
+        found += [*dict.fromkeys(target for target in inner if target not in found)]
+    return found
+
+
+def _is_exit(edge: Edge) -> bool:
+    return edge.kind == "Fan-in" and any(value.branch in (EVERY, "", None) for value in edge.values)
+
+
+def _sending(edge: Edge) -> _Sending:
+    if edge.kind not in ("Scalar", "Fan-in"):
+        edge.place.refuse(f"expected Scalar or Fan-in beside a fan-in of neighbouring branches, got {edge.kind!r}")
+    for value in edge.values:
+        if offset_in(value.branch) is None:
+            edge.place.refuse(
+                f'Values: {value.name!r}: expected an index such as "$0" or "($0-1)", got {value.branch!r}'
+            )
+    shifts = [shift_in(modifier) for modifier in edge.modifiers if modifier != "Pop"]
+    if None in shifts:
+        edge.place.refuse(f"modifiers: expected $0=$0+1 beside a fan-in of neighbouring branches, got {edge.modifiers}")
+    # Modifiers belong to all edges of a function; an edge to the same branch does not count them.
+    shift = sum(each or 0 for each in shifts)
+    sending = _Sending(edge, index_condition(edge), shift)
+    for source in sending.arrival("").sources:
+        if source.back not in (0, 1):
+            place = "a later branch" if source.back < 0 else f"{source.back} branches before"
+            edge.place.refuse(f"expected results of the same branch and of the one before, got one of {place}")
+    return sending
+
+
+_Play = Mapping[tuple[str, int], Arrival | None]
+"""What each function gets in each branch of one Map; None for the item."""
+
+
+def _play(nodes: Mapping[str, Node], sendings: Mapping[str, Sequence[_Sending]], start: str, size: int) -> _Play:
+    """Return what runs in `size` branches."""
+    ran: dict[tuple[str, int], Arrival | None] = {(start, index): None for index in range(size)}
+    waiting = True
+    while waiting:
+        waiting = False
+        for (name, index), sending in _taken(ran, sendings, size):
+            target, arrival = (sending.edge.target, index + sending.shift), sending.arrival(name)
+            complete = all((each.function, target[1] - each.back) in ran for each in arrival.sources)
+            if target in ran:
+                _check_equal(nodes, sending, ran[target], arrival, target)
+            elif complete and target[1] < size:
+                ran[target], waiting = arrival, True
+    return ran
+
+
+def _taken(
+    ran: Mapping[tuple[str, int], Arrival | None], sendings: Mapping[str, Sequence[_Sending]], size: int
+) -> Iterator[tuple[tuple[str, int], _Sending]]:
+    """Yield the edges that are taken after the functions in `ran`, with the function and its branch."""
+    for name, index in [*ran]:
+        for sending in sendings[name]:
+            if sending.condition.holds(index, size):
+                yield (name, index), sending
+
+
+def _check_equal(
+    nodes: Mapping[str, Node], sending: _Sending, found: Arrival | None, arrival: Arrival, target: tuple[str, int]
+) -> None:
+    if found != arrival:
+        name, index = target
+        message = f"{shown(name)} would run twice in branch {index}, with other results: expected equal Values in all"
+        sending.edge.place.refuse(f"{message} functions that fan in to it, {nodes[name].place.file} included")
+
+
+def _run(node: Node, plays: Mapping[int, _Play]) -> Run:
+    """Return where and with what `node` runs, if that is the same rule for every number of branches."""
+    longest = max(plays)
+    where = _places(node.name, plays[longest])
+    if not where:
+        node.place.refuse("the function runs in no branch: one of the results that it waits for never comes")
+    first, last = where[0], longest - 1 - where[-1]
+    for size, play in plays.items():
+        if _places(node.name, play) != [*range(first, size - last)]:
+            node.place.refuse("expected that the function runs in all branches, or in all but the first or last ones")
+    arrivals = [plays[longest][node.name, index] for index in where]
+    while len(arrivals) > 1 and arrivals[-1] == arrivals[-2]:
+        arrivals.pop()
+    for play in plays.values():
+        for index in _places(node.name, play):
+            if play[node.name, index] != arrivals[min(index - first, len(arrivals) - 1)]:
+                node.place.refuse("expected inputs that differ by the distance from the first branch alone")
+    if len({(each.is_list, len(each.sources)) for each in arrivals if each is not None}) > 1:
+        node.place.refuse("expected the same number of results in all branches")
+    return Run(node.name, first, last, tuple(each for each in arrivals if each is not None))
+
+
+def _places(name: str, play: _Play) -> list[int]:
+    return sorted(index for each, index in play if each == name)
+
+
+def _in_order(nodes: Mapping[str, Node], runs: Mapping[str, Run]) -> list[str]:
+    """Return the functions, each after those whose results of its own branch it gets."""
+    order: list[str] = []
+    left = [*runs]
+    while left:
+        ready = [name for name in left if {each.function for each in runs[name].sources if not each.back} <= {*order}]
+        if not ready:
+            nodes[left[0]].place.refuse(f"the function waits for itself in its own branch, with {left[1:]}")
+        order += ready
+        left = [name for name in left if name not in ready]
+    return order
+
+
+def _exit(exits: Sequence[tuple[str, Edge]], runs: Mapping[str, Run]) -> Edge | None:
+    if not exits:
+        return None
+    name, edge = exits[0]
+    place: Place = edge.place
+    if len(exits) > 1 or [value.name for value in edge.values] != [name]:
+        place.refuse(f"Values: expected one fan-in of all branches, with {name}-unumIndex-* alone")
+    if runs[name].first or runs[name].last:
+        place.refuse(f"Values: expected a function that runs in every branch, and {shown(name)} does not")
+    return edge
+
+
+def map_state(found: Branches) -> tuple[dict[str, Json], dict[str, dict[str, Json]]]:
+    """Return the Map of `found`, without what follows it, and the fields of its Tasks that the IR has alone."""
+    from unum_compiler.frontends.unum.neighbour_states import chain  # noqa: PLC0415 - few applications need it
+
+    states, extensions = chain(found)
+    selector = {
+        "index": "{% $states.context.Map.Item.Index %}",
+        "size": "{% $count($states.input) %}",
+        "value": "{% $states.context.Map.Item.Value %}",
+    }
+    processor = {"StartAt": next(iter(states)), "States": states}
+    state: dict[str, Json] = {"Type": "Map", "QueryLanguage": "JSONata", "Items": "{% $states.input %}"}
+    return {**state, "ItemSelector": selector, "ItemProcessor": processor}, extensions
