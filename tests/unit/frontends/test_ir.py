@@ -165,6 +165,19 @@ def test_names_lead_somewhere(state: str, change: dict[str, Any], place: str, me
     assert message in problems[f"$.states.{state}{place}"]
 
 
+@pytest.mark.parametrize(
+    ("state", "change", "message"),
+    [
+        ("Sum", {"left_out": [1, 0]}, "expected a Task in a branch of a Map"),
+        ("Count", {"left_out": [1, -1]}, "expected two numbers of branches"),
+        ("Count", {"left_out": [1, 0], "resource": "sqs:sendMessage", "form": "service"}, "that runs a function"),
+    ],
+)
+def test_left_out_branches_are_checked(state: str, change: dict[str, Any], message: str) -> None:
+    found = refused(lambda table: table["states"][state].update(change))
+    assert message in next(each for place, each in found.items() if place.endswith("left_out"))
+
+
 def test_all_problems_come_at_once_in_their_order() -> None:
     def change(table: dict[str, Any]) -> None:
         table["states"]["Sum"]["next"] = "Gone"
