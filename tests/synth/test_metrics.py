@@ -135,6 +135,7 @@ def test_alarms_go_off_at_failures_and_at_what_does_not_move(watched: Deployment
     found = {
         alarm["MetricName"]: (alarm["Namespace"], alarm["Threshold"])
         for alarm in (resource["Properties"] for resource in watched.all("CloudWatch::Alarm").values())
+        if "MetricName" in alarm
     }
     assert found == {
         "ExecutionsFailed": ("Unum", 1),
@@ -158,9 +159,47 @@ def test_alarms_are_set_as_one_likes() -> None:
     assert (alarms.timed_out, alarms.timer_age, alarms.silent, alarms.abandoned) == (None, None, None, None)
     failed = deployment.properties("Flow/Alarms/Failed")
     assert (failed["Threshold"], failed["Period"]) == (5, 3600)
-    assert len(deployment.all("CloudWatch::Alarm")) == 4
+    assert len(deployment.all("CloudWatch::Alarm")) == 6
     without = Deployment.of(chain("A"), "A", sweep=None)
-    assert flow_of(without).add_alarms(late=None).late is None
+    none = flow_of(without).add_alarms(late=None, dropped=None, undelivered=None)
+    assert (none.late, none.dropped, none.undelivered) == (None, (), ())
+
+
+@pytest.mark.parametrize(
+    ("alarm", "metric"), [("Dropped", "AsyncEventsDropped"), ("Undelivered", "DestinationDeliveryFailures")]
+)
+def test_alarm_counts_lost_events_of_all_functions(watched: Deployment, alarm: str, metric: str) -> None:
+    found = watched.properties(f"Flow/Alarms/{alarm}")
+    (total,) = (each for each in found["Metrics"] if "Expression" in each)
+    parts = [each["MetricStat"] for each in found["Metrics"] if "MetricStat" in each]
+    names = [part["Metric"]["Dimensions"][0]["Value"]["Ref"] for part in parts]
+    called = ("A", "B", "Flow/OnFailure/Handler", "Flow/ControlFunction/Function")
+    assert sorted(names) == sorted(watched.logical_id(each) for each in called)
+    assert {
+        (each["Metric"]["Namespace"], each["Metric"]["MetricName"], each["Stat"], each["Period"]) for each in parts
+    } == {("AWS/Lambda", metric, "Sum", 300)}
+    assert total["Expression"] == "FILL(f0, 0) + FILL(f1, 0) + FILL(f2, 0) + FILL(f3, 0)"
+    assert (found["Threshold"], total.get("ReturnData", True)) == (1, True)
+
+
+def test_alarms_of_many_functions_stay_within_their_limit() -> None:
+    names = [f"F{number}" for number in range(20)]
+    deployment = Deployment.of(chain(*names), *names)
+    alarms = flow_of(deployment).add_alarms()
+    assert (len(alarms.dropped), len(alarms.undelivered)) == (3, 3)
+    sizes = [
+        len(alarm["Properties"]["Metrics"]) - 1
+        for alarm in deployment.all("CloudWatch::Alarm").values()
+        if "Metrics" in alarm["Properties"]
+    ]
+    assert (sum(sizes), max(sizes)) == (2 * 22, 10)
+
+
+def test_lost_events_have_metrics_without_alarms() -> None:
+    flow = flow_of(Deployment.of(chain("A"), "A"))
+    dropped = flow.metric_dropped_events(period=Duration.hours(1), label="lost")
+    assert (dropped.label, dropped.period.to_seconds()) == ("lost", 3600)
+    assert flow.metric_undelivered_records().label == "DestinationDeliveryFailures"
 
 
 def test_an_alarm_goes_off_when_an_execution_runs_for_too_long() -> None:
@@ -296,7 +335,7 @@ def test_alarms_and_dashboard_ask_for_the_metrics_that_functions_write(
     asked = {
         (each["Namespace"], each["MetricName"], tuple((one["Name"], one["Value"]) for one in each["Dimensions"]))
         for each in alarms
-        if each["Namespace"] == "Unum"
+        if each.get("Namespace") == "Unum"
     }
     assert {name for _, name, _ in asked} >= {"ExecutionsSilent", "LateEvents", "ExecutionsAbandoned"}
     assert asked <= written
@@ -319,7 +358,7 @@ def test_the_alarm_on_dead_letters_asks_for_the_failure_queue(watched: Deploymen
     (alarm,) = (
         each["Properties"]
         for each in watched.all("CloudWatch::Alarm").values()
-        if each["Properties"]["MetricName"] == "ApproximateNumberOfMessagesVisible"
+        if each["Properties"].get("MetricName") == "ApproximateNumberOfMessagesVisible"
     )
     (dimension,) = alarm["Dimensions"]
     queue = watched.logical_id("Flow/Failures")

@@ -28,6 +28,8 @@ class Alarms:
         late: events after the last moment of their execution, which have no effect.
         oldest_running: an execution that runs for longer than was allowed.
         dead_letters: events in the failure queue; they need an operator.
+        dropped: events that Lambda gave up; several alarms for more than ten functions.
+        undelivered: records of such events that did not reach the failure handler; several, likewise.
     """
 
     failed: cloudwatch.Alarm | None
@@ -39,6 +41,8 @@ class Alarms:
     late: cloudwatch.Alarm | None
     oldest_running: cloudwatch.Alarm | None
     dead_letters: cloudwatch.Alarm
+    dropped: tuple[cloudwatch.Alarm, ...] = ()
+    undelivered: tuple[cloudwatch.Alarm, ...] = ()
 
     def act(self, actions: Sequence[cloudwatch.IAlarmAction]) -> None:
         """Add `actions` to all alarms."""
@@ -48,7 +52,8 @@ class Alarms:
     @property
     def _all(self) -> list[cloudwatch.Alarm]:
         every = (getattr(self, each.name) for each in fields(self))
-        return [each for each in every if each is not None]
+        lists = (each if isinstance(each, tuple) else (each,) for each in every)
+        return [each for several in lists for each in several if each is not None]
 
 
 def optional_alarm(

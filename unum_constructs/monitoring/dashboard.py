@@ -14,6 +14,7 @@ from unum_compiler.cost.prices import list_prices
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB
 from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.metrics import MeteredWorkflow
+from unum_constructs.monitoring.lost_events import Loss
 from unum_runtime.model.metrics import Metrics, NodeMetric
 
 COLUMNS = 24
@@ -45,7 +46,8 @@ class MonitoredParts:
 def dashboard_rows(workflow: MeteredWorkflow, parts: MonitoredParts) -> list[Row]:
     """Return the rows of the dashboard."""
     of_nodes = [_nodes(workflow)] if workflow.metrics is Metrics.NODES else []
-    return [_executions(workflow, parts), _functions(parts.functions), *of_nodes, _resources(workflow, parts)]
+    of_functions = [_functions(parts.functions), _given_up(parts.functions)]
+    return [_executions(workflow, parts), *of_functions, *of_nodes, _resources(workflow, parts)]
 
 
 def cost_per_thousand(
@@ -111,6 +113,16 @@ def _functions(functions: Functions) -> Row:
             "Running at once",
             of_each(lambda each, label: each.metric("ConcurrentExecutions", label=label, statistic="Maximum")),
         ),
+    )
+
+
+def _given_up(functions: Functions) -> Row:
+    def of_each(loss: Loss) -> list[cloudwatch.Metric]:
+        return [each.metric(str(loss), label=label, statistic="Sum") for label, each in functions.items()]
+
+    return _row(
+        ("Events that Lambda gave up", of_each(Loss.DROPPED)),
+        ("Records of them that were not delivered", of_each(Loss.UNDELIVERED)),
     )
 
 

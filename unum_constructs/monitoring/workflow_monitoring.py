@@ -15,6 +15,7 @@ from unum_constructs.hosting.host import Host
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, optional_alarm
 from unum_constructs.monitoring.dashboard import MonitoredParts, dashboard_rows
+from unum_constructs.monitoring.lost_events import Loss, alarms_on, distinct, sum_of
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.timer import WorkflowTimer
@@ -46,8 +47,10 @@ class MonitoredWorkflow(MeteredWorkflow):
         abandoned: int | None = 1,
         late: int | None = 1,
         oldest_running: Duration | None = None,
+        dropped: int | None = 1,
+        undelivered: int | None = 1,
     ) -> Alarms:
-        """Add alarms on failed, late, throttled and stalled executions.
+        """Add alarms on failed, late, throttled and stalled executions, and on events that Lambda gave up.
 
         Args:
             actions: actions of all alarms, `failure_alarm` included.
@@ -60,6 +63,9 @@ class MonitoredWorkflow(MeteredWorkflow):
             abandoned: executions in a period that a sweep ends because their last moment has passed; None for no alarm.
             late: events in a period that arrive after the last moment of their execution; None for no alarm.
             oldest_running: time since the start of a running execution, as sweeps see it; None for no alarm.
+            dropped: events in a period that Lambda gave up, for lack of concurrency or after its last attempt; None for
+                no alarm.
+            undelivered: records of such events in a period that did not reach the failure handler; None for no alarm.
 
         Returns:
             The alarms.
@@ -100,9 +106,49 @@ class MonitoredWorkflow(MeteredWorkflow):
                 f"An execution of {name} runs for too long",
             ),
             dead_letters=self.failure_alarm,
+            dropped=alarms_on(
+                scope,
+                "Dropped",
+                self._called_by_events(),
+                Loss.DROPPED,
+                period=over,
+                threshold=dropped,
+                description=f"Lambda gave up events of {name}",
+            ),
+            undelivered=alarms_on(
+                scope,
+                "Undelivered",
+                self._called_by_events(),
+                Loss.UNDELIVERED,
+                period=over,
+                threshold=undelivered,
+                description=f"Records of events of {name} that Lambda gave up are lost",
+            ),
         )
         alarms.act(actions)
         return alarms
+
+    def metric_dropped_events(
+        self, *, period: Duration | None = None, label: str | None = None
+    ) -> cloudwatch.MathExpression:
+        """Return the number of events that Lambda gave up, over all functions of the workflow.
+
+        The failure handler gets a record of each, see `metric_undelivered_records`.
+
+        Args:
+            period: period of one value. Default: 5 minutes.
+            label: name in graphs. Default: Lambda's name of the metric.
+        """
+        return sum_of(self._called_by_events(), Loss.DROPPED, period=period, label=label)
+
+    def metric_undelivered_records(
+        self, *, period: Duration | None = None, label: str | None = None
+    ) -> cloudwatch.MathExpression:
+        """Return the number of records of given up events that Lambda could not deliver, over all functions.
+
+        The arguments are those of `metric_dropped_events`.
+        """
+        return sum_of(self._called_by_events(), Loss.UNDELIVERED, period=period, label=label)
 
     def dashboard(self, *, dashboard_name: str | None = None) -> cloudwatch.Dashboard:
         """Make a dashboard: rates and durations of executions, functions, Tasks if counted, queues, and cost.
@@ -133,6 +179,11 @@ class MonitoredWorkflow(MeteredWorkflow):
         self, scope: Construct, construct_id: str, metric: cloudwatch.Metric, threshold: float | None, what: str
     ) -> cloudwatch.Alarm | None:
         return None if self.sweep is None else optional_alarm(scope, construct_id, metric, threshold, what)
+
+    def _called_by_events(self) -> list[lambda_.Function]:
+        """Return the functions that Lambda calls with asynchronous events."""
+        hosts = [host.function for host in self._hosts.values()]
+        return distinct([*hosts, self.failure_handler.function, self.control.function])
 
     def _parts(self) -> MonitoredParts:
         functions: dict[str, lambda_.Function] = {
