@@ -30,6 +30,11 @@ _REMEDIES = {
 }
 
 
+_CONCURRENCY = (
+    "its event is sent again every 15 minutes or less; raise the function's reserved concurrency or the account's limit"
+)
+
+
 def run(options: argparse.Namespace) -> None:
     """Execute the command in ``options.command``.
 
@@ -175,7 +180,8 @@ def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Name
         print(f"{options.execution} waits for nothing: it has ended")
     for each in waits.missing:
         print(f"{each.state}{list(each.index) or ''}  {each.invocation}")
-        print(f"  waits for {_what(each)}{_until(each)}, since {time_text(each.since)}")
+        since = each.throttled_since or each.since
+        print(f"  waits for {_what(each)}{_until(each)}, since {time_text(since)}")
         if each.job is not None:
             print(f"  job: {to_text(each.job)}")
         if each.invocation in errors:
@@ -189,6 +195,8 @@ def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Name
 
 
 def _what(missing: Missing) -> str:
+    if missing.throttled_since is not None:
+        return "concurrency"
     if missing.signal is None:
         return str(missing.waits_for)
     key = f" with key {missing.signal['key']}" if "key" in missing.signal else ""
@@ -196,6 +204,8 @@ def _what(missing: Missing) -> str:
 
 
 def _remedy(missing: Missing) -> str:
+    if missing.throttled_since is not None:
+        return _CONCURRENCY
     if missing.signal is None:
         return _REMEDIES[missing.waits_for]
     key = f" --key {shlex.quote(missing.signal['key'])}" if "key" in missing.signal else ""
@@ -218,7 +228,8 @@ def _to_json(missing: Missing) -> dict[str, object]:
         "since": missing.since.isoformat(),
         "until": missing.until and missing.until.isoformat(),
     }
-    more = {"job": missing.job, "signal": missing.signal}
+    throttled_since = missing.throttled_since and missing.throttled_since.isoformat()
+    more = {"job": missing.job, "signal": missing.signal, "throttled_since": throttled_since}
     return told | {name: value for name, value in more.items() if value is not None}
 
 

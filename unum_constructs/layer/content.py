@@ -34,7 +34,7 @@ _CONTROL = (
     *("control_requests.py", "function_versions.py", "timeline.py", "pending.py", "overdue.py", "list_entries.py"),
     *("failure_function.py", "dead_letters.py", "foreign_events.py", "intake.py", "failure_queue.py"),
     *("refused_places.py", "control.py", "control_function.py", "control_calls.py", "execution_versions.py"),
-    *("platform_failure.py", "hand_over.py", "take_over.py", "remote_intake.py"),
+    *("platform_failure.py", "hand_over.py", "take_over.py", "remote_intake.py", "throttled_events.py", "throttles.py"),
     *("deployment_guard.py", "refused_removal.py", "delays.py", "called_functions.py"),
     *("past.py", "cursor_keys.py", "definition_object.py", "caller.py", "describe.py", "describe_function.py"),
 )

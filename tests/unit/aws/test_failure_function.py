@@ -49,6 +49,7 @@ from unum_runtime.protocol.planning.plan import Commit
         (record({}, DIED), "Runtime.ExitError", DIED),
         (record({}, {"errorMessage": "odd"}), UNKNOWN, {"errorMessage": "odd"}),
         (record({}, condition="EventAgeExceeded"), THROTTLED, None),
+        (record({}, condition="ZeroReservedConcurrency"), THROTTLED, None),
         (record({}), THROTTLED, None),
         ({**record({}, DIED), "responsePayload": None}, UNKNOWN, None),
     ],
@@ -79,11 +80,6 @@ def test_a_failure_is_retried_by_the_version_that_failed(intake: Deployed) -> No
     (waiting,) = intake.waiting()
     assert (waiting["address"], waiting["event"]["retries"]) == (at("A"), [1])
     assert intake.describe().status is Status.RUNNING
-
-
-def test_an_event_that_was_throttled_to_death_fails_by_the_name_of_that(intake: Deployed) -> None:
-    intake.fail(intake.event(), condition="EventAgeExceeded")
-    assert intake.describe().error == "Lambda.TooManyRequestsException"
 
 
 @pytest.mark.parametrize("error", ["StoreError", "InvokeError", "LeaseHeldError"])
@@ -291,6 +287,7 @@ def test_what_it_commits_is_counted_once_however_often_it_is_told(
     event = intake.event()
     capsys.readouterr()
     for _ in range(2):
+        intake.fail(event, DIED)
         intake.fail(event, condition="EventAgeExceeded")
     counted = Counter(name for line in capsys.readouterr().out.splitlines() for name in json.loads(line))
     assert intake.describe().status is Status.FAILED

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import boto3
@@ -21,6 +22,7 @@ from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.protocol.control import operator_requests, pausing
 from unum_runtime.protocol.requests.answers import refusal
+from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle
 
 ADDRESS = ("--table", "states", "--workflow", "w", "--control-alias", "alias", "--region", "us-east-1")
 
@@ -63,6 +65,18 @@ def test_why_tells_what_is_missing_and_what_helps(unum: Callable[..., Any], plat
     shown = json.loads(unum("why", "lost", *ADDRESS, "--json").out)
     assert (shown["count"], shown["missing"][0]["state"], shown["missing"][0]["index"]) == (1, "B", [])
     assert "waits for nothing" in unum("why", "bad", *ADDRESS).out
+
+
+def test_why_tells_of_an_event_that_waits_for_concurrency(unum: Callable[..., Any], platform: Platform) -> None:
+    (step,) = [each for each in platform.steps("lost") if each.state == "A"]
+    since_ms = platform.clock.ms - 7_200_000
+    note_throttle(platform.runtime(), step.name.following, Throttle(since_ms, platform.clock.ms))
+    told = unum("why", "lost", *ADDRESS).out
+    assert "waits for concurrency, since 20" in told
+    assert "raise the function's reserved concurrency or the account's limit" in told
+    (shown,) = json.loads(unum("why", "lost", *ADDRESS, "--json").out)["missing"]
+    assert shown["waits_for"] == "delivery"
+    assert datetime.fromisoformat(shown["throttled_since"]).timestamp() * 1000 == since_ms
 
 
 def test_why_tells_of_a_job_by_what_it_is_asked_for(unum: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ LINES: Mapping[str, tuple[str, str]] = {
     "definition not stored": ("reason", ""),
     "deleted": ("execution is_final", ""),
     "finished": ("execution status", ""),
+    "given up": ("address event error cause", ""),
     "goes on without a lease": ("reason", ""),
     "handed over": ("invocation reason", ""),
     "late": ("execution", "late_s"),
@@ -26,10 +27,14 @@ LINES: Mapping[str, tuple[str, str]] = {
     "put off": ("execution error reason", ""),
     "refused": ("reason", ""),
     "retried": ("invocation state error cause", ""),
-    "silent": ("execution", "error reason nudged count invocation state index waits_for since_ms until_ms job"),
+    "silent": (
+        "execution",
+        "error reason nudged count invocation state index waits_for since_ms until_ms job throttled_ms",
+    ),
     "started": ("execution", ""),
     "stopped": ("execution invocation", ""),
     "waits for a lease": ("reason waited_ms", ""),
+    "waits for concurrency": ("invocation state since_ms until_ms", ""),
 }
 """Fields that a message has, and fields that it may have."""
 
@@ -37,6 +42,7 @@ NUMBER = r"\d+"
 TEXT = r"(?!None$)(?s:.+)"
 ANY = r"(?s:.*)"
 FORMS: Mapping[str, str] = {
+    "address": r"\S+",
     "age_ms": NUMBER,
     "attempt": NUMBER,
     "cause": ANY,
@@ -44,6 +50,7 @@ FORMS: Mapping[str, str] = {
     "duration_ms": NUMBER,
     "ended": "SUCCEEDED|FAILED|TIMED_OUT|ABORTED",
     "error": ANY,
+    "event": r"\S+",
     "index": r"\[.*\]",
     "invocation": r"[^:]+:[0-9a-f]+\S*#\d+",
     "job": ANY,
@@ -54,6 +61,7 @@ FORMS: Mapping[str, str] = {
     "started_ms": NUMBER,
     "state": r"(?!None$).*",
     "status": "RUNNING|SUCCEEDED|FAILED|TIMED_OUT|ABORTED",
+    "throttled_ms": NUMBER,
     "took_ms": NUMBER,
     "until_ms": NUMBER,
     "waited_ms": NUMBER,

@@ -30,6 +30,7 @@ class Condition(StrEnum):
     SUCCESS = "Success"
     RETRIES_EXHAUSTED = "RetriesExhausted"
     EVENT_AGE_EXCEEDED = "EventAgeExceeded"
+    ZERO_RESERVED_CONCURRENCY = "ZeroReservedConcurrency"
 
 
 class Destinations:

@@ -92,7 +92,7 @@ class AsyncEvents:
     def _deliver(self, event: AsyncEvent) -> None:
         policy = Policy.of(event)
         if event.function.base_record().get("concurrency") == 0:
-            self._give_up(event, policy, Condition.RETRIES_EXHAUSTED, None)
+            self._give_up(event, policy, Condition.ZERO_RESERVED_CONCURRENCY, None)
         # Lambda accepts the event of a loop and stops it here, without an attempt.
         elif event.identity.lineage.exceeds(event.function):
             result = {"body": loop_error(event.function), "error": True}

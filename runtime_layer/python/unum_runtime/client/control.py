@@ -30,8 +30,8 @@ from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing
 from unum_runtime.protocol.control.doors import CALL, call_door, door_for
+from unum_runtime.protocol.control.operator_requests import THROTTLED_MS, On, ValidationException, VersionGone
 from unum_runtime.protocol.control.operator_requests import Control as Operation
-from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
 from unum_runtime.protocol.control.sharing.remembered import ResultNotRemembered
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.history.pending import WaitsFor
@@ -73,6 +73,8 @@ class Missing:
         until: due time; for a job, latest time of the next poll; else None.
         job: handle of a service job, used to poll it; None without one.
         signal: ``name`` and, if it has one, ``key`` of the signal that the state waits for; None without one.
+        throttled_since: time since which its event waits because Lambda has no concurrency for the function; None if
+            the failure handler knows of no such wait.
     """
 
     invocation: str
@@ -83,6 +85,7 @@ class Missing:
     until: datetime | None
     job: Json = None
     signal: Json = None
+    throttled_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,7 +442,7 @@ def _parse_waits(answer: Json) -> Waits:
 
 
 def _parse_missing(line: Json) -> Missing:
-    until_ms = line.get("until_ms")
+    until_ms, throttled_ms = line.get("until_ms"), line.get(THROTTLED_MS)
     return Missing(
         invocation=line["invocation"],
         state=line["state"],
@@ -449,4 +452,5 @@ def _parse_missing(line: Json) -> Missing:
         until=None if until_ms is None else to_datetime(until_ms),
         job=line.get("job"),
         signal=line.get("signal"),
+        throttled_since=None if throttled_ms is None else to_datetime(throttled_ms),
     )

@@ -31,6 +31,7 @@ from unum_runtime.functions.dead_letters import DEAD_SINCE, REDELIVERED
 from unum_runtime.functions.definitions import NO_DEFINITION, keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
+from unum_runtime.functions.throttled_events import is_throttled, send_again
 from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, is_envelope
@@ -70,6 +71,7 @@ class GivenUp:
         event: the event.
         failure: failure of the last attempt, with Step Functions' names for Lambda functions.
         reason: Lambda's condition and number of deliveries, as in ``RetriesExhausted 3``.
+        is_throttled: True if Lambda gave it up for lack of concurrency, so its function has not failed.
     """
 
     function: str
@@ -78,6 +80,7 @@ class GivenUp:
     event: Json
     failure: Failure
     reason: str = ""
+    is_throttled: bool = False
 
     @property
     def address(self) -> str:
@@ -109,6 +112,7 @@ class GivenUp:
                 request_id=context["requestId"],
                 event=record["requestPayload"],
                 failure=_failure(record),
+                is_throttled=is_throttled(record, THROTTLED),
                 reason=f"{context.get('condition', '')} {context.get('approximateInvokeCount', '')}".strip(),
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -233,7 +237,10 @@ def _fail(rt: Runtime, given_up: GivenUp) -> None:
     if error in CONTRADICTIONS:
         raise InconsistentHistory(f"{given_up.address}: {error}: {cause}")
     planned = planned_event(rt, envelope, intake.execution_routes(rt, envelope.name))
-    if error in TRANSIENT:
+    if given_up.is_throttled:
+        again = partial(send_again, rt, planned, given_up.event, _dead_since(given_up.event))
+        fail_invocation(rt, planned, given_up.failure, again)
+    elif error in TRANSIENT:
         _redeliver(rt, given_up, planned)
     else:
         fail_invocation(rt, planned, given_up.failure)
@@ -260,12 +267,17 @@ def _redeliver(rt: Runtime, given_up: GivenUp, planned: Envelope) -> None:
     if before >= MAX_REDELIVERIES:
         failure = f"{given_up.failure.error}: {given_up.failure.cause}"
         raise InvokeError(f"{given_up.address}: gave up after {before} redeliveries; {failure}")
-    dead = {DEAD_SINCE: int(given_up.event[DEAD_SINCE])} if DEAD_SINCE in given_up.event else {}
+    dead = _dead_since(given_up.event)
     payload = to_text({**json.loads(payload_of(rt, planned)), **dead, REDELIVERED: before + 1}).encode()
     if isinstance(rt.timer, NoTimer):
         rt.invoker.invoke([(rt.own_address, payload)])
     else:
         rt.timer.schedule([(rt.own_address, payload, rt.clock.now_ms() + (REDELIVERY_DELAY_MS << max(0, before)))])
+
+
+def _dead_since(event: Json) -> dict[str, int]:
+    """Return the field with the time of the event's first dead letter; empty without one."""
+    return {DEAD_SINCE: int(event[DEAD_SINCE])} if DEAD_SINCE in event else {}
 
 
 def _forward(workflow: str, record: Json) -> None:
@@ -314,6 +326,6 @@ def _failure(record: Mapping[str, Json]) -> Failure:
         "errorMessage": f"Lambda has given up the event: {condition}; times that the function was invoked: {tries}"
     }
     # Lambda leaves a response out of the record if both do not fit into its size limit.
-    if record.get("responseContext"):
+    if not is_throttled(record, THROTTLED):
         return Failure(UNKNOWN, to_text(cause))
     return Failure(THROTTLED, to_text({**cause, "errorType": THROTTLED.partition(".")[2]}))

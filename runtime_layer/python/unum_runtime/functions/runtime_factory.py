@@ -64,8 +64,8 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any, dige
     from unum_runtime.functions.refused_places import gone_failure  # noqa: PLC0415 - the failure handler alone
 
     handler_arn, own = context.invoked_function_arn, services()[workflow]
-    # By this function's role: the function in whose place it acts may have had another bus.
-    service = replace(service, events=own.events)
+    # By this function's role: the function in whose place it acts may have had another bus, or delays no events itself.
+    service = replace(service, events=own.events, timer=service.timer or own.timer)
     in_place = _in_delivery(_fixed(workflow, service, own_arn, digest), service, context)
     return replace(in_place, hand_over=None, gone=lambda denied: gone_failure(workflow, handler_arn, denied))
 

@@ -47,6 +47,7 @@ from unum_runtime.simulator.surroundings.client_calls import read_first, read_re
 from unum_runtime.simulator.surroundings.copied_steps import record_of_fork
 from unum_runtime.simulator.surroundings.redelivery import TIMED_OUT, finish, redeliver, send_back
 from unum_runtime.simulator.surroundings.responders import check_answered, check_response
+from unum_runtime.simulator.surroundings.sent_again import check_sent_again
 from unum_runtime.simulator.surroundings.signal_senders import check_heard, check_refused_signal, note_signal
 from unum_runtime.simulator.world import Delivery, Event, Given, Hop, Record, World
 
@@ -184,7 +185,7 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
         if key.sort == "start":
             _find_execution(world, delivery, answer.value or item)
         if answer.value is None:
-            invariants.check_failure(delivery, key, item)
+            invariants.check_failure(world, delivery, key, item)
             if not delivery.event.is_request:  # a redrive or fork copies what was checked before
                 check_answered(world, key, item)
                 check_heard(world, key, item)
@@ -243,6 +244,7 @@ def send(world: World, delivery: Delivery, chosen: Sequence[int]) -> Answer:
         invariants.check_retry(world, delivery, event)
         check_tries(world, delivery, event)
         invariants.check_requested(world, delivery, event)
+        check_sent_again(world, delivery, event)
         invariants.check_input(world, event)
         for _ in range(chosen.count(position)):
             world.waiting.append(event)

@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
+from unum_runtime.aws.embedded_metrics import THROTTLED
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StatesError
 from unum_runtime.functions.failure_function import TRANSIENT
+from unum_runtime.functions.throttled_events import MOST_MS
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, read_start_record, to_text
 from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.delivery_record import MOST_ERROR
@@ -27,7 +29,7 @@ from unum_runtime.model.naming import (
 from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.planning.plan import is_start
-from unum_runtime.protocol.runtime import Call, JobPending
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Call, JobPending
 from unum_runtime.protocol.waiting.callback import is_nudge
 from unum_runtime.simulator.committed_past import Author, Past
 from unum_runtime.simulator.comparison import explains, same_json
@@ -148,14 +150,19 @@ def check_requested(world: World, delivery: Delivery, event: Event) -> None:
 
 def _is_failed_by(delivery: Delivery, sent: Envelope) -> bool:
     """Return True if `sent` is a retry of the invocation that a failure record says has failed."""
-    failed = delivery.event.envelope
-    return failed is not None and failed.name == sent.name and delivery.event.error not in TRANSIENT
+    failed, error = delivery.event.envelope, delivery.event.error
+    return failed is not None and failed.name == sent.name and bool(error) and error not in TRANSIENT
 
 
-def check_failure(delivery: Delivery, key: Key, item: Item) -> None:
-    """Raise Broken if the failure handler commits a failure of the runtime, which is no outcome of the Task."""
+def check_failure(world: World, delivery: Delivery, key: Key, item: Item) -> None:
+    """Raise Broken if the failure handler commits a failure of the runtime or platform before the last moment.
+
+    User code did not fail then, so it is no outcome of the Task.
+    """
     failures = {json.loads(str(item[field])) for field in ("error", "caught_error") if field in item}
-    if delivery.event.is_record and not TRANSIENT.isdisjoint(failures):
+    last_ms = (world.identity.started_ms // 1000 + world.scenario.retention_s - DEADLINE_MARGIN_S) * 1000
+    early = {THROTTLED} if world.clock.ms + MOST_MS + tolerance_ms(world.scenario.faults) < last_ms else set()
+    if delivery.event.is_record and not (TRANSIENT | early).isdisjoint(failures):
         raise Broken(Invariant.CONSISTENT, f"{delivery} commits {failures} at {key}, but user code did not fail")
 
 

@@ -37,6 +37,7 @@ from unum_runtime.protocol.history.pending import (
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.planning.plan import Commit, Effect, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.waiting.throttles import throttles_of
 
 MOST_KEPT = 100
 """Pending commits that are kept; further ones are only counted."""
@@ -245,8 +246,17 @@ def _unfinished(steps: list[Checkpoint]) -> ForkOrigin | None:
 
 
 def _overdue(rt: Runtime, found: list[Missing], silent_ms: int) -> list[Missing]:
-    """Return commits overdue by `silent_ms`; 0 returns all commits."""
-    return [each for each in found if silent_ms == 0 or is_overdue(rt, each, silent_ms)]
+    """Return commits overdue by `silent_ms`, without those whose events wait for concurrency; 0 returns all commits."""
+    if silent_ms == 0:
+        return found
+    overdue = [each for each in found if is_overdue(rt, each, silent_ms)]
+    # Each sweep would send one more event for a function that cannot run even one.
+    waiting = throttles_of(rt, (each.name for each in overdue)) if overdue else {}
+    return [
+        each
+        for each in overdue
+        if each.name not in waiting or rt.clock.now_ms() - waiting[each.name].until_ms >= silent_ms
+    ]
 
 
 def _first_own_step(record: Checkpoint, origin: ForkOrigin) -> Missing:

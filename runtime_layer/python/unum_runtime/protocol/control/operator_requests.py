@@ -5,13 +5,14 @@ A request names existing things and has at most an input; no part of it becomes 
 
 from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import ClientError, TimeIsShort, ValidationException
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import NAME_RULE, is_name
+from unum_runtime.model.naming import NAME_RULE, Name, is_name
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.fork import ForkRequest, fork, found
 from unum_runtime.protocol.control.nudge import Pending, missing, nudge
@@ -21,6 +22,7 @@ from unum_runtime.protocol.control.versions import RunsOn
 from unum_runtime.protocol.history.pending import Missing
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.waiting.throttles import Throttle, throttles_of
 from unum_runtime.store.base import Store
 
 HANDED_ON = "handed_on"
@@ -28,6 +30,9 @@ HANDED_ON = "handed_on"
 
 SILENT = "silent_ms"
 """Field of nudge and why: time by which a commit is overdue, in milliseconds."""
+
+THROTTLED_MS = "throttled_ms"
+"""Field of a pending commit: time since which its event waits for concurrency, in milliseconds since 1970."""
 
 IS_DONE = "is_done"
 """Field of an answer: False if the rest of the request is left to another delivery of it."""
@@ -157,7 +162,8 @@ def answer(rt: Runtime, asked: Request, began: Began | None, old: Workflow | Non
         case Request(control=Control.NUDGE):
             return _shown(nudge(rt, asked.execution, silent_ms=asked.silent_ms))
         case Request(control=Control.WHY):
-            return _shown(missing(rt, asked.execution, silent_ms=asked.silent_ms))
+            waits = missing(rt, asked.execution, silent_ms=asked.silent_ms)
+            return _shown(waits, throttles_of(rt, (each.name for each in waits)))
         case Request(control=Control.REDRIVE):
             return _redriven(rt, asked, began, old)
         case Request(control=Control.STOP):
@@ -236,12 +242,12 @@ def _fork_request(execution: str, event: Mapping[str, Json]) -> ForkRequest:
     )
 
 
-def _shown(waits: Pending) -> dict[str, Json]:
-    shown = {"count": waits.total, "missing": [_line(each) for each in waits]}
+def _shown(waits: Pending, throttles: Mapping[Name, Throttle] = MappingProxyType({})) -> dict[str, Json]:
+    shown = {"count": waits.total, "missing": [_line(each, throttles.get(each.name)) for each in waits]}
     return shown if waits.is_done else {**shown, IS_DONE: False}
 
 
-def _line(each: Missing) -> Json:
+def _line(each: Missing, throttle: Throttle | None) -> Json:
     line = {
         "invocation": str(each.name),
         "state": each.state,
@@ -250,5 +256,6 @@ def _line(each: Missing) -> Json:
         "since_ms": each.since_ms,
     }
     signal = each.signal and each.signal.to_json()
-    more = {"until_ms": each.until_ms, "job": each.job, "signal": signal}
+    throttled_ms = throttle and throttle.since_ms
+    more = {"until_ms": each.until_ms, "job": each.job, "signal": signal, THROTTLED_MS: throttled_ms}
     return line | {name: value for name, value in more.items() if value is not None}

@@ -4,6 +4,8 @@ It does the same as a delivery of the event, without user code. So it may run tw
 success of the same invocation: the first commit counts.
 """
 
+from collections.abc import Callable
+
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value
@@ -20,13 +22,17 @@ from unum_runtime.protocol.planning.plan import Invoke
 from unum_runtime.protocol.runtime import CallbackPending, Runtime
 
 
-def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
+def fail_invocation(
+    rt: Runtime, envelope: Envelope, failure: Failure, send_again: Callable[[], bool] | None = None
+) -> None:
     """Continue from `envelope`'s committed outcome; without one, recover from or commit `failure`.
 
     Args:
         rt: a runtime with the routes of the event's function; it runs no user code.
         envelope: the event.
         failure: the failure of its last delivery, as the platform reports it.
+        send_again: for an event without a delivery, a function that sends it again and returns True, or returns False
+            if there is no time for it; without an outcome it takes the place of `failure`.
 
     Raises:
         RefusedDelivery: the event can have no effect any more.
@@ -40,6 +46,8 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
     # Always read the outcome, whatever the Task's guard is: a guard may skip the read only if user code runs again.
     effects = look_up(rt, envelope, replace(state, guard=Guard.READ), fresh=False)
     if isinstance(effects, Value):
+        if send_again is not None and send_again():
+            return
         done = recover_failure(rt, envelope, state, effects, failure)
         if isinstance(done, CallbackPending):  # a responder has sent the result, and another event continues from it
             return
