@@ -7,7 +7,7 @@ from typing import Any
 
 from unum_compiler import compile_workflow
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import Guard, Json, Task
+from unum_runtime.model.states import AT_ONCE, Guard, Json, Task
 from unum_runtime.simulator.local import Function
 
 SMALL = "x" * 100
@@ -59,7 +59,9 @@ def parallel(branches: int) -> Workload:
 
 def map_of(width: int, at_once: int = 0) -> Workload:
     """Return a Map between a Task that makes items and one that joins; `at_once` branches run in parallel (0: all)."""
-    limit, name = ({"MaxConcurrency": at_once}, f", {at_once} at once") if at_once else ({}, "")
+    # A wider Map is paced by default, so that all branches at once have to be asked for.
+    limit = {"MaxConcurrency": at_once} if at_once or width > AT_ONCE else {}
+    name = f", {at_once:,} at once" if at_once else ""
     states = {"Make": _task("Each"), "Each": _map({"Work": _task()}, "Join") | limit, "Join": _task()}
     functions = {"Make": lambda _event, _context: _items(width), "Work": _identity, "Join": _count}
     return _workload(f"map of {width:,}{name}", states, functions)
@@ -114,6 +116,7 @@ def workloads() -> Iterator[Workload]:
     yield parallel(3)
     yield from map(map_of, (10, 100, 500, 5_000))
     yield from (with_small_results(map_of(width)) for width in (100, 500))
+    yield map_of(5_000, at_once=AT_ONCE)
     yield from (map_of(500, at_once=10), with_small_results(map_of(500, at_once=10)))
     yield nested(10)
     yield loop(20)

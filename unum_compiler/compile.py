@@ -12,6 +12,7 @@ from unum_compiler.checks.warnings import Warned, warnings
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.lowering.called_tasks import with_calls
 from unum_compiler.lowering.lower import lower
+from unum_compiler.lowering.pace import with_pace
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json
 from unum_compiler.parsing.read import read
@@ -57,7 +58,9 @@ def compile_workflow(
     report.raise_problems(document)
     check_uncommitted(machine, options, report)
     report.raise_problems(document)
-    return with_calls(lower(machine, name=name, options=options, strict=is_strict), called)
+    lowered = lower(machine, name=name, options=options, strict=is_strict)
+    # Step Functions has limits of its own, which the strict mode applies.
+    return with_calls(lowered if is_strict else with_pace(lowered), called)
 
 
 def warnings_of(definition: Json) -> tuple[Warned, ...]:

@@ -322,7 +322,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
 
         # 5. Acknowledgments, messages, outputs and tags.
         assembly.acknowledge(self, self.failure_handler, self.control)
-        assembly.report_slow_starts()
+        assembly.report_slow_functions()
         comparison = Comparison(construct=self, new=self._workflow, parts=assembly.parts, is_guarded=guarded)
         every: Mapping[str, lambda_.IFunction] = {**checked.functions, **functions}
         comparison.with_given(earlier, options_of(self, every, function_options or {}, runtime.guard))

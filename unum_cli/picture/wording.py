@@ -108,7 +108,7 @@ def _wait_text(data: Mapping[str, Json]) -> str:
 def _map_text(state: Map) -> str:
     text = "distributed Map" if state.distributed else "Map"
     limit = state.data.get("MaxConcurrency") or state.data.get("MaxConcurrencyPath")
-    return f"{text}, {expression_text(limit)} at once" if limit else text
+    return f"{text}, {expression_text(limit)} at once" if limit and not state.is_paced else text
 
 
 def _nested(rule: Mapping[str, Json]) -> str:

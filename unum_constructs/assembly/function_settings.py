@@ -18,6 +18,7 @@ from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started, started_machine
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common, policy_id
+from unum_constructs.assembly.concurrency import warn_of_long_queues
 from unum_constructs.assembly.function_permissions import FunctionPermissions
 from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_id_of, role_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
@@ -158,8 +159,12 @@ class Assembly(FunctionPermissions):
             # References to other stacks change their form at the end of synthesis, and cdk-nag reads the final one.
             acknowledge_when_resolved(workflow, arns, called)
 
-    def report_slow_starts(self) -> None:
-        """Report functions without bytecode for their Python, once all functions have their layers."""
+    def report_slow_functions(self) -> None:
+        """Report functions without bytecode for their Python, and fan-outs that wait for concurrency for hours.
+
+        All functions have their layers by now.
+        """
+        warn_of_long_queues(self.layers.scope, self.workflow, self.hosts)
         for layers in (self.layers, *self.distant_layers.values()):
             layers.report_slow_starts()
 

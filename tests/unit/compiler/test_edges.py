@@ -46,6 +46,8 @@ from unum_runtime.store.memory import MemoryStore
 
 LOADED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 MOST_EVENTS = 60
+AT_ONCE = {"MaxConcurrency": 0}
+"""All branches of a Map run at once, however many there are."""
 
 
 def workflow(**states: dict[str, Any]) -> Workflow:
@@ -94,9 +96,17 @@ def test_pure_states_lead_on() -> None:
 
 
 def test_a_map_may_be_empty() -> None:
-    flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C"), C=task("c"))
+    flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C", **AT_ONCE), C=task("c"))
     assert successors(flow, "A") == ("B", "C")
     assert successors(flow, "B") == ("C",)
+
+
+def test_branch_of_a_map_without_a_limit_may_start_a_later_one() -> None:
+    """More than 1,000 branches wait for each other, unless the definition lifts that."""
+    flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C"), C=task("c"))
+    assert successors(flow, "B") == ("C", "B")
+    assert recursive_functions(flow) == ("b",)
+    assert Operation.READ in store_operations(flow, "b")
 
 
 def test_a_parallel_is_never_empty() -> None:
@@ -123,8 +133,8 @@ def test_a_lane_starts_its_next_branch() -> None:
 
 
 def test_the_end_of_nested_branches_leads_out_of_both() -> None:
-    inner = a_map(scope(B=task("b")))
-    flow = workflow(M=a_map(scope(N=inner), Next="C"), C=task("c"))
+    inner = a_map(scope(B=task("b")), **AT_ONCE)
+    flow = workflow(M=a_map(scope(N=inner), Next="C", **AT_ONCE), C=task("c"))
     assert successors(flow, "B") == ("C",)
 
 
@@ -152,7 +162,7 @@ def test_store_operations_are_exact() -> None:
 
 
 def test_who_may_open_a_wide_map_invokes_itself_and_reads_what_it_was_opened_with() -> None:
-    flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C"), C=task("c"))
+    flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C", **AT_ONCE), C=task("c"))
     assert splitting_functions(flow) == ("a",)
     tasks: dict[str, Any] = {name: flow.states[name] for name in "AB"}
     states = {**flow.states, **{name: replace(each, guard=Guard.COMMIT) for name, each in tasks.items()}}
@@ -175,7 +185,7 @@ def test_maps_that_are_opened_together_are_wide_together() -> None:
 
 
 def test_a_wide_map_that_is_retried_is_opened_by_whoever_fails() -> None:
-    flow = workflow(M=a_map(scope(B=task("b")), Retry=[{"ErrorEquals": ["States.ALL"]}]))
+    flow = workflow(M=a_map(scope(B=task("b")), Retry=[{"ErrorEquals": ["States.ALL"]}], **AT_ONCE))
     assert splitting_functions(flow) == (ENTRY, "b")
 
 
@@ -195,7 +205,7 @@ RETRYING = {"Retry": [{"ErrorEquals": ["States.ALL"]}]}
 
 def test_a_catcher_leads_from_whoever_fails() -> None:
     inner = parallel(scope(B=task("b", Next="C"), C=task("c")))
-    flow = workflow(M=a_map(scope(N=inner), Next="D", **catching("E")), D=task("d"), E=task("e"))
+    flow = workflow(M=a_map(scope(N=inner), Next="D", **AT_ONCE, **catching("E")), D=task("d"), E=task("e"))
     assert successors(flow, "B") == ("C", "E")
     assert successors(flow, "C") == ("D", "E")
     assert successors(flow, "D") == ()
@@ -239,7 +249,7 @@ def test_a_task_that_is_retried_needs_a_timer_and_no_edge() -> None:
 
 def test_a_branch_that_may_fail_ends() -> None:
     distributed = {**scope(B=task("b", Next="C"), C=task("c")), "ProcessorConfig": {"Mode": "DISTRIBUTED"}}
-    flow = workflow(M=a_map(distributed, Next="D", ToleratedFailureCount=1), D=task("d"))
+    flow = workflow(M=a_map(distributed, Next="D", ToleratedFailureCount=1, **AT_ONCE), D=task("d"))
     assert successors(flow, "B") == ("C", "D")
     assert Operation.ADD in store_operations(flow, "b")
 

@@ -263,6 +263,11 @@ class Parallel(FanOut):
     branches: tuple[str, ...]
 
 
+AT_ONCE = 1_000
+"""``MaxConcurrency`` that the compiler gives a Map without one: the concurrent executions of an account.
+Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Map(FanOut):
     """Map state, with one branch for each item.
@@ -282,3 +287,8 @@ class Map(FanOut):
     distributed: bool = False
     reads: bool = False
     writes: bool = False
+
+    @property
+    def is_paced(self) -> bool:
+        """True if its limit is the compiler's, which no definition states."""
+        return self.has_limit and self.data.get("MaxConcurrency") == AT_ONCE

@@ -77,7 +77,7 @@ class MapRun:
         items: items by status.
         branches: branches by status; fewer than items with an ``ItemBatcher``.
         results_written: number of items with results written by a ``ResultWriter``.
-        max_concurrency: number of branches at once; 0 for no limit.
+        max_concurrency: number of branches at once; 0 if the definition has no limit.
         tolerance: tolerated failures.
         started_at: time of entering the Map.
         stopped_at: time of the end; None while it runs.
@@ -150,7 +150,7 @@ class Run:
             items=items,
             branches=_counted(branches, [1] * len(branches)),
             results_written=items.succeeded if self._are_written() else 0,
-            max_concurrency=opened.arrival.width if opened is not None and state.has_limit else 0,
+            max_concurrency=opened.arrival.width if opened and state.has_limit and not state.is_paced else 0,
             tolerance=Tolerance() if opened is None else _tolerance(self.workflow, state, opened),
             started_at=to_datetime(self.origin.committed_ms),
             stopped_at=None if stopped_ms is None else to_datetime(stopped_ms),

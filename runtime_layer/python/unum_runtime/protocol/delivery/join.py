@@ -102,8 +102,15 @@ def join_results(rt: Runtime, scope: Scope) -> Commit:
 def _next_branch(rt: Runtime, scope: Scope, index: int, delivery: DeliveryState) -> list[Invoke | Commit]:
     """Return the next branch's start after branch `index` under MaxConcurrency; else nothing."""
     fan_out = rt.workflow.fan_out(scope.state)
-    is_limited = isinstance(fan_out, Map) and fan_out.has_limit
+    is_limited = isinstance(fan_out, Map) and fan_out.has_limit and not _starts_whole(rt, fan_out, scope)
     return next_in_lane(rt, scope, index, delivery.enter_lanes()) if is_limited else []
+
+
+def _starts_whole(rt: Runtime, fan_out: Map, scope: Scope) -> bool:
+    """Return True if all branches of `scope` began at once under its constant limit: no branch waits for another."""
+    # Most fan-outs are smaller than the default limit, and this saves a read of the origin in each branch of them.
+    limit = fan_out.data.get("MaxConcurrency")
+    return isinstance(limit, int) and limit >= scope.size and not rt.workflow.strict
 
 
 def _fail_scope(rt: Runtime, scope: Scope, failure: Failure, opened: OpenScope | None) -> Commit:

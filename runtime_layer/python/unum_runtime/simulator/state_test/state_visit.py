@@ -186,9 +186,9 @@ class Visit:
         whole, context = program(state), self._context_of()
         self._see_arguments("afterInputPath", "InputPath")
         for name in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage"):
-            number = whole.number(name, self.value, context)
+            number, is_default = whole.number(name, self.value, context), name == "MaxConcurrency" and state.is_paced
             if number is not None or name == "MaxConcurrency":
-                self.seen[name[0].lower() + name[1:]] = number or 0
+                self.seen[name[0].lower() + name[1:]] = 0 if number is None or is_default else number
         items = self._items(state)
         failed = self.given.map_iteration_failure_count
         if items is not None and failed > len(items):

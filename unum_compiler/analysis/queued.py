@@ -1,0 +1,38 @@
+"""Number of events for one Task that may be in Lambda's queue at the same time, as far as a definition tells."""
+
+from math import prod
+
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import Map, Task
+from unum_runtime.protocol.planning.plan import DEFAULT_WIDTH_BUDGET
+
+
+def most_queued(workflow: Workflow, task: Task) -> int:
+    """Return the most branches in which `task` may begin at once: the product of the widths of the Maps around it.
+
+    A Map without a constant ``MaxConcurrency`` may have as many branches as the workflow's width budget allows; so may
+    nested Maps together, because their sizes are hardly all at their limits.
+    """
+    budget = workflow.width_budget or DEFAULT_WIDTH_BUDGET
+    return min(prod(_width(each, budget) for each in _maps_around(workflow, task)), budget)
+
+
+def limiting_maps(workflow: Workflow, task: Task) -> list[str]:
+    """Return the names of the Maps around `task`, innermost first."""
+    return [each.name for each in _maps_around(workflow, task)]
+
+
+def _maps_around(workflow: Workflow, task: Task) -> list[Map]:
+    found, scope = list[Map](), task.scope
+    while scope is not None:
+        state = workflow.states[scope]
+        if isinstance(state, Map):
+            found.append(state)
+        scope = state.scope
+    return found
+
+
+def _width(state: Map, budget: int) -> int:
+    limit = state.data.get("MaxConcurrency") if state.has_limit else None
+    # A path or an expression may give any number.
+    return limit if isinstance(limit, int) and limit else budget
