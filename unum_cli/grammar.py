@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from unum_cli.grammar_amounts import AMOUNTS, count
+from unum_cli.grammar_versions import add_versions
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
 
@@ -56,6 +57,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_signal(commands)
     _add_pause(commands)
     _add_memo(commands)
+    _add_deployed(add_versions(commands))
     _add_list(commands)
     _add_map_runs(commands)
     _add_children(commands)

@@ -1,0 +1,1 @@
+"""``unum versions``: published versions of a workflow's functions, and what needs them."""

@@ -1,0 +1,222 @@
+"""Published versions of a workflow's functions, with what still needs each of them.
+
+An execution stays on the versions that it began with, and on those that their environments name. So do the failure
+handlers that are the destinations of these versions. A version that none of this leads to, and no alias, runs no more.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from unum_runtime.errors import InvokeError
+from unum_runtime.functions.configuration import services_in
+from unum_runtime.functions.function_versions import function_of
+from unum_runtime.model.checkpoint import Began, Status
+from unum_runtime.protocol.history.timeline import from_start
+from unum_runtime.wire.call_errors import call_errors
+
+if TYPE_CHECKING:
+    from unum_runtime.client.client import Client
+
+_VERSION = re.compile(r"arn:[\w-]+:lambda:[\w-]+:\d+:function:[\w-]+:\d+")
+_NO_CONFIGURATION = frozenset({"ResourceNotFoundException"})
+
+LATEST = "$LATEST"
+
+
+@dataclass(frozen=True)
+class StoredVersion:
+    """A published version.
+
+    Attributes:
+        function: ARN of its function.
+        version: its number.
+        size: bytes of its code, without layers.
+        needed_by: reason to keep it; empty if nothing needs it.
+    """
+
+    function: str
+    version: int
+    size: int
+    needed_by: str = ""
+
+    @property
+    def address(self) -> str:
+        """Qualified ARN."""
+        return f"{self.function}:{self.version}"
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Versions of functions, as Lambda reports them.
+
+    Attributes:
+        client: Lambda client.
+    """
+
+    client: Any
+    _found: dict[str, tuple[frozenset[str], Mapping[str, Any]]] = field(default_factory=dict)
+
+    def leads_to(self, address: str) -> frozenset[str]:
+        """Return the versions that the environment and the on-failure destination of `address` name."""
+        return self._look_up(address)[0]
+
+    def services(self, address: str) -> Mapping[str, Any]:
+        """Return the services of `address` by workflow; empty for a version that is gone."""
+        return self._look_up(address)[1]
+
+    def aliases(self, function: str) -> dict[str, list[str]]:
+        """Return the names of aliases by the version that they point to."""
+        found: dict[str, list[str]] = {}
+        for page in self._pages("list_aliases", function):
+            for alias in page["Aliases"]:
+                weights = alias.get("RoutingConfig", {}).get("AdditionalVersionWeights", {})
+                for version in (alias["FunctionVersion"], *weights):
+                    found.setdefault(f"{function}:{version}", []).append(alias["Name"])
+        return found
+
+    def published(self, function: str) -> list[StoredVersion]:
+        """Return all published versions of `function`, the oldest first."""
+        versions = [
+            StoredVersion(function, int(each["Version"]), int(each["CodeSize"]))
+            for page in self._pages("list_versions_by_function", function)
+            for each in page["Versions"]
+            if each["Version"] != LATEST
+        ]
+        return sorted(versions, key=lambda each: each.version)
+
+    def delete(self, version: StoredVersion) -> None:
+        """Delete `version` with its configuration of asynchronous events."""
+        self._call("delete_function_event_invoke_config", version.address, or_none=True)
+        self._call("delete_function", version.address, or_none=True)
+
+    def _look_up(self, address: str) -> tuple[frozenset[str], Mapping[str, Any]]:
+        if address not in self._found:
+            found = self._call("get_function_configuration", address, or_none=True) or {}
+            environment = found.get("Environment", {})
+            if "Error" in environment:
+                raise InvokeError(f"{address}: its environment cannot be read: {environment['Error']}")
+            variables = environment.get("Variables", {})
+            events = self._call("get_function_event_invoke_config", address, or_none=True) or {}
+            destination = str(events.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination", ""))
+            texts = (*variables.values(), destination)
+            named = frozenset(name for text in texts for name in _VERSION.findall(text))
+            self._found[address] = named, services_in(variables)
+        return self._found[address]
+
+    def _pages(self, operation: str, function: str) -> Iterator[Mapping[str, Any]]:
+        marker: dict[str, Any] = {}
+        while True:
+            page = self._call(operation, function, **marker)
+            yield page
+            if not page.get("NextMarker"):
+                return
+            marker = {"Marker": page["NextMarker"]}
+
+    def _call(self, operation: str, address: str, *, or_none: bool = False, **parameters: Any) -> Any:
+        """Request `operation` about `address`; return None for what does not exist if `or_none`.
+
+        Raises:
+            InvokeError: AWS refused or did not answer.
+        """
+        function = function_of(address)
+        qualified = {} if address == function else {"Qualifier": address.rpartition(":")[2]}
+        try:
+            return getattr(self.client, operation)(FunctionName=function.rpartition(":")[2], **qualified, **parameters)
+        except call_errors() as error:
+            code = getattr(error, "response", {}).get("Error", {}).get("Code")
+            if or_none and code in _NO_CONFIGURATION:
+                return None
+            raise InvokeError(f"{address}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for versions that a workflow's executions need.
+
+    Attributes:
+        functions: the versions.
+        workflow: name of the workflow.
+        roots: ARNs of functions that have aliases of the workflow.
+        clients: returns a client of the workflow with that name and table; functions may belong to several.
+        keep: number of newest versions of each function to keep.
+    """
+
+    functions: Functions
+    workflow: str
+    roots: tuple[str, ...]
+    clients: Any
+    keep: int
+
+    @cached_property
+    def own(self) -> tuple[str, ...]:
+        """ARNs of the functions of the workflow, without qualifiers."""
+        aliased = [address for root in self.roots for address in self.functions.aliases(root)]
+        return tuple(dict.fromkeys(function_of(each) for each in self._reached(aliased) if self._is_own(each)))
+
+    def versions(self) -> list[StoredVersion]:
+        """Return all published versions of the workflow's functions, with what needs them.
+
+        Raises:
+            UnumError: AWS refused, or an execution has not committed anything, so its versions are unknown.
+        """
+        published = {function: self.functions.published(function) for function in self.own}
+        needed: dict[str, str] = {}
+        for function, versions in published.items():
+            for address, names in self.functions.aliases(function).items():
+                needed.setdefault(address, f"alias {', '.join(names)}")
+            for version in versions[-self.keep :]:
+                needed.setdefault(version.address, "newest")
+        # What newest and aliased versions name may be of other functions.
+        for address in self._reached([*needed]):
+            needed.setdefault(address, "deployed functions")
+        for workflow, table in self._workflows(published).items():
+            for name, began in self._running(workflow, table):
+                for address in self._reached([began.address, *began.routes.values()]):
+                    needed.setdefault(address, f"execution {name}")
+        return [
+            StoredVersion(each.function, each.version, each.size, needed.get(each.address, ""))
+            for versions in published.values()
+            for each in versions
+        ]
+
+    def _is_own(self, address: str) -> bool:
+        return self.workflow in self.functions.services(address)
+
+    def _reached(self, begin: list[str]) -> list[str]:
+        """Return the versions that `begin` leads to, themselves included."""
+        ahead = [each for each in dict.fromkeys(begin) if _VERSION.fullmatch(each)]
+        seen = {*ahead}
+        for address in ahead:  # the list grows while the loop runs
+            more = sorted(self.functions.leads_to(address) - seen)
+            seen.update(more)
+            ahead += more
+        return ahead
+
+    def _workflows(self, published: Mapping[str, list[StoredVersion]]) -> dict[str, str]:
+        """Return the tables of all workflows that some version serves, by name: they may have executions on it."""
+        return {
+            name: service.table
+            for versions in published.values()
+            for each in versions
+            for name, service in self.functions.services(each.address).items()
+        }
+
+    def _running(self, workflow: str, table: str) -> Iterator[tuple[str, Began]]:
+        client: Client = self.clients(workflow, table)
+        page = client.list(Status.RUNNING)
+        while True:
+            for execution in page.executions:
+                steps = from_start(client.store, workflow, execution.name)
+                began = [step.began for step in steps if step.began is not None]
+                if not began:
+                    raise InvokeError(
+                        f"{workflow}: execution {execution.name!r} has committed nothing that says on which versions "
+                        "it runs; try again later, or stop it"
+                    )
+                yield from ((execution.name, each) for each in began)
+            if page.token is None:
+                return
+            page = client.list(Status.RUNNING, token=page.token)
