@@ -1,29 +1,24 @@
 """Compilation and repeatable evaluation of JSONata expressions, with limits on steps and depth."""
 
-import math
-import operator
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from unum_runtime.asl.jsonata import corrections, states_functions
-from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Parser, Utils, isolate
-from unum_runtime.asl.jsonata.limits import MAX_ITEMS, STACK_OVERFLOW, Meter, Runaway, check_tree, current, metered
+from unum_runtime.asl.jsonata.evaluation import Evaluation
+from unum_runtime.asl.jsonata.failures import describe
+from unum_runtime.asl.jsonata.library import JException, Jsonata, Node, Parser, isolate
+from unum_runtime.asl.jsonata.limits import Meter, metered
 from unum_runtime.asl.jsonata.matching import regex
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
-from unum_runtime.asl.jsonata.string_form import to_string
 from unum_runtime.asl.jsonata.values import NotJson, from_library, to_library
 from unum_runtime.model.states import Json
 
-_RANGE_TOO_LONG = "D2014"
-_NO_FUNCTION = "T1006"
 _UNKNOWN_OPERATOR = "S0204"
 _LATER_OPERATORS = ("?:", "??")
-_OWN_MESSAGE = frozenset({"D3137", "D3141"})
-"""Codes of errors with a text from the expression itself."""
 
 
 class ExpressionSyntaxError(ValueError):
@@ -79,7 +74,7 @@ class Expression:
             except NotJson:
                 raise QueryEvaluationError.unsupported(self.text, field) from None
             except Exception as error:  # noqa: BLE001 - the library passes on Python's exceptions for odd arguments
-                raise QueryEvaluationError.thrown(self.text, field, _reason(error)) from None
+                raise QueryEvaluationError.thrown(self.text, field, describe(error)) from None
         if result is None:
             raise QueryEvaluationError.undefined(self.text, field)
         return value
@@ -112,8 +107,8 @@ class _Parser(Parser):  # type: ignore[misc] # the library has no types
         return node
 
 
-class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
-    """The library's evaluator with corrections of language deviations and unsafe behaviour."""
+class _Engine(Evaluation):
+    """The evaluator of one expression."""
 
     def __init__(self, source: str) -> None:
         with _own_parser():
@@ -122,65 +117,6 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
     def run(self, frame: "_Frame") -> Any:
         Jsonata.CURRENT.jsonata = self
         return self.eval(self.ast, None, frame)
-
-    def evaluate_group_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
-        """Group a copy of an empty array: the library would add an item to the original."""
-        return super().evaluate_group_expression(expr, Utils.create_sequence() if input == [] else input, environment)
-
-    def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
-        """Raise an error for values that are not functions; the library would first print them, so data in logs."""
-        if not (Utils.is_function(proc) or Functions.is_lambda(proc) or Functions.is_regex(proc)):
-            raise JException(_NO_FUNCTION, -1)
-        return super().apply_inner(proc, args, input, environment)
-
-    def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
-        """Compute with doubles, so that remainders have fractions; results may be infinite or NaN."""
-        if not (Utils.is_numeric(lhs) and Utils.is_numeric(rhs)):
-            return super().evaluate_numeric_expression(lhs, rhs, op)
-        result = _ARITHMETIC[op](float(lhs), float(rhs))
-        return Utils.convert_number(result) if math.isfinite(result) else result
-
-    def evaluate_equality_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
-        """Compare values of a limited size."""
-        check_tree(lhs, rhs)
-        return super().evaluate_equality_expression(lhs, rhs, op)
-
-    def evaluate_descendants(self, expr: Any, input: Any) -> Any:  # noqa: A002 - the library's name
-        """Collect the values within a value of a limited size."""
-        check_tree(input)
-        return super().evaluate_descendants(expr, input)
-
-    def evaluate_transform_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002, ARG002 - the library's
-        """Return a function that copies and changes values of a limited size."""
-        return Jsonata.JFunction(_Transformer(self, expr, environment), "<(oa):o>")
-
-    def evaluate_includes_expression(self, lhs: Any, rhs: Any) -> Any:
-        """Compare as JSONata does, with true and 1 different."""
-        if lhs is None or rhs is None:
-            return False
-        check_tree(lhs, rhs)
-        return corrections.is_among(lhs, rhs if isinstance(rhs, list) else [rhs])
-
-    def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
-        """Convert operands like ``$string``."""
-        return (to_string(lhs) or "") + (to_string(rhs) or "")
-
-    def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
-        """Raise an error for ranges larger than the sandbox's memory; the library's own limit is too high."""
-        if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= MAX_ITEMS:
-            raise JException(_RANGE_TOO_LONG, -1, rhs - lhs + 1)
-        numbers = super().evaluate_range_expression(lhs, rhs)
-        if numbers is not None:
-            current().charge_range(len(numbers))
-        return numbers
-
-
-class _Transformer(Jsonata.Transformer):  # type: ignore[misc] # the library has no types
-    """Function of a transform, for values of a limited size."""
-
-    def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - the library's name
-        check_tree(*args)
-        return super().call(input, args)
 
 
 _parsers = threading.local()
@@ -199,22 +135,6 @@ def _own_parser() -> Iterator[None]:
     finally:
         kept.clear()
         kept.update(before)
-
-
-def _divide(dividend: float, divisor: float) -> float:
-    if divisor:
-        return dividend / divisor
-    # As in JavaScript, the language of the reference implementation; Python would raise ZeroDivisionError.
-    return math.copysign(math.inf, dividend) * math.copysign(1, divisor) if dividend else math.nan
-
-
-_ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _divide,
-    "%": lambda dividend, divisor: math.fmod(dividend, divisor) if divisor else math.nan,
-}
 
 
 class _Base(Jsonata.Frame):  # type: ignore[misc] # the library has no types
@@ -274,13 +194,3 @@ def _convert(names: Names, name: str) -> Any:
 def _with_location(error: JException) -> str:
     place = f" at character {error.location}" if error.location >= 0 else ""
     return f"{error}{place} ({error.error})"
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return STACK_OVERFLOW
-    if not isinstance(error, JException):
-        return str(error) if isinstance(error, Runaway) else f"{type(error).__name__}: {error}"
-    # The library's messages have "Object" in place of JSONata's "function".
-    text = str(error) if error.error in _OWN_MESSAGE else str(error).replace(" Object ", " function ")
-    return f"{error.error}: {text}"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 _LIMIT = sys.getrecursionlimit()
 
 try:
+    from jsonata.datetimeutils import DateTimeUtils
     from jsonata.functions import Functions  # noqa: E402, RUF100 - the limit must be read before
     from jsonata.jexception import JException
     from jsonata.jsonata import Jsonata
@@ -28,7 +29,18 @@ except ModuleNotFoundError as error:
 finally:
     sys.setrecursionlimit(_LIMIT)
 
-__all__ = ["Functions", "JException", "Jsonata", "Node", "Parser", "RegexFlags", "Signature", "Utils", "isolate"]
+__all__ = [
+    "DateTimeUtils",
+    "Functions",
+    "JException",
+    "Jsonata",
+    "Node",
+    "Parser",
+    "RegexFlags",
+    "Signature",
+    "Utils",
+    "isolate",
+]
 
 Node = Parser.Symbol
 """Node of a syntax tree, and a function at run time."""

@@ -1,6 +1,8 @@
-"""Limits of one evaluation: steps, depth, sizes of values, and processor time of regular expressions.
+"""Limits of one evaluation: steps, depth, sizes of values, work, and processor time of regular expressions.
 
-An expression that is wrong, or whose input was made to hurt, ends with an error before it uses up the sandbox.
+An expression that is wrong, or whose input was made to hurt, ends with an error before it uses up the sandbox. Work is
+counted, not timed: each step, and each function of the library for the values that it reads, takes its part of one
+budget. So two deliveries of an event agree, whatever the machine does beside them.
 """
 
 import signal
@@ -25,8 +27,20 @@ AWS rejects ranges of ten million items, and runs out of memory with fewer.
 MAX_CHARACTERS = 10_000_000
 """Maximum characters of a text that an expression makes; Step Functions allows 256 KiB."""
 
-MAX_COPIED = 2**32
-"""Maximum characters in all texts of one evaluation, and `_ITEM` times as many items in all arrays."""
+MAX_WORK = 2**32
+"""Work of one evaluation, in characters copied. All of it takes a few seconds of processor time."""
+
+COPY = 64
+"""Work for a value that an array, an object or a loop of the interpreter in C copies or compares."""
+
+VISIT = 512
+"""Work for a value that a loop in Python reads."""
+
+CALL = 4_096
+"""Work for a call of a function, and for a step."""
+
+PARSE = 2**17
+"""Work for a partial application of the library's functions, which parses an expression."""
 
 MAX_MATCHES = 200_000
 """Maximum matches of all regular expressions of one evaluation."""
@@ -38,7 +52,10 @@ counted; all others of these limits are equal in every delivery."""
 STACK_OVERFLOW = "Stack overflow error: Check for non-terminating recursive function."  # AWS's text
 
 _TIMEOUT = "Expression evaluation timeout: "  # AWS's text
-_ITEM = 64
+_MADE = 4
+"""Work for a character of a text that was made and may stay in memory."""
+
+_LESS_WORK = "build large ones at once, as by $join or $map, and read them once"
 _MAKERS = frozenset({"binary", "unary", "function", "apply", "path", "partial", "transform"})
 """Types of nodes that make a value; others return one that was there."""
 
@@ -50,10 +67,15 @@ class Runaway(RuntimeError):
 
 
 class Meter:
-    """Use of one evaluation; `enter` and `leave` are called around each step."""
+    """Use of one evaluation; `enter` and `leave` are called around each step.
+
+    Attributes:
+        indexes: what the evaluation has looked up in its last large arrays, by the name of the lookup.
+    """
 
     def __init__(self) -> None:
-        self._steps = self._depth = self._copied = self._numbers = self._matches = 0
+        self.indexes: dict[str, Any] = {}
+        self._steps = self._depth = self._work = self._numbers = self._matches = 0
         self._regex_s = MAX_REGEX_S
 
     def enter(self, _expr: Any, _input: Any, _environment: Any) -> None:
@@ -64,6 +86,7 @@ class Meter:
         """
         self._steps += 1
         self._depth += 1
+        self._work += CALL  # at most a part of the budget: steps have a limit of their own
         if self._steps > MAX_STEPS:
             raise Runaway(f"{_TIMEOUT}Check for infinite loop")
         if self._depth > MAX_DEPTH:
@@ -73,7 +96,7 @@ class Meter:
         """Count what the step made.
 
         Raises:
-            Runaway: it is too large, or all values together are.
+            Runaway: it is too large, or all work together is.
         """
         self._depth -= 1
         if expr.type in _MAKERS and isinstance(result, str | list):
@@ -85,14 +108,22 @@ class Meter:
         Raises:
             Runaway: as in `leave`.
         """
-        size, largest, unit = len(made), MAX_CHARACTERS, "characters"
-        self._copied += size
         if isinstance(made, list):
-            largest, unit = MAX_ITEMS, "items"
-            self._copied += (_ITEM - 1) * size
-        check_size(size, largest, unit)
-        if self._copied > MAX_COPIED:
-            raise Runaway(f"{_TIMEOUT}texts and arrays are copied too often; build them at once, as by $join or $map")
+            check_size(len(made), MAX_ITEMS, "items")
+            self.spend(COPY * len(made))
+        else:
+            check_size(len(made), MAX_CHARACTERS, "characters")
+            self.spend(_MADE * len(made))
+
+    def spend(self, work: int) -> None:
+        """Count work.
+
+        Raises:
+            Runaway: the evaluation has used up its budget.
+        """
+        self._work += work
+        if self._work > MAX_WORK:
+            raise Runaway(f"{_TIMEOUT}too much work on texts and arrays; {_LESS_WORK}")
 
     def charge_match(self) -> None:
         """Count a match of a regular expression.
@@ -151,8 +182,8 @@ def check_size(size: float, largest: int, unit: str) -> None:
         raise Runaway(f"expected a value of at most {largest} {unit}, got {size:.0f}")
 
 
-def check_tree(*values: Any) -> None:
-    """Raise Runaway if `values` contain over `MAX_ITEMS` nested values.
+def check_tree(*values: Any) -> int:
+    """Return the number of values nested in `values`; raise Runaway if they are over `MAX_ITEMS`.
 
     Arrays may contain one array many times, so a few steps can make a value that nobody can copy.
     """
@@ -166,6 +197,12 @@ def check_tree(*values: Any) -> None:
                 inner = value.values() if isinstance(value, dict) else value
                 if any(isinstance(each, list | dict) for each in inner):
                     todo.append(iter(inner))
+    return found
+
+
+def spend_tree(value: Any) -> None:
+    """Count the work of reading all values nested in `value`; raise Runaway as in `check_tree`."""
+    current().spend(VISIT * check_tree(value))
 
 
 @contextmanager

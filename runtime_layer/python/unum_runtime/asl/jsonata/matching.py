@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from math import ceil
 from typing import Any, NamedTuple
 
 from unum_runtime.asl.jsonata.library import Functions, JException, RegexFlags, Utils
-from unum_runtime.asl.jsonata.limits import MAX_CHARACTERS, check_size, current
+from unum_runtime.asl.jsonata.limits import MAX_CHARACTERS, VISIT, check_size, current
 
 _REGEX_PART = re.compile(
     r"\\k<(?P<again>\w+)>|\\(?P<escaped>.)|(?P<open>\[\^?)|(?P<close>\])|\(\?<(?P<group>[A-Za-z_]\w*)>", re.DOTALL
@@ -108,8 +107,10 @@ def _matches(matcher: Any, string: str) -> Iterator[_Match]:
         JException: the function returns something else, or a later match is empty, so that no match would be the last.
     """
     if Functions.is_regex(matcher):
-        for found in matcher.finditer(string):
+        for index, found in enumerate(matcher.finditer(string)):
             current().charge_match()
+            if index and not found[0]:
+                raise JException("D1004", -1)
             yield _Match(found[0], found.start(), list(found.groups()))
             if not found[0] and found.end() < len(string):  # a search from there would find the same
                 raise JException("D1004", -1)
@@ -121,6 +122,16 @@ def _matches(matcher: Any, string: str) -> Iterator[_Match]:
         yield _Match(shown.get("match", ""), int(shown.get("start", 0)), shown.get("groups") or [])
         following = shown.get("next")
         shown = None if following is None else Functions.func_apply(following, [])
+
+
+def _limited(matcher: Any, string: str, limit: float | None) -> Iterator[_Match]:
+    """Yield at most `limit` matches; the next one is searched too, and may fail, as in the reference implementation."""
+    if limit == 0:
+        return
+    for index, found in enumerate(_matches(matcher, string)):
+        if limit is not None and index >= limit:
+            return
+        yield found
 
 
 def contains(string: str | None, token: Any) -> bool | None:
@@ -137,7 +148,7 @@ def match(string: str | None, pattern: Any, limit: float | None) -> list[Any] | 
     if limit is not None and limit < 0:
         raise JException("D3040", -1, limit)
     found: list[Any] = Utils.create_sequence()
-    parts = islice(_matches(pattern, string), None if limit is None else ceil(limit))
+    parts = _limited(pattern, string, limit)
     found.extend({"match": part.text, "index": part.start, "groups": part.groups} for part in parts)
     return found
 
@@ -155,8 +166,7 @@ def replace(string: str | None, pattern: Any, replacement: Any, limit: float | N
         return _replace_text(string, pattern, replacement, -1 if limit is None else ceil(limit))
     pieces: list[str] = []
     end = size = 0
-    matches = _matches(re.compile(re.escape(pattern)) if is_text else pattern, string)
-    for found in islice(matches, None if limit is None else ceil(limit)):
+    for found in _limited(Regex(re.escape(pattern), 0) if is_text else pattern, string, limit):
         pieces += [string[end : found.start], _replacement(found, replacement, is_text=is_text)]
         size += len(pieces[-1])
         check_size(size, MAX_CHARACTERS, "characters")
@@ -184,6 +194,7 @@ def _replacement(found: _Match, replacement: Any, *, is_text: bool) -> str:
 def _fill(template: str, found: "_Match") -> str:
     """Return `template` with groups in place of ``$1`` and so on; a number beyond the groups uses fewer digits."""
     count = len(found.groups)
+    current().spend(VISIT * template.count("$") + len(template))
 
     def group(mark: re.Match[str]) -> str:
         digits = mark[1]
@@ -208,7 +219,9 @@ def split(string: str | None, pattern: Any, limit: float | None) -> list[str] | 
     if limit is not None and limit < 0:
         raise JException("D3020", -1, limit)
     pieces, end = [], 0
-    for found in _matches(pattern, string):
+    if limit == 0:
+        return []
+    for found in _limited(pattern, string, limit):
         pieces.append(string[end : found.start])
         end = found.end
-    return [*pieces, string[end:]][: None if limit is None else int(limit)]
+    return pieces if limit is not None and len(pieces) >= limit else [*pieces, string[end:]]

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
+from unum_runtime.asl.jsonata.dates import check_picture
+from unum_runtime.asl.jsonata.failures import NO_MATCH, Failure
 from unum_runtime.asl.jsonata.library import JException
 
 _SYMBOLS = {
@@ -25,6 +27,7 @@ _SYMBOLS = {
     "digit": "#",
     "pattern-separator": ";",
 }
+_LONG_SYMBOLS = frozenset({"infinity", "NaN"})
 _MOST_SUBPICTURES = 2
 _WIDE = Context(prec=1_000)  # a double has up to 309 digits before its point
 
@@ -70,7 +73,8 @@ def format_number(value: float | None, picture: str | None, options: Mapping[str
     """
     if value is None or picture is None:
         return None
-    symbols = _Symbols(options or {})
+    check_picture(picture)
+    symbols = _Symbols(_checked(options or {}))
     subpictures = picture.split(symbols.separator)
     if len(subpictures) > _MOST_SUBPICTURES:
         raise JException("D3080", -1)
@@ -85,11 +89,25 @@ def format_number(value: float | None, picture: str | None, options: Mapping[str
     return shape.prefix + number + shape.suffix
 
 
+def _checked(options: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `options`.
+
+    Raises:
+        Failure: one is no text, or too short or too long for its place in pictures.
+    """
+    for name, value in options.items():
+        if not isinstance(value, str) or (name in _SYMBOLS and name not in _LONG_SYMBOLS and not value):
+            raise Failure(NO_MATCH, f'Argument 3 of function $formatNumber: the option "{name}" must be a text')
+        if name == "zero-digit" and len(value) != 1:
+            raise Failure(NO_MATCH, f'Argument 3 of function $formatNumber: the option "{name}" must be one character')
+    return options
+
+
 def _parse(text: str, symbols: _Symbols) -> _Picture:
     """Split a subpicture into its parts, and check them (rules of 4.7.3)."""
     active = [position for position, character in enumerate(text) if character in symbols.active]
     if not active:
-        raise JException("D3086", -1)
+        raise JException("D3086" if text else "D3085", -1)
     start, end = active[0], active[-1] + 1
     inside, suffix = text[start:end], text[end:]
     mantissa, marked, exponent = inside.partition(symbols.exponent)

@@ -6,13 +6,14 @@ from decimal import Context, Decimal
 from json.encoder import encode_basestring as _quoted
 from typing import Any
 
-from unum_runtime.asl.jsonata.library import Node, Utils
-from unum_runtime.asl.jsonata.limits import check_tree
+from unum_runtime.asl.jsonata.equality import to_double
+from unum_runtime.asl.jsonata.library import JException, Node, Utils
+from unum_runtime.asl.jsonata.limits import spend_tree
 from unum_runtime.asl.jsonata.values import not_finite
 
-_LONG = 2**63
+_LONG = 10**15
 _DIGITS = Context(prec=15)
-"""Significant digits of a number with a fraction: 0.1 + 0.2 becomes "0.3"."""
+"""Significant digits of a number: 0.1 + 0.2 becomes "0.3", and 2**53 + 1 becomes "9007199254740990"."""
 
 _WITH_EXPONENT = 1e21
 _INDENT = "  "
@@ -22,7 +23,7 @@ def to_string(value: Any, is_pretty: bool | None = None) -> str | None:  # noqa:
     """Return JSON text for all values except strings and None (undefined), which stay unchanged.
 
     Raises:
-        ValueError: `value` contains an infinite number.
+        JException: `value` contains an infinite number.
     """
     if isinstance(value, Utils.JList) and value.outer_wrapper:
         value = value[0]
@@ -32,7 +33,8 @@ def to_string(value: Any, is_pretty: bool | None = None) -> str | None:  # noqa:
         return not_finite(value)
     if Utils.is_function(value) or isinstance(value, Node):
         return ""
-    check_tree(value)
+    if isinstance(value, list | dict):
+        spend_tree(value)
     return _json(value, "\n" if is_pretty else None)
 
 
@@ -65,11 +67,11 @@ def _scalar(value: Any) -> str:
 
 
 def _number(value: float) -> str:
-    if isinstance(value, int) and -_LONG <= value < _LONG:
+    if isinstance(value, int) and -_LONG < value < _LONG:
         return str(value)
+    value = to_double(value)
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no JSON number")
-    is_whole = value == int(value)
-    digits = (Decimal(repr(float(value))) if is_whole else _DIGITS.create_decimal(Decimal(value))).normalize()
+        raise JException("D1001", -1, value)
+    digits = _DIGITS.create_decimal(Decimal(value)).normalize()
     is_plain = abs(value) < _WITH_EXPONENT and digits == digits.to_integral_value()
     return format(digits, "f") if is_plain else str(digits).lower()

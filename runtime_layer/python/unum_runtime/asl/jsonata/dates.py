@@ -1,0 +1,306 @@
+"""Pictures of dates and integers: the library's parser of pictures, with the reference implementation's arithmetic.
+
+A date beyond a month's last day belongs to the next month, and a missing component comes from the time of the
+execution, not from the machine's clock, which differs between deliveries. Source: JSONata 2.0.6.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from unum_runtime.asl.jsonata.equality import to_double
+from unum_runtime.asl.jsonata.failures import Failure
+from unum_runtime.asl.jsonata.library import DateTimeUtils, JException
+from unum_runtime.asl.jsonata.limits import check_size
+from unum_runtime.asl.jsonata.number_functions import finite
+
+MAX_PICTURE = 1_000
+"""Maximum characters of a picture, and of a text that is read with one."""
+
+MOST_THOUSANDS = 5_000
+"""Letters for thousands in a Roman number; the reference implementation itself fails with more than some 8,000."""
+
+_FAILED = "D3137"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_MS = 86_400_000
+_MONTHS, _DAYS, _HOURS = 12, 31, 24
+
+_WIDE = re.compile(r"[,-]\s*\d{4,}[^\[\]]*\]", re.ASCII)
+"""Width of a component above 999, as in ``[Y,*-1000]``."""
+
+_ISO_8601 = re.compile(
+    r"(\d{4})(?:-([01]\d))?(?:-([0-3]\d))?(?:T([0-2]\d):([0-5]\d):([0-5]\d))?(?:\.(\d+))?(?:(Z)|([+-])([0-2]\d):?([0-5]\d))?",
+    re.ASCII,
+)
+"""Timestamps of ``$toMillis`` without a picture. Source: reference implementation."""
+
+_LEADING_INTEGER = re.compile(r"\s*([+-]?(?:0(x)[0-9a-f]+|[0-9]+))", re.ASCII | re.IGNORECASE)
+"""What JavaScript's `parseInt` reads."""
+
+_ROMAN = re.compile(r"[Ii](?:;|\Z)")
+_MARK = re.compile(r"(?<!\[)\[\s*([A-Za-z])")
+
+_CODES = {
+    "Formatting or parsing an integer as a sequence": "D3130",
+    "In a decimal digit pattern": "D3131",
+    "No matching closing bracket": "D3135",
+    "Unknown component specifier": "D3132",
+    "The 'name' modifier": "D3133",
+    "The timezone integer format specifier": "D3134",
+    "The date/time picture string is missing specifiers": "D3136",
+}
+"""Codes of the library's errors, by the beginnings of their texts."""
+
+
+def from_millis(time_ms: float | None, picture: str | None, zone: str | None) -> str | None:
+    """Implement ``$fromMillis``."""
+    check_picture(picture)
+    if time_ms is None:
+        return None
+    with _codes(picture):
+        try:
+            hours, minutes = _offset(zone)
+            offset_ms = 60_000 * (60 * hours + minutes)
+            whole = math.trunc(finite(time_ms) + offset_ms) - offset_ms  # a fraction goes after the shift
+            shown: str = DateTimeUtils.format_datetime(whole, picture, str(100 * hours + minutes))
+        except (OverflowError, OSError, ValueError):
+            raise JException("D1001", -1, time_ms) from None
+        return shown
+
+
+def check_picture(picture: str | None) -> None:
+    """Raise an error for a picture that is very long, or asks for very long texts."""
+    check_size(len(picture or ""), MAX_PICTURE, "characters as picture")
+    if wide := _WIDE.search(picture or ""):
+        raise Failure(_FAILED, f"picture: expected widths of at most 3 digits, got {wide[0]}")
+
+
+def _offset(zone: str | None) -> tuple[int, int]:
+    """Return hours and minutes of ``+hhmm``; hours are rounded down, as in the reference implementation."""
+    found = _LEADING_INTEGER.match((zone or "0")[:MAX_PICTURE])
+    if found is None:
+        raise Failure("D3134", f'The timezone must have the form +hhmm. Given "{(zone or "")[:MAX_PICTURE]}"')
+    offset = int(found[1], 16 if found[2] else 10)
+    return math.floor(offset / 100), int(math.fmod(offset, 100))
+
+
+def format_integer(value: float | None, picture: str | None) -> str | None:
+    """Implement ``$formatInteger``."""
+    check_picture(picture)
+    if value is None or picture is None:
+        return None
+    whole = math.floor(finite(value))
+    with _codes(picture):
+        if not _ROMAN.match(picture):
+            shown: str = DateTimeUtils.format_integer(whole, picture)
+            return shown
+        thousands, rest = divmod(abs(whole), 1000)  # the library would recur for each thousand
+        check_size(thousands, MOST_THOUSANDS, "letters M")
+        digits = ("M" if picture[0] == "I" else "m") * thousands + DateTimeUtils.format_integer(rest, picture)
+        return f"-{digits}" if whole < 0 else digits
+
+
+def parse_integer(text: str | None, picture: str | None) -> float | None:
+    """Implement ``$parseInteger``; a text that is no integer gives no number (NaN)."""
+    check_picture(picture)
+    if text is None or picture is None:
+        return None
+    check_size(len(text), MAX_PICTURE, "characters as integer")
+    with _codes(picture):
+        form = DateTimeUtils._analyse_integer_picture(picture)  # noqa: SLF001 - the library has no public parser
+        return _integer_parser(form)(text)
+
+
+def _integer_parser(form: Any) -> Callable[[str], float]:
+    matcher = DateTimeUtils._generate_regex_with_component(None, form)  # noqa: SLF001
+    if form.primary == DateTimeUtils.Formats.DECIMAL:
+        return lambda text: _decimal(text, form)
+
+    def parse(text: str) -> float:
+        try:
+            return to_double(matcher.parse(text))
+        except (KeyError, IndexError):  # a letter or a word that names no number
+            return math.nan
+
+    return parse
+
+
+def _decimal(text: str, form: Any) -> float:
+    digits = text[:-2] if form.ordinal else text
+    for separator in {","} if form.regular else {each.character for each in form.groupingSeparators}:
+        digits = digits.replace(separator, "")
+    codes = [ord(character) - form.zeroCode + ord("0") for character in digits]
+    if min(codes, default=0) < 0:
+        raise JException("D3131", -1)
+    found = _LEADING_INTEGER.match("".join(map(chr, codes)))
+    if found is None:
+        return math.nan
+    return to_double(int(found[1], 16 if found[2] else 10))
+
+
+def to_millis(now_ms: int) -> Callable[[str | None, str | None], float | None]:
+    """Return the implementation of ``$toMillis``, which takes missing components, such as the day, from `now_ms`."""
+
+    def parse(timestamp: str | None, picture: str | None) -> float | None:
+        check_picture(picture)
+        if timestamp is None:
+            return None
+        check_size(len(timestamp), MAX_PICTURE, "characters as timestamp")
+        if picture is None:
+            return _parse_iso(timestamp)
+        with _codes(picture):
+            return _parse(timestamp, picture, now_ms)
+
+    return parse
+
+
+def _parse_iso(timestamp: str) -> float:
+    found = _ISO_8601.fullmatch(timestamp)
+    if found is None:
+        raise JException("D3110", -1, timestamp)
+    # Six groups of the date and the time; those of the fraction and the offset follow.
+    year, month, day, hour, minute, second = (
+        int(part or default) for part, default in zip(found.groups(), "011000", strict=False)
+    )
+    fraction, sign = (found[7] or "0")[:3].ljust(3, "0"), -1 if found[9] == "-" else 1
+    is_time = hour < _HOURS or (hour == _HOURS and minute == second == 0)
+    is_date = 1 <= month <= _MONTHS and 1 <= day <= _DAYS and is_time and int(found[10] or 0) < _HOURS
+    if not is_date:
+        raise JException("D3110", -1, timestamp)
+    offset = sign * (60 * int(found[10] or 0) + int(found[11] or 0))
+    return _utc_ms(year, month - 1, day, hour, minute, second, int(fraction)) - 60_000 * offset
+
+
+def _utc_ms(*parts: float) -> float:
+    """Return milliseconds since 1970, as `Date.UTC`: each part may be beyond its range; NaN for impossible ones."""
+    if not all(map(math.isfinite, parts)):
+        return math.nan
+    year, month, day, hour, minute, second, millisecond = map(int, parts)
+    year += 1900 if 0 <= year <= 99 else 0  # noqa: PLR2004 - as in JavaScript
+    years, month = divmod(month, _MONTHS)
+    try:
+        start = datetime(year + years, month + 1, 1, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return math.nan
+    days = (start - _EPOCH) // timedelta(days=1) + day - 1
+    return float(days * _DAY_MS + 3_600_000 * hour + 60_000 * minute + 1_000 * second + millisecond)
+
+
+def _parse(timestamp: str, picture: str, now_ms: int) -> float | None:
+    specification = DateTimeUtils._analyse_datetime_picture(picture)  # noqa: SLF001
+    parts = DateTimeUtils._generate_regex(specification).parts  # noqa: SLF001
+    pattern, parsers = "", []
+    for part, marker in zip(parts, specification.parts, strict=True):
+        is_decimal = marker.integerFormat is not None and marker.component not in ("Z", "z")
+        is_decimal = is_decimal and marker.integerFormat.primary == DateTimeUtils.Formats.DECIMAL
+        text = re.escape(marker.value) if marker.type == "literal" else _digits(marker) if is_decimal else part.regex
+        pattern += f"({text})"
+        if marker.type != "literal":
+            parsers.append((marker.component, _integer_parser(marker.integerFormat) if is_decimal else part.parse))
+        else:
+            parsers.append((None, part.parse))
+    found = re.fullmatch(pattern, timestamp, re.IGNORECASE)
+    if found is None:
+        return None
+    components: dict[str, Any] = {}
+    for (component, parser), text in zip(parsers, found.groups(), strict=True):
+        if component is not None:
+            try:
+                components[component] = parser(text)
+            except KeyError:  # a word that names no month or day
+                components[component] = None
+    return _assemble(components, now_ms) if components else None
+
+
+def _digits(marker: Any) -> str:
+    """Return the regular expression of a decimal component; year, month and day may have a fixed width."""
+    form, width = marker.integerFormat, 0
+    if marker.component in ("Y", "M", "D"):
+        has_width = marker.width is not None and marker.width[1] is not None
+        width = marker.width[1] if has_width else form.mandatoryDigits + form.optionalDigits
+        width = width if has_width or width > 1 else 0
+    least = max(0, width - form.optionalDigits)
+    count = "+" if not width else f"{{{width}}}" if form.optionalDigits == 0 else f"{{{least},{width}}}"
+    return f"[0-9]{count}" + ("(?:th|st|nd|rd)" if form.ordinal else "")
+
+
+_DATES = (("YMD", "YMD"), ("YD", "Yd"), ("XxwF", "xXw"), ("XWF", "XW"))
+
+
+def _assemble(components: dict[str, Any], now_ms: int) -> float:
+    """Return the time of the components, with the rules of the reference implementation for missing ones.
+
+    Raises:
+        JException: a component between two others is missing, or a date is given by weeks.
+    """
+    given = {component for component in "YXMxWwdDPHhmsf" if components.get(component)}
+    date = next((order for order, marks in _DATES if _is_kind(given & set("YXMxWwdD"), marks)), "YMD")
+    time = "Hmsf"
+    if not _is_kind(given & set("PHhmsf"), "Hmsf") and _is_kind(given & set("PHhmsf"), "Phmsf"):
+        time = "Phmsf"
+    _complete(components, date + time, now_ms)
+    if date in ("XxwF", "XWF"):
+        raise JException("D3136", -1)
+    month = components.get("M") or 0
+    month = month - 1 if month > 0 else 0
+    if date == "YD":
+        first = _utc_ms(components["Y"], 0, 1, 0, 0, 0, 0)
+        day = _EPOCH + timedelta(milliseconds=first + (components["d"] - 1) * _DAY_MS)
+        month, components["D"] = day.month - 1, day.day
+    if time == "Phmsf":
+        components["H"] = (0 if components["h"] == _MONTHS else components["h"]) + 12 * (components.get("P") == 1)
+    parts = (components["Y"], month, components["D"], components["H"], components["m"], components["s"])
+    zone = components.get("Z") or components.get("z") or 0
+    return _utc_ms(*parts, components["f"]) - zone * 60_000
+
+
+def _is_kind(given: set[str], marks: str) -> bool:
+    return bool(given) and given <= set(marks)
+
+
+def _complete(components: dict[str, Any], order: str, now_ms: int) -> None:
+    now = _EPOCH + timedelta(milliseconds=now_ms)
+    is_begun = is_ended = False
+    for component in order:
+        if components.get(component) is None:
+            known = DateTimeUtils._get_datetime_fragment  # noqa: SLF001
+            least = 1 if component in "MDd" else 0
+            components[component] = least if is_begun else _number_of(known(now, component))
+            is_ended = is_ended or is_begun
+        else:
+            is_begun = True
+            if is_ended:
+                raise JException("D3136", -1)
+
+
+def _number_of(text: str) -> float:
+    return {"am": 0.0, "pm": 1.0}[text] if text in ("am", "pm") else float(text)
+
+
+@contextmanager
+def _codes(picture: str | None) -> Iterator[None]:
+    """Give the library's errors about `picture` their codes."""
+    try:
+        yield
+    except JException:
+        raise
+    except (KeyError, IndexError):
+        raise JException("D3132", -1, _unknown_component(picture or "")) from None
+    except RuntimeError as error:
+        code = next((code for text, code in _CODES.items() if str(error).startswith(text)), None)
+        if code is None:
+            raise
+        raise JException(code, -1, _unknown_component(picture or "")) from None
+    except (ValueError, TypeError, ArithmeticError, AttributeError, re.error):
+        raise Failure("D3132", f'The picture "{picture}" has a part that cannot be read') from None
+
+
+_COMPONENTS: Mapping[str, str] = dict.fromkeys("YMDdFWwXxHhPmsfZzCE", "")
+
+
+def _unknown_component(picture: str) -> str:
+    marks = _MARK.findall(picture)
+    return next((mark for mark in marks if mark not in _COMPONENTS), picture)
