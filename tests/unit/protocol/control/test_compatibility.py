@@ -13,10 +13,12 @@ from unum_compiler import graph as g
 from unum_compiler.definition import Definition as Source
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import ExecutionNotRedrivable, InconsistentHistory
-from unum_runtime.model.checkpoint import Failure, Status
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Status
 from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.protocol.control import redrive as redrive_module
 from unum_runtime.protocol.control import redrive_fan_out
+from unum_runtime.protocol.control.compatibility import check_steps
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
@@ -266,6 +268,24 @@ def test_only_scopes_whose_branches_join_their_neighbours_are_refused(*, waits: 
     redrive(new.runtime(), "e", old=old.workflow)
     deliver_all(new)
     assert new.calls == {"between": 1, "last": 1}
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["meets_previous", "after_previous"])
+def test_steps_of_branches_that_join_their_neighbours_are_refused(*, waits: bool) -> None:
+    meet = g.task("meet").meets_previous() if waits else g.task("meet").after_previous("meet")
+    flow = g.map(g.task("encode") >> meet, items=g.out)
+    platform = Platform(Source.from_graph(flow).compile("w", None), {"encode": abs, "meet": abs})
+    platform.start("e", [1, 2])
+    name = platform.sent[0].name
+    platform.deliver(platform.sent[0])
+    (item,) = platform.memory.read([checkpoint_key("w", name)]).values()
+    joining = platform.workflow
+    alone = replace(joining.task("meet"), meets_previous=False, after_previous=None)
+    plain = replace(joining, states={**joining.states, "meet": alone})
+    for old, new in ((joining, replace(joining)), (joining, plain), (plain, joining)):
+        with pytest.raises(ExecutionNotRedrivable, match="is in a scope whose branches join their neighbours"):
+            check_steps(old, new, [Checkpoint.from_item(name, item)])
+    check_steps(plain, replace(plain), [Checkpoint.from_item(name, item)])
 
 
 def test_one_that_was_stopped_goes_on_with_the_new_definition() -> None:

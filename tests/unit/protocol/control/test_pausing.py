@@ -23,6 +23,12 @@ def resumed(on: Platform) -> int:
     return resumed_ms(on.memory, "w")
 
 
+@pytest.mark.parametrize("control", ["pause", "resume", "stop"])
+def test_requests_to_pause_and_to_resume_are_recognized(control: str) -> None:
+    assert pausing.is_request(pausing.request(control)) is (control != "stop")
+    assert not pausing.is_request({"control": control})
+
+
 def test_a_workflow_tells_since_when_it_is_resumed() -> None:
     paused = platform()
     assert resumed(paused) == 0

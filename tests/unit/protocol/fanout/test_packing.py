@@ -184,7 +184,10 @@ def test_every_path_behind_a_task_is_followed_and_each_state_once() -> None:
     passing, end = {"Type": "Pass", "Next": "W"}, {"Type": "Pass", "End": True}
     several = {"A": task(Next="W"), "W": which("T", "P", "P"), "P": end, "T": task(End=True)}
     loop = {"A": task(Next="W"), "W": which("P", "Q"), "P": passing, "Q": end}
-    for states, places in ((several, ["T"]), (loop, ["A"])):
+    default = {"A": task(Next="W"), "W": which("P", "T"), "P": end, "T": task(End=True)}
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}
+    pure = {"A": task(Next="N"), "N": {"Type": "Map", "ItemProcessor": inner, "End": True}}
+    for states, places in ((several, ["T"]), (loop, ["A"]), (default, ["T"]), (pure, ["A"])):
         workflow = compile_workflow(around({"StartAt": "A", "States": states}), name="w", functions=None)
         assert list(packed_tasks(replace(workflow, small_results=True)).get("M", ())) == places
 

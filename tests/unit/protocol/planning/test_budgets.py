@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
+from unum_runtime.asl.recovery import BUDGETS
 from unum_runtime.model.checkpoint import Ending, Failure, Status
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Frame, Name
+from unum_runtime.protocol.planning.advance import by_branch, exceeded
 from unum_runtime.protocol.planning.plan import DEFAULT_INVOCATION_BUDGET, DEFAULT_WIDTH_BUDGET, beyond_budget
 from unum_runtime.simulator.local import LocalWorkflow
 
@@ -123,6 +126,15 @@ def test_no_retrier_or_catcher_continues_beyond_a_budget(mode: str) -> None:
     assert "some 12 invocations; at most 6 are allowed" in str(ending.outcome.cause)
     assert runs == 1  # the first branch beyond the budget ends the Map
     assert run(machine, invocation_budget=12)[0].status is Status.SUCCEEDED
+
+
+@pytest.mark.parametrize(("error", "is_inside"), [*((error, False) for error in sorted(BUDGETS)), ("Other", True)])
+def test_exceeded_budget_of_a_child_execution_is_that_of_the_whole(error: str, *, is_inside: bool) -> None:
+    processor = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, **chain("T")}
+    machine = {"StartAt": "M", "States": {"M": map_(ItemProcessor=processor)}}
+    workflow = compile_workflow(machine, name="w", functions=None)
+    failure = Failure(error, "why")
+    assert by_branch(workflow.fan_out("M"), failure) == (exceeded() if is_inside else failure)
 
 
 def test_a_map_that_tolerates_failures_tolerates_branches_beyond_the_budget() -> None:

@@ -287,6 +287,14 @@ ROWS: dict[str, tuple[Workflow, Checkpoint, Effect | Opened]] = {
         left("a", Success([0] * 256)),
         Opened(Scope(E, (), "map", 2, 0, 256), (0,) * 256, 256),
     ),
+    "quorum of more branches than a shard has": (
+        QUORUM,
+        left("a", Success([0] * 257)),
+        finished(
+            Status.FAILED,
+            Failure("States.Runtime", "state 'map': expected 2 to 256 branches, of which 2 are enough; got 257"),
+        ),
+    ),
     "quorum of more branches than there are": (
         QUORUM,
         left("a", Success([5])),
