@@ -9,6 +9,7 @@ from unum_runtime.errors import UnumError
 from unum_runtime.model.envelope import MARK
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.pausing import KEPT_S, MAX_REASON, resumed_ms
+from unum_runtime.protocol.delivery.pause import read_pause
 
 
 def platform() -> Platform:
@@ -27,6 +28,25 @@ def resumed(on: Platform) -> int:
 def test_requests_to_pause_and_to_resume_are_recognized(control: str) -> None:
     assert pausing.is_request(pausing.request(control)) is (control != "stop")
     assert not pausing.is_request({"control": control})
+
+
+def test_resumption_that_another_request_forestalls_ends_the_pause_that_is_there_then() -> None:
+    """Between its look and its write, another one resumes and pauses again."""
+    paused = platform()
+    ask(paused, "pause", reason="first")
+    record, done = pausing._record, []
+
+    def late(rt: Any, number: int, item: Any) -> bool:
+        if not done:
+            done.append(number)
+            ask(paused, "resume")
+            ask(paused, "pause", reason="second")
+        return record(rt, number, item)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pausing, "_record", late)
+        ask(paused, "resume")
+    assert read_pause(paused.memory, "w") is None
 
 
 def test_a_workflow_tells_since_when_it_is_resumed() -> None:

@@ -44,6 +44,13 @@ def test_a_chain() -> None:
     ]
 
 
+def test_start_is_logged_once_for_an_execution() -> None:
+    platform = Platform.of(chain("A"), A=echo)
+    platform.start()
+    platform.start()
+    assert platform.messages().count("started") == 1
+
+
 def test_a_second_delivery_adopts_what_is_committed() -> None:
     platform = Platform.of(chain("A", "B"), {"B": FunctionOptions(guard=Guard.COMMIT)}, A=echo, B=echo)
     platform.start()

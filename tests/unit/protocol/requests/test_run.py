@@ -160,6 +160,7 @@ def test_what_cannot_be_started_is_refused(alias: Alias, name: Any, value: Any, 
         {"$unum": 1, "describe": "e"},
         {"$unum": 1, "control": "stop", "execution": "e"},
         {"$unum": 1, "upload": "x", "bytes": "y"},
+        {"$unum": 1, "upload": "a" * 64, "bytes": 7_000_000, "input": 1},
         {"$unum": 1, "workflow": "w", "ir": "d", "execution": ["e", 5], "frames": [], "step": 1, "state": "A"},
     ],
 )
