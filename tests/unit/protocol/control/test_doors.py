@@ -6,6 +6,7 @@ import pytest
 
 from unum_runtime.model.envelope import MARK
 from unum_runtime.protocol.control import signal
+from unum_runtime.protocol.control.doors import PAUSE, RESUME, Door, door_for
 from unum_runtime.protocol.control.sharing import calling, remembered
 
 KINDS: dict[Any, list[Any]] = {
@@ -30,3 +31,8 @@ def test_each_kind_takes_its_own_requests_alone(kind: Any) -> None:
     for other, events in KINDS.items():
         assert [kind.is_request(event) for event in events] == [other is kind] * len(events)
     assert [kind.is_request(event) for event in NONE] == [False] * len(NONE)
+
+
+@pytest.mark.parametrize("control", [PAUSE, RESUME])
+def test_one_alias_takes_requests_to_pause_and_to_resume(control: str) -> None:
+    assert door_for(control) is Door.PAUSE

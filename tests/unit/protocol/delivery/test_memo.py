@@ -268,6 +268,16 @@ def test_a_result_that_came_while_the_lease_was_asked_for_is_used() -> None:
     assert platform.calls["Square"] == 1
 
 
+def test_forgotten_result_is_computed_again_by_a_clock_that_is_late() -> None:
+    """Forgetting leaves an item without a value, which has expired for every other clock."""
+    platform = memoized()
+    platform.run("one", {"n": 3})
+    (key,) = memos(platform)
+    platform.memory.replace(key, {}, expires_at_s=platform.clock.ms // 1000 + 60)
+    assert platform.run("two", {"n": 3}) == squared(3)
+    assert platform.calls["Square"] == 2
+
+
 class Freezing(MemoryStore):
     """A store whose client freezes right after it looked for a shared result the second time, under its lease."""
 
