@@ -177,7 +177,7 @@ $(FLOOR)/ready: requirements.txt pyproject.toml .venv/ready
 
 node_modules/.ready: package.json package-lock.json
 	@echo "Installing the CDK command line, and what the page needs, into node_modules ..."
-	npm ci --no-audit --no-fund
+	npm ci --ignore-scripts --no-audit --no-fund
 	mkdir -p $(VENDOR)
 	cp $(DAGRE) $(VENDOR)/dagre.js
 	cp $(DAGRE).LEGAL.txt $(VENDOR)/dagre.LEGAL.txt
