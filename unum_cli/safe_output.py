@@ -14,7 +14,10 @@ _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x
 Source: Unicode Standard Annex 9, "Directional Formatting Characters".
 """
 
-_ESCAPES = {code: f"\\u{code:04x}" for code in (*_CONTROLS, *_DIRECTIONS) if chr(code) not in _LINES}
+_SURROGATES = range(0xD800, 0xE000)
+"""Halves of characters, which no encoding has a form for."""
+
+_ESCAPES = {code: f"\\u{code:04x}" for code in (*_CONTROLS, *_DIRECTIONS, *_SURROGATES) if chr(code) not in _LINES}
 """JSON's escapes, which are valid in JSON and readable elsewhere."""
 
 
@@ -53,7 +56,7 @@ def speak_utf8() -> None:
             if stream.isatty():
                 stream.reconfigure(errors="replace")
             else:
-                stream.reconfigure(encoding="utf-8")
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     if isinstance(sys.stdin, io.TextIOWrapper) and not sys.stdin.isatty():
         sys.stdin.reconfigure(encoding="utf-8-sig")
 

@@ -1,6 +1,5 @@
 """Workflow definitions: read, bound to functions, compiled."""
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -20,6 +19,7 @@ from unum_compiler.frontends.values import take_values
 from unum_compiler.lowering.called_tasks import with_calls
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json, parse
+from unum_runtime.json_text import parse_json, to_readable
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
 
@@ -158,7 +158,7 @@ class Definition:
         """
         value = parse(ir) if isinstance(ir, str) else copy_json(ir)
         read_ir(value)
-        return _Compiled(json.dumps(value, ensure_ascii=False))
+        return _Compiled(to_readable(value))
 
     def bind(self, functions: Mapping[str, str]) -> "Definition":
         """Return the definition with function keys in its Tasks, and placeholders instead of other CDK tokens.
@@ -213,7 +213,7 @@ class Definition:
         return cls(_text(value if substitutions is None else substitute(value, substitutions)))
 
     def _json(self) -> Json:
-        return json.loads(self.text)
+        return parse_json(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,4 +240,4 @@ class _Compiled(Definition):
 
 
 def _text(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return to_readable(value)

@@ -4,12 +4,12 @@ An error text says ``expected X, got Y`` and, after a semicolon, a remedy. Its p
 """
 
 import difflib
-import json
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.json_text import to_readable
 from unum_runtime.model.states import Json
 
 _SHOWN_CHARACTERS = 60
@@ -65,7 +65,7 @@ class Report:
 
 def shown(value: Json) -> str:
     """Return `value` as JSON, cut to a length for messages."""
-    text = json.dumps(value, ensure_ascii=False)  # text of users stays readable in any script
+    text = to_readable(value)  # text of users stays readable in any script
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 

@@ -5,7 +5,6 @@ the input from the event, and give each event one execution name, so that a dupl
 For name and input they use `UnumWorkflow.run_alias`, where a request says both.
 """
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -25,6 +24,7 @@ from aws_cdk.interfaces.aws_events import IRuleRef
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
 from unum_runtime.functions.configuration import QUEUES
+from unum_runtime.json_text import find_fault, parse_json, to_ascii
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, start_event
 from unum_runtime.model.mailbox import is_signal_name
 from unum_runtime.model.naming import NAME_RULE
@@ -271,9 +271,12 @@ def checked_json(value: Any, argument: str) -> Any:
     """
     try:
         # NaN is no JSON: the CDK's process would exit instead of raising an error.
-        json.dumps(value, allow_nan=False, default=_check_resolvable)
+        text = to_ascii(value, default=_check_resolvable)
+        fault = find_fault(parse_json(text), text)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{argument}: expected JSON: {error}") from error
+    if fault:
+        raise ValueError(f"{argument}: expected JSON: {fault}")
     return value
 
 

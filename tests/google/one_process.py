@@ -102,10 +102,11 @@ class Request:
     body: Any
     headers: Mapping[str, str]
     method: str = "POST"
+    is_json: bool = True
 
-    def get_json(self, **_: Any) -> Any:
+    def get_data(self) -> bytes:
         """Return the body."""
-        return self.body
+        return json.dumps(self.body).encode()
 
 
 @dataclass

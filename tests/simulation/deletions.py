@@ -9,7 +9,7 @@ from tests.simulation.definitions import Graph
 from tests.unit.protocol.platform import Platform
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RefusedDelivery, StoreError, TimeIsShort
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Execution, Key, execution_partition_prefix, start_key
 from unum_runtime.protocol.control import delete

@@ -1,7 +1,6 @@
 """Requests of a command over the runtime's HTTP client: synchronous invocations, stacks, and what functions send."""
 
 import io
-import json
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from weakref import finalize
 from xml.etree import ElementTree as ET
 
 from unum_cli.aws.settings import Settings
+from unum_runtime.json_text import to_ascii
 from unum_runtime.wire.api import Api
 from unum_runtime.wire.backoff import is_transient, pause_s
 from unum_runtime.wire.call_errors import CallError, Unsupported
@@ -144,7 +144,7 @@ def _with_json_error(response: Response) -> Response:
         return response
     error = _xml(response.body)
     found = {name: error.findtext(f".//{{*}}{tag}", "") for name, tag in (("__type", "Code"), ("message", "Message"))}
-    return response._replace(body=json.dumps(found).encode())
+    return response._replace(body=to_ascii(found).encode())
 
 
 def _xml(body: bytes) -> ET.Element:

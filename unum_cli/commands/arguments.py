@@ -161,7 +161,7 @@ def write_text(file: str, text: str) -> None:
     draft = target.with_name(f".{target.name}.new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
         draft.replace(target)
     except OSError as error:
         draft.unlink(missing_ok=True)

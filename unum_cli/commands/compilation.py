@@ -1,12 +1,12 @@
 """``unum compile``: print a definition's IR, or all its errors."""
 
 import argparse
-import json
 from dataclasses import asdict
 
 from unum_cli.commands.arguments import compiled, problem_lines
 from unum_cli.commands.command_errors import CommandFailed
 from unum_runtime.errors import DefinitionError
+from unum_runtime.json_text import parse_json, to_readable
 
 
 def run(options: argparse.Namespace) -> None:
@@ -22,8 +22,8 @@ def run(options: argparse.Namespace) -> None:
     except DefinitionError as error:
         report = _json(options.file, error) if as_json else "\n".join(problem_lines(options.file, error))
         raise CommandFailed(report) from error
-    print(text if as_json else json.dumps(json.loads(text), indent=2, ensure_ascii=False))
+    print(text if as_json else to_readable(parse_json(text), indent=2))
 
 
 def _json(file: str, error: DefinitionError) -> str:
-    return json.dumps([{"file": file, **asdict(problem)} for problem in error.problems], ensure_ascii=False)
+    return to_readable([{"file": file, **asdict(problem)} for problem in error.problems])

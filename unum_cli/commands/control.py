@@ -16,7 +16,7 @@ from unum_runtime.client.control import Deletion, Missing, Redriven, StartsPause
 from unum_runtime.client.redrive_many import RedriveResult
 from unum_runtime.client.terminal.amounts import time_text
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.pending import WaitsFor
 

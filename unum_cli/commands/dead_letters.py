@@ -1,12 +1,12 @@
 """Errors in the dead letters of a workflow; letters are read and left in the queue."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from unum_cli.aws.session import Session
 from unum_runtime.errors import UnumError
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors
@@ -47,7 +47,7 @@ def _read_letters(queues: Any, queue_url: str) -> Iterator[tuple[str, str]]:
             told = {name: each.get("StringValue", "") for name, each in message.get("MessageAttributes", {}).items()}
             # One foreign letter must not hide the errors in all others.
             with suppress(*_UNREADABLE):
-                yield from _read(json.loads(message["Body"]), told)
+                yield from _read(parse_json(message["Body"]), told)
 
 
 def _read(letter: Json, attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -62,7 +62,7 @@ def _read(letter: Json, attributes: Mapping[str, str]) -> Iterator[tuple[str, st
             yield str(Envelope.from_json(event).name), _error(rest.get("responsePayload"))
         # EventBridge Scheduler wraps the request that it could not deliver.
         case {"MessageBody": str(body)}:
-            yield from _read(json.loads(body), attributes)
+            yield from _read(parse_json(body), attributes)
         case {"address": str(address), "event": event} if is_envelope(event):
             yield str(Envelope.from_json(event).name), _not_sent(address, attributes)
 

@@ -1,7 +1,6 @@
 """``unum diff``: show the effect of a deployment on running executions."""
 
 import argparse
-import json
 from dataclasses import asdict
 
 from unum_cli.commands.arguments import compiled_or_failed
@@ -11,6 +10,7 @@ from unum_cli.commands.executions import connected, names_workflow
 from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.analysis.deployed_values import with_values_of
 from unum_runtime.errors import UnumError
+from unum_runtime.json_text import to_readable
 from unum_runtime.model.ir import Workflow
 
 _REMEDY = (
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> None:
     old, new = _deployed_and_new(options) if names_workflow(options) else _both(options)
     found = changes(old, with_values_of(old, new))
     if options.format == "json":
-        print(json.dumps([asdict(change) for change in found], indent=2, ensure_ascii=False))
+        print(to_readable([asdict(change) for change in found], indent=2))
     else:
         print("\n".join(map(str, found)))
     if any(change.effect is Effect.BREAKS for change in found):

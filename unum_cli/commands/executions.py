@@ -1,7 +1,6 @@
 """``unum start``, ``describe``, ``wait`` and ``steps``: executions of a deployed workflow."""
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from unum_runtime.client.descriptions import Description, Step
 from unum_runtime.client.terminal.amounts import duration_text, time_text
 from unum_runtime.client.terminal.live import LiveTable, waiting_text
 from unum_runtime.errors import DefinitionNotStored, InvalidExecutionInput, InvalidName, UnumError
+from unum_runtime.json_text import to_readable
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
 from unum_runtime.wire.call_errors import call_errors
@@ -186,7 +186,7 @@ def _steps(client: Client, options: argparse.Namespace) -> None:
         started = _started_by(step, relations)
         lines += [f"{step.state} started {each}" for each in started]
         if options.json:
-            print(json.dumps(to_json(step) | _started_json(started), ensure_ascii=False))
+            print(to_readable(to_json(step) | _started_json(started)))
         else:
             table.add(step)
     for missing in _pending(client, options.execution):
@@ -194,7 +194,7 @@ def _steps(client: Client, options: argparse.Namespace) -> None:
         lines += [f"{missing.state} started {each}" for each in started]
         if options.json:
             status = {"status": waiting_text(missing)}
-            print(json.dumps(to_json(missing) | status | _started_json(started), ensure_ascii=False))
+            print(to_readable(to_json(missing) | status | _started_json(started)))
         else:
             table.add_pending(missing, to_datetime(client.clock.now_ms()))
     table.close()

@@ -1,7 +1,6 @@
 """``unum list``: print the executions of a deployed workflow, newest first."""
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
@@ -15,6 +14,7 @@ from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.client.reading.page_tokens import LARGEST_PAGE
 from unum_runtime.client.terminal.amounts import duration_text, time_text
 from unum_runtime.errors import UnumError
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.checkpoint import Status
 
 _ROW = "{:24}  {:9}  {:>9}  {}"
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
         found = islice(_executions(connected(options), status, attributes, options.limit), options.limit)
         if options.json:
             for execution in found:
-                print(json.dumps(to_json(execution)))
+                print(to_ascii(to_json(execution)))
         else:
             _print_table(found)
     except UnumError as error:

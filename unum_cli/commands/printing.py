@@ -1,6 +1,5 @@
 """Text and JSON output for executions."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.client.remembered_results import RememberedResult
 from unum_runtime.client.terminal.amounts import duration_text, time_text
+from unum_runtime.json_text import parse_json, to_readable
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.states import Json
 
@@ -27,7 +27,7 @@ def to_json(
 
 def print_json(value: Json) -> None:
     """Print `value` as indented JSON."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(to_readable(value, indent=2))
 
 
 def check_success(description: Description) -> None:
@@ -78,7 +78,7 @@ def _fork_text(origin: ForkedFrom) -> str:
 def failure_text(error: str | None, cause: str | None) -> str:
     """Return error and cause as text; a JSON report of an exception becomes message and stack trace."""
     try:
-        report = json.loads(cause or "")
+        report = parse_json(cause or "")
         stack = "".join(report["stackTrace"])
         text = f"{report['errorMessage']}\n{stack}".rstrip()
     except (ValueError, TypeError, KeyError):
@@ -112,9 +112,9 @@ def print_child(child: ChildExecution, *, as_json: bool) -> None:
     print(f"started  {time_text(child.started_at)}")
     if child.stopped_at is not None:
         print(f"stopped  {time_text(child.stopped_at)}")
-    print(f"input    {json.dumps(child.input, ensure_ascii=False)}")
+    print(f"input    {to_readable(child.input)}")
     if child.output is not None:
-        print(f"output   {json.dumps(child.output, ensure_ascii=False)}")
+        print(f"output   {to_readable(child.output)}")
     for step in child.steps:
         print(f"{time_text(step.committed_at)}  {step.state}  {step.status}")
 
@@ -128,4 +128,4 @@ def _plain(value: Any) -> Json:
 
 
 def _line(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return to_readable(value)

@@ -1,11 +1,11 @@
 """Addresses of a deployed workflow, from the outputs of its CloudFormation stack."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from unum_cli.commands.command_errors import UsageError
+from unum_runtime.json_text import parse_json
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
 _KINDS = (
@@ -105,7 +105,7 @@ def _by_construct(outputs: Mapping[str, str]) -> dict[str, Deployed]:
             table=group["Table"],
             start_alias=group["StartAlias"],
             retention_s=int(group["Retention"]),
-            activities=json.loads(group.get("Activities", "{}")),
+            activities=parse_json(group.get("Activities", "{}")),
             describe_alias=group.get("DescribeAlias"),
             control_alias=group.get("ControlFunction", group.get("ControlAlias")),
             failure_queue=group.get("FailureQueue"),

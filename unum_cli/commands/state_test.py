@@ -1,7 +1,6 @@
 """``unum test-state``: run one state alone, as the TestState API of Step Functions does."""
 
 import argparse
-import json
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
@@ -12,6 +11,7 @@ from unum_cli.commands.handlers import is_answered, stand_ins
 from unum_cli.commands.printing import print_json
 from unum_cli.commands.single_states import workflow_around
 from unum_runtime.errors import DefinitionError
+from unum_runtime.json_text import parse_foreign, to_ascii
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json, Task
 from unum_runtime.simulator.local import Function
@@ -77,7 +77,7 @@ def _mock(mock: dict[str, Json]) -> Mock:
 
 def _object(name: str, value: Json) -> dict[str, Json]:
     if not isinstance(value, dict):
-        raise ValueError(f"{name}: expected an object, got {json.dumps(value)}")  # noqa: TRY004 - of what is given
+        raise ValueError(f"{name}: expected an object, got {to_ascii(value)}")  # noqa: TRY004 - of what is given
     return value
 
 
@@ -108,24 +108,24 @@ def _snake(name: str) -> str:
 
 def _text(value: Json) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"expected a string, got {json.dumps(value)}")  # noqa: TRY004 - of the option, not of the code
+        raise ValueError(f"expected a string, got {to_ascii(value)}")  # noqa: TRY004 - of the option, not of the code
     return value
 
 
 def _count(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"expected an integer from 0 up, got {json.dumps(value)}")
+        raise ValueError(f"expected an integer from 0 up, got {to_ascii(value)}")
     return value
 
 
 def _result(value: Json) -> Json:
     """Parse a string as JSON text, as the API does; return any other value unchanged."""
-    return json.loads(value) if isinstance(value, str) else value
+    return parse_foreign(value) if isinstance(value, str) else value
 
 
 def _error(value: Json) -> Json:
     if not isinstance(value, dict) or "error" not in value:
-        raise ValueError(f'expected an object with "error" and perhaps "cause", got {json.dumps(value)}')
+        raise ValueError(f'expected an object with "error" and perhaps "cause", got {to_ascii(value)}')
     return value
 
 

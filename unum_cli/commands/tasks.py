@@ -11,7 +11,7 @@ from unum_cli.commands.executions import in_stack, needing_boto3, session_of
 from unum_cli.commands.printing import print_json
 from unum_runtime.client.task_responses import POLL_S, ActivityTask, Tasks
 from unum_runtime.errors import InvalidOutput, UnumError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 
 
 def run(options: argparse.Namespace) -> None:

@@ -1,13 +1,13 @@
 """``unum validate``: report every problem of every definition, and warnings."""
 
 import argparse
-import json
 from dataclasses import asdict, dataclass
 
 from unum_cli.commands.arguments import definition_in, problem_lines, problem_places, workflow_name
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_compiler.checks.warnings import Warned
 from unum_runtime.errors import DefinitionError
+from unum_runtime.json_text import to_readable
 from unum_runtime.model.states import Json
 
 
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> None:
     """
     verdicts = [_verdict(file, strict=options.strict) for file in options.files]
     if options.format == "json":
-        print(json.dumps([verdict.to_json() for verdict in verdicts], indent=2, ensure_ascii=False))
+        print(to_readable([verdict.to_json() for verdict in verdicts], indent=2))
     else:
         for line in (line for verdict in verdicts for line in verdict.lines()):
             print(line)

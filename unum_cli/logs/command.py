@@ -1,7 +1,6 @@
 """``unum logs``: log lines of an execution, of the runtime and of user code."""
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from unum_cli.logs.log_lines import Line, shown_text
 from unum_cli.logs.search import LogSearch, reading_logs
 from unum_runtime.client.boto3_shapes.arns import Arns, home_of
 from unum_runtime.errors import UnumError
+from unum_runtime.json_text import to_readable
 
 EVERY_S = 2
 """Time between two looks of ``--follow``."""
@@ -65,7 +65,7 @@ def _print(invocation: Invocation, line: Line, *, as_json: bool) -> None:
             "request_id": invocation.request_id,
             "line": line.text,
         }
-        print(json.dumps(shown, ensure_ascii=False), flush=True)
+        print(to_readable(shown), flush=True)
     else:
         states = ", ".join(step_text(step) for step in invocation.running(line)) or "-"
         print(f"{line.at:%H:%M:%S}.{line.at.microsecond // 1000:03}  {states}  {shown_text(line.text)}", flush=True)

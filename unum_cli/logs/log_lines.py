@@ -4,7 +4,6 @@ Source of both formats: AWS Lambda Developer Guide, "Log and monitor Python Lamb
 logging controls".
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from unum_runtime.client.deliveries import to_datetime
+from unum_runtime.json_text import parse_foreign
 
 _PLATFORM = re.compile(r"(?P<kind>START|END|REPORT) RequestId: (?P<request>\S+)")
 """Line of Lambda itself in the text format."""
@@ -82,7 +82,7 @@ def fields_of(text: str) -> Mapping[str, Any]:
     if not text.startswith("{"):
         return {}
     try:
-        found = json.loads(text)
+        found = parse_foreign(text)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

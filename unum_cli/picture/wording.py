@@ -1,9 +1,9 @@
 """Short texts for pictures, and their estimated width."""
 
-import json
 import unicodedata
 from collections.abc import Mapping
 
+from unum_runtime.json_text import to_readable
 from unum_runtime.model.states import SIGNAL, Json, Map, Pattern, Retrier, State, Task, Wait, Work
 
 _COMPARISONS = {
@@ -73,7 +73,7 @@ def rule_text(rule: Mapping[str, Json]) -> str:
 
 def expression_text(value: Json) -> str:
     """Return a field's value; a JSONata expression without its braces."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else to_readable(value)
     is_jsonata = text.startswith("{%") and text.endswith("%}")
     return " ".join(text[2:-2].split()) if is_jsonata else text
 
@@ -123,4 +123,4 @@ def _comparison(operator: str, value: Json) -> str:
     is_path = operator.endswith("Path")
     name = operator.removesuffix("Path")
     symbol = next((symbol for ending, symbol in _COMPARISONS.items() if name.endswith(ending)), operator)
-    return f"{symbol} {value if is_path else json.dumps(value, ensure_ascii=False)}"
+    return f"{symbol} {value if is_path else to_readable(value)}"

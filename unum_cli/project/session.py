@@ -5,7 +5,6 @@ lines, and deploys again when a file changes; with arguments, it deploys, runs t
 """
 
 import hashlib
-import json
 import os
 import shlex
 import signal
@@ -21,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 from unum_cli.project.interruption import deferred_signals, ignore_signals, leave_on_signals
 from unum_cli.safe_output import safe_output, speak_utf8
+from unum_runtime.json_text import parse_json
 
 LOGS = "UNUM_EMULATOR_LOGS"
 """Environment variable with the folder of the emulator's logs."""
@@ -117,7 +117,7 @@ def _command_line(project: Path) -> list[str]:
         if installed.exists():
             return [str(installed)]
     template = files("unum_cli.project") / "template" / "package.json"
-    version = json.loads(template.read_text(encoding="utf-8"))["devDependencies"]["aws-cdk"]
+    version = parse_json(template.read_text(encoding="utf-8"))["devDependencies"]["aws-cdk"]
     return ["npx", "--yes", f"aws-cdk@{version}"]
 
 

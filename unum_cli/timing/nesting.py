@@ -14,7 +14,8 @@ from typing import NamedTuple
 from unum_cli.timing.levels import Levels
 from unum_cli.timing.parents import Started, default_name, executions_in, parent_in, told
 from unum_runtime.client.control import Missing
-from unum_runtime.model.checkpoint import Checkpoint, Success, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Name
 from unum_runtime.model.states import Task

@@ -4,11 +4,11 @@ Source: AWS Step Functions Developer Guide, "Start workflow executions from a ta
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success
 from unum_runtime.model.naming import Name
 from unum_runtime.model.states import Json
@@ -68,7 +68,7 @@ def told(checkpoint: Checkpoint) -> Json:
     failure = checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.continuation.caught
     if failure is not None:
         try:
-            return json.loads(failure.cause or "")
+            return parse_json(failure.cause or "")
         except ValueError:
             return None
     return checkpoint.outcome.value if isinstance(checkpoint.outcome, Success) else None

@@ -4,7 +4,6 @@ Source: OpenTelemetry Protocol Specification, "OTLP/HTTP".
 """
 
 import gzip
-import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
@@ -15,6 +14,7 @@ from http import HTTPStatus
 
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.traces.settings import Settings
+from unum_runtime.json_text import parse_foreign, to_ascii
 from unum_runtime.model.states import Json
 
 MOST_TRIES = 5
@@ -47,7 +47,7 @@ class Exporter:
             CommandFailed: the collector cannot be reached, or refuses spans.
         """
         for batch in batches:
-            self._check_accepted(self._post(json.dumps(batch, separators=(",", ":")).encode()))
+            self._check_accepted(self._post(to_ascii(batch, is_compact=True).encode()))
 
     def _post(self, body: bytes) -> bytes:
         """Send one request, again while the collector is busy, and return the answer."""
@@ -81,7 +81,7 @@ class Exporter:
     def _check_accepted(self, answer: bytes) -> None:
         """Raise if the collector has rejected a part of the spans."""
         try:
-            partial = json.loads(answer or b"{}").get("partialSuccess") or {}
+            partial = parse_foreign(answer or b"{}").get("partialSuccess") or {}
             rejected = int(partial.get("rejectedSpans", 0))
         except (ValueError, AttributeError, TypeError):
             return  # the status says that it has accepted them, whatever the answer is
@@ -108,7 +108,7 @@ def _told(content: bytes) -> str:
     """Return the message in an answer, a ``google.rpc.Status`` as JSON, or the begin of another answer."""
     text = content.decode(errors="replace")
     with suppress(ValueError, KeyError, TypeError):
-        text = str(json.loads(text)["message"])
+        text = str(parse_foreign(text)["message"])
     return " ".join(text.split())[:_MOST_TEXT] or "no reason given"
 
 

@@ -1,6 +1,5 @@
 """Pages that change something: each says what it will do and what that costs, before a form that does it."""
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from unum_cli.ui.past_reading import Reading
 from unum_cli.ui.site import Site
 from unum_runtime.client.client import Client
 from unum_runtime.client.terminal.amounts import time_text
+from unum_runtime.json_text import parse_foreign, to_ascii
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.states import Json
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 LARGEST_FORM = 8_000_000
 """Bytes of a form; inputs may have 6 MB without an upload."""
+
+_LONGEST_VISIT = 9
+"""Digits of the number of a visit; Python refuses to convert thousands of them."""
 
 _ENDED = frozenset(Status) - {Status.RUNNING}
 _REDRIVABLE = frozenset((Status.FAILED, Status.TIMED_OUT, Status.ABORTED))
@@ -75,7 +78,7 @@ def _nudge(client: Client, name: str, _form: Form) -> list[str]:
 def _fork(client: Client, name: str, form: Form) -> list[str]:
     given: dict[str, Any] = {"input": _json("input", form["input"])} if form.get("input", "").strip() else {}
     visit = form.get("visit") or "1"
-    if not visit.isdecimal():
+    if not visit.isdecimal() or len(visit) > _LONGEST_VISIT:
         raise HTTPException(400, f"visit: expected a number from 1, got {visit!r}.")
     started = client.fork(
         name, from_node=form.get("node", ""), new_name=form.get("name", ""), visit=int(visit), **given
@@ -105,7 +108,7 @@ def _answer(client: Client, _name: str, form: Form) -> list[str]:
     token = form.get("token", "").strip()
     match form.get("with"):
         case "success":
-            client.send_task_success(token, json.dumps(_json("output", form.get("output", ""))))
+            client.send_task_success(token, to_ascii(_json("output", form.get("output", ""))))
             return ["The Task has its result."]
         case "failure":
             client.send_task_failure(token, form.get("error") or None, form.get("cause") or None)
@@ -234,6 +237,6 @@ async def _form_of(request: Request) -> dict[str, list[str]]:
 
 def _json(field: str, text: str) -> Json:
     try:
-        return json.loads(text)
+        return parse_foreign(text)
     except ValueError as error:
         raise HTTPException(400, f"{field}: expected JSON: {error}.") from error

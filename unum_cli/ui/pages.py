@@ -1,6 +1,5 @@
 """Pages that only read."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +25,8 @@ from unum_runtime.client.client import Client
 from unum_runtime.client.deliveries import Delivery
 from unum_runtime.client.descriptions import Step
 from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
-from unum_runtime.model.checkpoint import Checkpoint, Collected, Status, Success, to_text
+from unum_runtime.json_text import to_readable, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Status, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Scope
 from unum_runtime.model.states import Map
@@ -278,7 +278,7 @@ def _shown(value: Success | None) -> dict[str, Any] | None:
     """Return a value as text for people; None for none."""
     if value is None:
         return None
-    text = json.dumps(value.value, indent=2, ensure_ascii=False)
+    text = to_readable(value.value, indent=2)
     return {"text": text[:LONGEST_SHOWN], "rest": max(0, len(text) - LONGEST_SHOWN), "bytes": len(value.text.encode())}
 
 

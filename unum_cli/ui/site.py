@@ -18,7 +18,7 @@ from unum_cli.ui.directory import Directory, Place
 from unum_cli.ui.guard import Secrets
 from unum_runtime.client.terminal.amounts import duration_text, size_text
 from unum_runtime.errors import ClientError, ExecutionDoesNotExist, UnumError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 
 FOLDER = Path(__file__).parent
 _BAD_REQUEST, _NOT_FOUND, _BAD_GATEWAY = 400, 404, 502

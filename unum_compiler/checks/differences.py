@@ -4,7 +4,6 @@ Sources: the pages of the Step Functions Developer Guide and API Reference that 
 `docs/asl.md`, "Differences from Step Functions".
 """
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
@@ -17,6 +16,7 @@ from unum_compiler.problems import Report, shown
 from unum_runtime.asl.jsonpath.intrinsics.syntax import Call, parse_call
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import member
+from unum_runtime.json_text import to_ascii, to_readable
 from unum_runtime.model.states import ACTIVITY, SIGNAL, Form, Json, Language, Pattern
 
 MOST_CHARACTERS = 1_048_576
@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
 def check_differences(machine: Machine, document: Json, called: Collection[str], report: Report) -> None:
     """Report every part of `machine` that would behave otherwise in Step Functions; `called` are called functions."""
-    if len(json.dumps(document, ensure_ascii=False)) > MOST_CHARACTERS:
+    if len(to_readable(document)) > MOST_CHARACTERS:
         report.differs("$", Difference.SIZE, f"CreateStateMachine takes at most {MOST_CHARACTERS} characters")
     for found in _differences(machine, called):
         report.differs(*found)
@@ -229,7 +229,7 @@ def _discards(state: Task) -> bool:
     """Return True if nothing can read the result of `state`."""
     if state.language is Language.JSONPATH:
         return state.data.get("ResultPath", "$") is None
-    return "Output" in state.data and "$states.result" not in json.dumps(state.data)
+    return "Output" in state.data and "$states.result" not in to_ascii(state.data)
 
 
 _RULES: tuple[Callable[[State], Iterator[Found]], ...] = (_signals, _data_sets, _role, _seed, _index, _result)

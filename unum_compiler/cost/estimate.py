@@ -23,8 +23,9 @@ from unum_compiler.lambda_settings import (
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.progress import progress
+from unum_runtime.json_text import to_text
 from unum_runtime.model.called_functions import calls_function
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Success
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Frames
 from unum_runtime.model.region import region_of

@@ -1,10 +1,11 @@
 """List prices from one dated data file, including sources."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from unum_runtime.json_text import parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Prices:
 @cache
 def list_prices() -> Prices:
     """Return prices from ``prices.json``, sources included there."""
-    table = json.loads(files("unum_compiler.cost").joinpath("prices.json").read_text(encoding="utf-8"))
+    table = parse_json(files("unum_compiler.cost").joinpath("prices.json").read_text(encoding="utf-8"))
     return Prices(
         region=table["region"],
         as_of=table["as_of"],

@@ -1,6 +1,5 @@
 """Hand-written IR: shape, references, functions."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.problems import Report, did_you_mean, shown
 from unum_runtime.asl.places import member
 from unum_runtime.errors import Problem
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model import states
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
@@ -37,7 +37,7 @@ def read_ir(
     report.add(schema_problems(value, ir_schema()))
     # The next checks read fields without testing their types.
     report.raise_problems(value)
-    workflow = Workflow.from_json(json.dumps(_DEFAULTS | value))
+    workflow = Workflow.from_json(to_ascii(_DEFAULTS | value))
     report.add(workflow_problems(workflow))
     report.add(_function_problems(workflow, functions, options))
     report.raise_problems(value)

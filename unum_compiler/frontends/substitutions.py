@@ -3,7 +3,6 @@
 Source: AWS CloudFormation User Guide, AWS::StepFunctions::StateMachine, DefinitionSubstitutions.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 
@@ -11,6 +10,7 @@ from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9_.:-]+)\}")
@@ -53,7 +53,7 @@ def _substituted(value: Json, substitutions: Mapping[str, str], field: str = "")
 def _number(text: str) -> Json:
     """Return `text` parsed as a number, or unchanged if parsing fails."""
     try:
-        found = json.loads(text)
+        found = parse_foreign(text)
     except ValueError:
         return text
     return found if isinstance(found, int | float) and not isinstance(found, bool) else text

@@ -7,7 +7,6 @@ which the number replaces with its quotes; so does a token of an array of texts 
 cannot be keys, other numbers and arrays, or parts of the control flow; such tokens stay, and the compiler reports them.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.parsing.task_resources import UNPUBLISHED
 from unum_compiler.parsing.tokens import is_token
+from unum_runtime.json_text import to_readable
 from unum_runtime.model.placeholders import ARRAY, NUMBER, SEPARATOR
 from unum_runtime.model.states import Json
 
@@ -96,7 +96,7 @@ class _Taking:
     def __init__(self, machine: Json, keys: Mapping[str, str]) -> None:
         self._keys = keys
         self._language = machine.get("QueryLanguage", "JSONPath") if isinstance(machine, dict) else "JSONPath"
-        text = json.dumps(machine, ensure_ascii=False)
+        text = to_readable(machine)
         self._names = {kind: _free_names(text, kind) for kind in (_TEXT, NUMBER, ARRAY)}
         self.values: dict[str, str] = {}
 

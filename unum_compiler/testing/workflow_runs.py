@@ -1,6 +1,5 @@
 """Executions in one process, for tests: what ran, how often, what came out, and what it costs."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ from unum_compiler.cost.estimate import total as total_of
 from unum_compiler.definition import Definition
 from unum_compiler.testing.recording import Recorder, TaskRun
 from unum_runtime.clock import SkippingClock
+from unum_runtime.json_text import parse_foreign, to_readable
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import DATA_SET_TASKS, Json, Pattern
@@ -133,7 +133,7 @@ class WorkflowRun:
             | ({"result": task.result} if task.error is None else {"error": task.error})
             for task in self.tasks
         ]
-        return json.dumps({"status": self.status, **ended, "tasks": tasks}, indent=2, ensure_ascii=False)
+        return to_readable({"status": self.status, **ended, "tasks": tasks}, indent=2)
 
 
 def run_workflow(  # noqa: PLR0913 - all but the first have defaults
@@ -281,5 +281,5 @@ def _compiled(workflow: _Workflow) -> Workflow:
 
 
 def _mocked(mocks: str | Path | Mapping[str, Any], workflow: Workflow, case: str | None) -> MockedCase:
-    document = mocks if isinstance(mocks, Mapping) else json.loads(Path(mocks).read_text(encoding="utf-8"))
+    document = mocks if isinstance(mocks, Mapping) else parse_foreign(Path(mocks).read_text(encoding="utf-8"))
     return parse_mocks(document, workflow.name, case)

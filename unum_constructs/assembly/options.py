@@ -1,6 +1,5 @@
 """Checks of a workflow's options, before any resource is made."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,6 +19,7 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import DeliveryLimits
 from unum_constructs.resources.upgrades import NOTHING, Keep, OnRemoved
+from unum_runtime.json_text import parse_json, to_readable
 from unum_runtime.model.envelope import EVENT_LIFE_S
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
@@ -104,12 +104,12 @@ def with_deployed_timeout(
     """
     if not isinstance(timeout, Duration) or not timeout.is_unresolved():
         return definition, timeout
-    machine = json.loads(definition.text)
+    machine = parse_json(definition.text)
     if "TimeoutSeconds" in machine or "States" not in machine:
         problem = "the definition already has TimeoutSeconds" if "States" in machine else "IR cannot have a token"
         raise ConstructError(workflow, f"timeout: {problem}, got {timeout}; remove one of them, or write a number")
     machine["TimeoutSeconds"] = Token.as_string(timeout.to_seconds())
-    return replace(definition, text=json.dumps(machine, ensure_ascii=False)), None
+    return replace(definition, text=to_readable(machine)), None
 
 
 @dataclass(frozen=True, slots=True)

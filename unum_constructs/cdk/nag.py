@@ -4,7 +4,6 @@ The CDK stores acknowledgments in its own format, which cdk-nag 3 reads; synthes
 names the option that fulfils the rule, if there is one. Functions that are no `UnumFunction` stay as they are.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from aws_cdk import Acknowledgment, Stack, Validations
 from constructs import Construct, IConstruct, IValidation
 
 from unum_constructs.cdk.lookup import node_of, stack_of
+from unum_runtime.json_text import to_ascii
 
 Reasons: TypeAlias = Mapping[str, str]
 """Reasons by rule name."""
@@ -216,4 +216,4 @@ def _finding_text(value: Any) -> str:
             return f"<{_finding_text(resource)}.{_finding_text(attribute)}>"
         case {"Ref": name}:
             return f"<{_finding_text(name)}>"
-    return json.dumps(value, separators=(",", ":"))
+    return to_ascii(value, is_compact=True)

@@ -1,6 +1,5 @@
 """Environment variables of workflow functions: variables of the workflows, and the size limit."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,6 +17,8 @@ from aws_cdk import (
     TreeInspector,
 )
 from aws_cdk import aws_lambda as lambda_
+
+from unum_runtime.json_text import to_text
 
 HANDLER, HANDLERS, WORKFLOWS = "UNUM_HANDLER", "UNUM_HANDLERS", "UNUM_WORKFLOWS"
 """Variables that workflows set."""
@@ -93,7 +94,7 @@ def json_of(stack: Stack, services: Mapping[str, Mapping[str, Any]]) -> str:
     # none, and without the CDK's token around them every later visit of the function is cheaper.
     if any("values" in each for each in services.values()):
         return stack.to_json_string(services)
-    return json.dumps(services, ensure_ascii=False, separators=(",", ":"))
+    return to_text(services)
 
 
 def variable_problems(variables: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[str]:
@@ -118,7 +119,7 @@ def min_bytes(variables: Mapping[str, Any]) -> int:
     """
     known = {name: _known(value) for name, value in variables.items()}
     # Lambda measures UTF-8 bytes, so characters beyond ASCII must not be escaped.
-    return len(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode())
+    return len(to_text(known).encode())
 
 
 def _known(value: Any) -> str:

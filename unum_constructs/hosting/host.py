@@ -1,6 +1,5 @@
 """Lambda functions as hosts of workflow nodes."""
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +29,7 @@ from unum_constructs.hosting import environment
 from unum_constructs.hosting.version_ids import retain_with, version_arn, version_output
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.functions.configuration import TRACES
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
 
 IMAGE = "Image"
@@ -454,7 +454,7 @@ def async_configuration(
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
+    return to_ascii(value, is_compact=True)
 
 
 def _shortest_arn(arn: str) -> str:

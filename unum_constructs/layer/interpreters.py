@@ -4,7 +4,6 @@ No other interpreter of the machine is used: what it answers would be deployed w
 Bytecode belongs to one minor version of CPython; all its releases since the first final one share the format.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from textwrap import shorten
 from typing import TypeAlias
 
 from unum_constructs.layer import bytecode
+from unum_runtime.json_text import parse_foreign, to_ascii
 
 FOLDERS = "UNUM_PYTHONS"
 """Environment variable with the folders of other interpreters, in the format of PATH. Default: none.
@@ -89,7 +89,7 @@ class _Interpreter:
 
     def _ask(self, sources: Modules) -> None:
         """Run the interpreter; store bytecode or the reason of its failure."""
-        question = json.dumps({path: source.hex() for path, source in sources.items()})
+        question = to_ascii({path: source.hex() for path, source in sources.items()})
         # -I and -S: environment variables and installed packages must not change the imports of the program.
         command = [self._executable, "-I", "-S", "-X", "no_debug_ranges", bytecode.__file__, self._python]
         try:
@@ -102,7 +102,7 @@ class _Interpreter:
                 check=True,
                 timeout=LIMIT_S,
             )
-            made = json.loads(answer.stdout)
+            made = parse_foreign(answer.stdout)
             self._made |= {(path, source): bytes.fromhex(made[path]) for path, source in sources.items()}
         except subprocess.TimeoutExpired:
             self._failure = f"has not answered for {LIMIT_S} s"

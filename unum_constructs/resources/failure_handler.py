@@ -5,7 +5,6 @@ definition. On-failure destinations are resources of their own, attached to vers
 and it refers to no function, so no workflow makes the references circular.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +27,7 @@ from unum_constructs.resources.control_function import ControlFunction, door_arn
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_constructs.resources.remote_intake import RemoteIntake
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.naming import control_alias, start_intake_alias
 from unum_runtime.protocol.control.doors import FORMER
 
@@ -178,7 +178,7 @@ class FailureHandler(PlanningFunction):
 
     def _check_environment(self) -> None:
         # ARNs are tokens at synth: assume the longest, so that the deployment cannot fail.
-        longest = json.dumps(dict.fromkeys(self._others, "x" * environment.MAX_ARN_BYTES))
+        longest = to_ascii(dict.fromkeys(self._others, "x" * environment.MAX_ARN_BYTES))
         size = environment.min_bytes({OTHERS: longest})
         if size > environment.MAX_BYTES:
             raise ConstructError(

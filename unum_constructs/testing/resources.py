@@ -1,6 +1,5 @@
 """Workflow resources in a template, found by environment variables."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +7,7 @@ from typing import Any, TypeAlias
 
 from unum_compiler.analysis.edges import ENTRY
 from unum_constructs.testing.normalization import HasTemplate, template_json
+from unum_runtime.json_text import parse_json, to_ascii
 from unum_runtime.model.naming import start_alias
 
 Resources: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -133,7 +133,7 @@ def _handlers(properties: Mapping[str, Any]) -> list[Any]:
 def _services(function: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the workflows in a function's environment, by name."""
     variables = function["Properties"].get("Environment", {}).get("Variables", {})
-    services: Mapping[str, Any] = json.loads(_text(variables.get("UNUM_WORKFLOWS", "{}")))
+    services: Mapping[str, Any] = parse_json(_text(variables.get("UNUM_WORKFLOWS", "{}")))
     return services
 
 
@@ -148,7 +148,7 @@ def _text(value: Any) -> str:
             return name
         case {"Fn::GetAtt": [name, attribute]}:
             return f"{name}.{attribute}"
-    return json.dumps(value)
+    return to_ascii(value)
 
 
 def _as_list(value: Any) -> list[Any]:

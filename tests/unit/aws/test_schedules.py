@@ -20,7 +20,7 @@ from unum_runtime.aws.schedules import LONG_S, LONGEST_IN_QUEUE_S, MAX_INPUT_BYT
 from unum_runtime.aws.timer import MAX_DELAY_S, Delayed, SqsTimer
 from unum_runtime.functions import timer_function as module
 from unum_runtime.functions.timer_function import Forwarder
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f:7"
 DAY_MS = 86_400_000

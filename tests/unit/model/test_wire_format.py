@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.model.checkpoint import Checkpoint, Continuation, Ending, Failure, Phase, Status, Success, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Checkpoint, Continuation, Ending, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import (
     Envelope,
     Neighbours,

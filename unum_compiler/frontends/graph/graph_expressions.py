@@ -6,13 +6,13 @@ number 7, and ``True`` does not equal 1. Reading a missing field fails the state
 `Reference.exists`.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeAlias
 
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.states import Json
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -197,7 +197,7 @@ def _argument(value: Expression | str | float | None) -> str:
     if isinstance(value, str):
         return _quoted(value)
     if value is None or isinstance(value, int | float):
-        return json.dumps(value)
+        return to_ascii(value)
     raise ValueError(f"expected an expression, a number, text, True, False or None as argument, got {value!r}")
 
 

@@ -1,10 +1,9 @@
 """JSON text of values returned by user code, like the Lambda runtime for Python but compact.
 
 Tuples become arrays, ``Decimal`` becomes a number, and keys of type int, float, bool or None become strings.
-NaN and Infinity are errors, because no other part of a workflow could read them.
+What `unum_runtime.json_text` forbids is an error, because no other part of a workflow could read it.
 """
 
-import json
 import math
 from contextlib import suppress
 from decimal import Decimal
@@ -12,9 +11,12 @@ from typing import Any
 
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import StatesError
+from unum_runtime.json_text import MAX_DEPTH, foreign_to_text, is_utf8
 
 _SCALARS = (str, int, float, bool, Decimal, type(None))
 _KEYS = (str, int, float, bool, type(None))
+_DOUBLE_BITS = 1024
+"""Bits of the largest integers that a double holds."""
 
 
 class NotSerializable(StatesError):
@@ -35,15 +37,10 @@ def dumps(value: Any, *, where: str = "$") -> str:
         NotSerializable: names a type without JSON form and its JSON path, for example ``$.items[3].when``.
     """
     try:
-        text = _ENCODER.encode(value)
-        if not text.isascii():
-            text.encode()  # the JSON encoder accepts a lone surrogate, which would fail later, in a request
-    except RecursionError:
-        raise NotSerializable(f"{where}: nested too deeply to be JSON; return fewer levels") from None
+        return foreign_to_text(value)
     except (TypeError, ValueError) as error:
         # Only now search for the place: the search is much slower than the encoder, and most values are JSON.
         raise NotSerializable(_found_fault(value, where) or f"{where}: {error}") from None
-    return text
 
 
 def _found_fault(value: object, where: str) -> str | None:
@@ -53,19 +50,15 @@ def _found_fault(value: object, where: str) -> str | None:
     return None
 
 
-def _number(value: object) -> float:
-    if isinstance(value, Decimal):
-        return float(value)
-    raise TypeError
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_number)
+_TOO_DEEP = f"nested too deeply to be JSON; return at most {MAX_DEPTH} levels"
 
 
 def _fault(value: object, where: str, above: tuple[int, ...]) -> str | None:
     """Return the first problem at `where` or below; `above` holds the identities of the enclosing containers."""
     if isinstance(value, _SCALARS):
         return _scalar_fault(value, where)
+    if len(above) == MAX_DEPTH:
+        return f"{where}: {_TOO_DEEP}"
     if id(value) in above:
         return f"{where}: expected a tree, got a reference to an enclosing value; return a copy without the circle"
     if isinstance(value, dict):
@@ -78,7 +71,9 @@ def _fault(value: object, where: str, above: tuple[int, ...]) -> str | None:
 def _scalar_fault(value: object, where: str) -> str | None:
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         return f"{where}: {value} is not JSON; return a finite number or None"
-    if isinstance(value, str) and not _is_unicode(value):
+    if isinstance(value, int) and value.bit_length() >= _DOUBLE_BITS and not _is_double(value):
+        return f"{where}: an integer of {value.bit_length()} bits is beyond the range of a double; return it as a text"
+    if isinstance(value, str) and not is_utf8(value):
         return f"{where}: the text contains a lone surrogate, which is not Unicode; decode bytes with errors='replace'"
     return None
 
@@ -99,10 +94,10 @@ def _array_fault(value: list[Any] | tuple[Any, ...], where: str, above: tuple[in
     return next(filter(None, faults), None)
 
 
-def _is_unicode(text: str) -> bool:
+def _is_double(value: int) -> bool:
     try:
-        text.encode()
-    except UnicodeEncodeError:
+        float(value)
+    except OverflowError:
         return False
     return True
 

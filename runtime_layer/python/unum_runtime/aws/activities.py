@@ -1,13 +1,12 @@
 """SQS queues of activities, in which Tasks wait for workers."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import InvokeError, StatesError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_foreign, to_text
 from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors
 
@@ -59,7 +58,7 @@ class Activities:
         response = self._call("receive_message", activity, MaxNumberOfMessages=1, WaitTimeSeconds=wait_s)
         # Hidden only for the queue's visibility timeout: a worker that dies before `remove` does not lose the Task.
         for message in response.get("Messages", ()):
-            body = json.loads(message["Body"])
+            body = parse_foreign(message["Body"])
             return Offer(body["taskToken"], body["input"], message["ReceiptHandle"])
         return None
 

@@ -1,10 +1,10 @@
 """Synchronous invocation of Lambda functions."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from unum_runtime.errors import InvokeError
+from unum_runtime.json_text import parse_json, to_ascii
 from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors, invoke_error
 
@@ -31,10 +31,10 @@ class LambdaCaller:
         """
         try:
             response = self.client.invoke(FunctionName=address, Payload=payload)
-            answer = json.load(response["Payload"])
+            answer = parse_json(response["Payload"].read())
         except call_errors() as error:
             raise invoke_error(address, error) from error
         # Lambda answers 200 even if the function raised an error; only this field tells (API reference, Invoke).
         if "FunctionError" in response:
-            raise InvokeError(f"{address}: {response['FunctionError']}: {json.dumps(answer)}")
+            raise InvokeError(f"{address}: {response['FunctionError']}: {to_ascii(answer)}")
         return answer

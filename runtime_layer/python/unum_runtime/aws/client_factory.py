@@ -5,7 +5,6 @@ are used wherever they support the environment, botocore elsewhere. With ``wire`
 fallback.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from threading import RLock, Thread
 from typing import Any
 
 from unum_runtime.aws.invoker import PARALLEL_CALLS
+from unum_runtime.json_text import to_ascii
 from unum_runtime.wire.call_errors import Unsupported
 
 _CHOICES = (None, "wire", "botocore")
@@ -43,7 +43,7 @@ def _client(service: str) -> Any:
     except Unsupported as reason:
         if _environment().get("UNUM_CLIENT") == "wire":
             line = {"source": "unum", "message": f"botocore is the client of {service}", "reason": str(reason)}
-            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.write(to_ascii(line) + "\n")
         return botocore_client(service)
 
 

@@ -8,10 +8,10 @@ Messages that the workflow's own machinery sends again, the forwarder and EventB
 their first message as origin.
 """
 
-import json
 from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import dataclass
+from unum_runtime.json_text import parse_foreign
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Senders:
 
 def parse_senders(text: str) -> Senders:
     """Return the senders in the JSON text of a function's environment."""
-    fields = json.loads(text)
+    fields = parse_foreign(text)
     return Senders(
         workflow=fields["workflow"],
         trusted=frozenset(fields["trusted"]),

@@ -4,7 +4,6 @@ SQS delays a message for at most 15 minutes, so the forwarder sends longer waits
 of its function version, so one queue and one forwarder serve all versions.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import NamedTuple, dataclass
 from unum_runtime.errors import InvokeError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors, invoke_error
 
@@ -59,9 +58,9 @@ class Delayed(NamedTuple):
         rest = {"origin": self.origin} if self.origin else {}
         if self.trace:
             rest["trace"] = self.trace
-        head = json.dumps({"address": self.address, "due_ms": self.due_ms, **rest})
+        head = to_ascii({"address": self.address, "due_ms": self.due_ms, **rest})
         body = f'{head[:-1]}, "event": {self.payload.decode()}}}'
-        return _REFUSED_CHARACTERS.sub(lambda character: json.dumps(character[0])[1:-1], body)
+        return _REFUSED_CHARACTERS.sub(lambda character: to_ascii(character[0])[1:-1], body)
 
     @classmethod
     def from_body(cls, body: str) -> "Delayed":
@@ -70,7 +69,7 @@ class Delayed(NamedTuple):
         Raises:
             ValueError: other text; senders other than the runtime may send anything.
         """
-        match json.loads(body):
+        match parse_json(body):
             case {"address": str(address), "event": event, "due_ms": int(due_ms), **rest} if due_ms < _NEVER_MS:
                 trace = str(rest.get("trace", ""))
                 sound = trace if _TRACE.fullmatch(trace) else ""
@@ -80,7 +79,7 @@ class Delayed(NamedTuple):
     @property
     def event(self) -> Json:
         """Parsed event."""
-        return json.loads(self.payload)
+        return parse_json(self.payload)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from unum_runtime.errors import ClientError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.states import Json
 
 

@@ -1,6 +1,5 @@
 """Descriptions of executions: asked at the workflow's describe alias, or read in its table."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,6 +11,7 @@ from unum_runtime.client.descriptions import Description, ForkedFrom
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.starting import transfer
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, RouteGone
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.requests import PAUSE_REQUEST, describe_request
 from unum_runtime.model.states import Json
@@ -60,7 +60,7 @@ class AskedDescriptions:
 
     def describe(self, name: str) -> Description:  # noqa: D102 - in the protocol
         answer = self._ask(describe_request(name))
-        return _parse(json.loads(transfer(answer["url"])) if "url" in answer else answer)
+        return _parse(parse_json(transfer(answer["url"])) if "url" in answer else answer)
 
     def status(self, name: str) -> Status:  # noqa: D102 - in the protocol
         return Status(self._ask(describe_request(name, status_only=True))["Status"])
@@ -115,8 +115,8 @@ def _parse(answer: dict[str, Any]) -> Description:
     return Description(
         name=answer["Name"],
         status=Status(answer["Status"]),
-        input=json.loads(answer.get("Input", "null")),
-        output=json.loads(answer.get("Output", "null")),
+        input=parse_json(answer.get("Input", "null")),
+        output=parse_json(answer.get("Output", "null")),
         error=answer.get("Error") if stopped_ms is not None else None,
         cause=answer.get("Cause") if stopped_ms is not None else None,
         started_at=to_datetime(answer["StartDate"]),

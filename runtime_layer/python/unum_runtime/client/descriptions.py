@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Self
 
 from unum_runtime.client.deliveries import Delivery, to_datetime
-from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.start_facts import attributes_in
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.timeline import failed_with

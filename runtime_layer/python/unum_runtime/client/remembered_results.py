@@ -1,12 +1,12 @@
 """Memoized results of a workflow, as operators see them; see `unum_runtime.protocol.control.sharing.remembered`."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from unum_runtime.client.deliveries import to_datetime
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import IS_DONE
 from unum_runtime.protocol.control.sharing import remembered
@@ -117,7 +117,7 @@ def _parse(answer: dict[str, Any]) -> RememberedResult:
         at=_time(answer["at_ms"]),
         until=_time(answer["until_ms"]),
         size=answer["bytes"],
-        value=json.loads(answer["value"]) if "value" in answer else None,
+        value=parse_json(answer["value"]) if "value" in answer else None,
     )
 
 

@@ -8,7 +8,7 @@ from unum_runtime.client.alias_requests import Caller, send_request
 from unum_runtime.client.polling import Pauses
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import ExecutionAlreadyExists, InvalidExecutionInput, InvalidName, InvokeError, StartsPaused
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import start_event
 from unum_runtime.model.requests import INPUT, UPLOADED, run_request, upload_request, uploaded_event
 from unum_runtime.model.states import Json

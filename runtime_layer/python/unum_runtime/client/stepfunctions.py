@@ -5,7 +5,6 @@
 Methods, arguments, results and errors have boto3's names. ``docs/client.md`` lists the differences.
 """
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Never
 
@@ -42,6 +41,7 @@ from unum_runtime.client.reading.map_runs import MapRun
 from unum_runtime.client.reading.page_tokens import Page
 from unum_runtime.client.task_responses import ActivityTask
 from unum_runtime.errors import ClientError, InvalidExecutionInput, NoIndex
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.states import Json
@@ -415,7 +415,7 @@ class StepFunctionsClient:
 
 def _parse(text: str) -> Json:
     try:
-        return json.loads(text)
+        return parse_foreign(text)
     except (TypeError, ValueError, RecursionError) as error:
         shown = repr(text)[:80]
         raise InvalidExecutionInput(f"input: expected JSON text, got {shown}: {error}") from error

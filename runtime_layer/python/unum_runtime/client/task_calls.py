@@ -1,12 +1,12 @@
 """Remembered calls of one Task of a workflow, from any program."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from unum_runtime.client.polling import Pauses, Waiter
 from unum_runtime.errors import CallFailed
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.sharing import calling
@@ -56,7 +56,7 @@ class Call:
         while "Run" in self._answer and not self.is_done():
             pauses.pause()
         if self._answer["Status"] == Status.SUCCEEDED:
-            return json.loads(self._answer["Output"])
+            return parse_json(self._answer["Output"])
         raise CallFailed(self.state, self._answer["Status"], self._answer.get("Error"), self._answer.get("Cause"))
 
 

@@ -10,12 +10,12 @@
 * `UNUM_CLIENT`: AWS client library, see `unum_runtime.aws.client_factory`.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from functools import cache
 
 from unum_runtime.cold_start.records import dataclass, field
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.states import Language
@@ -99,7 +99,7 @@ QUEUES = "UNUM_QUEUES"
 @cache
 def queues() -> Mapping[str, Mapping[str, str]]:
     """Return the settings of queues by workflow and ARN."""
-    found: Mapping[str, Mapping[str, str]] = json.loads(os.environ.get(QUEUES, "{}"))
+    found: Mapping[str, Mapping[str, str]] = parse_json(os.environ.get(QUEUES, "{}"))
     return found
 
 
@@ -111,7 +111,7 @@ def services() -> Mapping[str, Service]:
 
 def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
     """Return the services of a function with `environment` by workflow name."""
-    table = json.loads(environment.get("UNUM_WORKFLOWS", "{}"))
+    table = parse_json(environment.get("UNUM_WORKFLOWS", "{}"))
     return {
         name: Service(**service | {each: tuple(service.get(each, default)) for each, default in _LISTS.items()})
         for name, service in table.items()
@@ -121,6 +121,6 @@ def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
 @cache
 def handler_paths() -> Mapping[str | None, str]:
     """Return the paths of the user's handlers by the key that Tasks name; None is the key of an only handler."""
-    several: Mapping[str | None, str] = json.loads(os.environ.get("UNUM_HANDLERS", "{}"))
+    several: Mapping[str | None, str] = parse_json(os.environ.get("UNUM_HANDLERS", "{}"))
     only = os.environ.get("UNUM_HANDLER")
     return several if only is None else {**several, None: only}

@@ -4,7 +4,7 @@ import os
 
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.functions.function_versions import lambda_client
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.doors import FORMER, Door, door_for

@@ -5,7 +5,6 @@ of another IR is planned by the definition that the store keeps. Release 0.1.0 k
 handler of their own, to which requests are forwarded.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -30,7 +29,7 @@ from unum_runtime.functions.execution_versions import (
 )
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.functions.runtime_factory import index_of
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json
@@ -324,7 +323,7 @@ def _leave_rest(rt: Runtime, found: Json, event: Mapping[str, Json], context: An
 
 def _kept_elsewhere(here: Runtime) -> list[Json]:
     """Return where AWS keeps data of executions that no deletion reaches, as the deployment knows it."""
-    kept: Mapping[str, int | None] = json.loads(os.environ.get("UNUM_KEPT", "{}"))
+    kept: Mapping[str, int | None] = parse_json(os.environ.get("UNUM_KEPT", "{}"))
     now_ms = here.clock.now_ms()
     ends = {place: None if days is None else now_ms + days * DAY_MS for place, days in kept.items()}
     return [{"what": _KEPT[place], "until_ms": end_ms} for place, end_ms in ends.items() if place in _KEPT]

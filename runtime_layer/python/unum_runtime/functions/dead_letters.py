@@ -9,7 +9,6 @@ delivered as it is only if one of the workflow's own roles has sent it. Of any o
 invocation goes to the intake, which plans from what is committed.
 """
 
-import json
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -18,7 +17,7 @@ from unum_runtime.aws.senders import Senders
 from unum_runtime.cold_start.records import NamedTuple, dataclass
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent, UnumError
 from unum_runtime.functions.function_versions import function_of
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import Execution, Key, door_alias, letters_partition, start_intake_alias
 from unum_runtime.model.states import Json
@@ -220,7 +219,7 @@ def parse(body: str) -> Sending:
         ValueError: the letter has none that can be sent.
         NotOurEvent: the forwarder has refused it.
     """
-    match json.loads(body):
+    match parse_json(body):
         case {"requestContext": {"functionArn": str(address)}, "requestPayload": event, **rest}:
             answer = rest.get("responsePayload")
             is_refused = isinstance(answer, dict) and answer.get("errorType") in REFUSALS

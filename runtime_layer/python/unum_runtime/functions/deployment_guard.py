@@ -9,12 +9,12 @@ The guard always answers, because CloudFormation waits: this module imports no m
 Source: AWS CloudFormation User Guide, "CloudFormation custom resource request and response reference".
 """
 
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
 from urllib.request import Request, urlopen
 
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.states import Json
 
 LONGEST_REASON = 2_000
@@ -55,7 +55,7 @@ def _refusal(event: Mapping[str, Json], context: Any) -> str | None:
 
 
 def _log(message: str, **fields: Json) -> None:
-    print(json.dumps({"source": "unum", "message": message, **fields}))  # noqa: T201 - the log
+    print(to_ascii({"source": "unum", "message": message, **fields}))  # noqa: T201 - the log
 
 
 def _send(event: Mapping[str, Json], refused: str | None) -> None:
@@ -73,6 +73,6 @@ def _send(event: Mapping[str, Json], refused: str | None) -> None:
         **{name: event[name] for name in names},
     }
     # The signature of the URL covers an empty content type.
-    request = Request(event["ResponseURL"], json.dumps(body).encode(), {"Content-Type": ""}, method="PUT")  # noqa: S310 - CloudFormation's URL
+    request = Request(event["ResponseURL"], to_ascii(body).encode(), {"Content-Type": ""}, method="PUT")  # noqa: S310 - CloudFormation's URL
     with urlopen(request, timeout=ANSWER_TIMEOUT_S):  # noqa: S310 - the same
         pass

@@ -27,7 +27,8 @@ from unum_runtime.functions.function_versions import (
     start_alias,
 )
 from unum_runtime.functions.runtime_factory import runtime_of, status_events
-from unum_runtime.model.checkpoint import Began, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.senders import senders
 from unum_runtime.protocol.runtime import Runtime

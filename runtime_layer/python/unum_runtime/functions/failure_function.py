@@ -14,7 +14,6 @@ It raises its own errors: after some attempts Lambda sends the record to the dea
 Source of the records: AWS Lambda Developer Guide, "Capturing records of Lambda asynchronous invocations".
 """
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -32,7 +31,8 @@ from unum_runtime.functions.definitions import NO_DEFINITION, keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.functions.throttled_events import is_throttled, send_again
-from unum_runtime.model.checkpoint import Failure, to_text
+from unum_runtime.json_text import parse_json, to_ascii, to_text
+from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import control_alias, run_alias, start_intake_alias
@@ -145,7 +145,7 @@ def handle(event: Json, context: Any) -> Json:
     except RefusedDelivery as refused:
         # Return instead of raise, as every function does: nothing depends on the event, so a repeated delivery would
         # be refused again. `refuse_late` has counted an event after the last moment of its execution.
-        print(json.dumps({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
+        print(to_ascii({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
     return None
 
 
@@ -268,7 +268,7 @@ def _redeliver(rt: Runtime, given_up: GivenUp, planned: Envelope) -> None:
         failure = f"{given_up.failure.error}: {given_up.failure.cause}"
         raise InvokeError(f"{given_up.address}: gave up after {before} redeliveries; {failure}")
     dead = _dead_since(given_up.event)
-    payload = to_text({**json.loads(payload_of(rt, planned)), **dead, REDELIVERED: before + 1}).encode()
+    payload = to_text({**parse_json(payload_of(rt, planned)), **dead, REDELIVERED: before + 1}).encode()
     if isinstance(rt.timer, NoTimer):
         rt.invoker.invoke([(rt.own_address, payload)])
     else:
@@ -282,7 +282,7 @@ def _dead_since(event: Json) -> dict[str, int]:
 
 def _forward(workflow: str, record: Json) -> None:
     """Forward `record`, or a request to the intake, to the failure handler of `workflow`."""
-    others = json.loads(os.environ.get("UNUM_OTHERS", "{}"))
+    others = parse_json(os.environ.get("UNUM_OTHERS", "{}"))
     if workflow not in others:
         raise NotOurEvent(f"event.workflow: expected one of {sorted({*services(), *others})}, got {workflow!r}")
     LambdaInvoker(function_versions.lambda_client()).invoke([(others[workflow], to_text(record).encode())])

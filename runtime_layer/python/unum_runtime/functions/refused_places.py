@@ -17,7 +17,8 @@ from unum_runtime.functions.function_versions import (
     on_failure,
     start_alias,
 )
-from unum_runtime.model.checkpoint import Failure, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.take_over import TakeOver
 
 FUNCTION_GONE = "Unum.FunctionGone"

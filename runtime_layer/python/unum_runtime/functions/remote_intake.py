@@ -11,7 +11,7 @@ from typing import Any
 
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.functions.function_versions import lambda_client
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.states import Json
 
 INTAKE = "UNUM_INTAKE"

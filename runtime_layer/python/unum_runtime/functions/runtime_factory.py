@@ -1,7 +1,6 @@
 """Assemble the protocol's `Runtime` of a workflow from adapters for AWS and the user's handler."""
 
 import importlib
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from unum_runtime.functions.configuration import TRACES, Service, handler_paths,
 from unum_runtime.functions.definitions import definition_at
 from unum_runtime.functions.delivery_facts import arrival_of
 from unum_runtime.functions.time_limit import time_limit
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.log_level import ROUTINE, LogLevel
@@ -161,7 +161,7 @@ def logger(context: Any, level: str = LogLevel.INFO, metrics: EmbeddedMetrics | 
             return
         line = {"source": "unum", "message": message, "request_id": context.aws_request_id, **fields, **counted}
         # One write with the line break, because `print` writes both apart and threads could come between.
-        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.write(to_ascii(line) + "\n")
 
     return log
 

@@ -8,13 +8,12 @@ Source: AWS Lambda Developer Guide, "Handling errors for an asynchronous invocat
 concurrency".
 """
 
-import json
 from collections.abc import Mapping
 from zlib import crc32
 
 from unum_runtime.cold_start.records import NamedTuple, replace
 from unum_runtime.errors import InvokeError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.perform import payload_of
@@ -108,7 +107,7 @@ def send_again(rt: Runtime, planned: Envelope, event: Mapping[str, Json], kept: 
     # Half of Lambda's time before a note loses its validity: few events write a second one.
     noted_ms = earlier.noted_ms if sent_ms + KEPT_MS // 2 < earlier.noted_ms else sent_ms + KEPT_MS
     again = replace(planned, sent_s=rt.sent_s(sent_ms), due_ms=sent_ms if is_kept else planned.due_ms)
-    fields = {**json.loads(payload_of(rt, again)), **kept, FIELD: [earlier.since_ms, sent_ms, noted_ms]}
+    fields = {**parse_json(payload_of(rt, again)), **kept, FIELD: [earlier.since_ms, sent_ms, noted_ms]}
     payload = to_text(fields).encode()
     if is_kept:
         rt.timer.schedule([(rt.own_address, payload, due_ms)])

@@ -13,7 +13,6 @@ For long waits the environment contains the fields of `unum_runtime.aws.schedule
 Events that no schedule keeps stay in the queue.
 """
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,7 @@ from unum_runtime.aws.timer import MAX_BATCH, Delayed, SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import InvokeError, NotOurEvent
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.states import Json
@@ -197,7 +196,7 @@ def _schedules(fields: str | None) -> "Schedules | None":
         return None
     from unum_runtime.aws.schedules import Schedules  # noqa: PLC0415 - in layers of workflows that have some
 
-    return Schedules(_scheduler, **json.loads(fields))
+    return Schedules(_scheduler, **parse_json(fields))
 
 
 def _log_refused(workflow: str, reason: str, sender: str) -> None:
@@ -209,7 +208,7 @@ def _log_refused(workflow: str, reason: str, sender: str) -> None:
     unknown = Workflow(name=workflow, start_at="", states={})
     metrics = EmbeddedMetrics(unknown, os.environ.get("UNUM_METRICS", Metrics.WORKFLOW), SystemClock())
     line = {"source": "unum", "message": message, **fields, **metrics.members(message, fields)}
-    print(json.dumps(line))  # noqa: T201 - into the function's log
+    print(to_ascii(line))  # noqa: T201 - into the function's log
 
 
 _CLIENT_LOCK = Lock()

@@ -11,7 +11,6 @@ function: this module never answers with 5xx. Sources: Cloud Tasks documentation
 Framework, "Configure the functions framework".
 """
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -34,6 +33,7 @@ from unum_runtime.gcp.lost_events import Search, fail_dying, search
 from unum_runtime.gcp.settings import Service, service
 from unum_runtime.gcp.tasks import EVENTS
 from unum_runtime.gcp.tokens import Unauthorized, caller_of
+from unum_runtime.json_text import parse_json, to_ascii
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import NAME_RULE, is_name
 from unum_runtime.model.states import Json
@@ -74,7 +74,7 @@ def handle(request: Any) -> Answer:
 
 def log(message: str, /, **fields: Json) -> None:
     """Write a line as Cloud Logging reads it."""
-    sys.stdout.write(json.dumps({"source": "unum", "message": message, **fields}) + "\n")
+    sys.stdout.write(to_ascii({"source": "unum", "message": message, **fields}) + "\n")
     sys.stdout.flush()
 
 
@@ -91,7 +91,15 @@ def _answer(request: Any, own: Service) -> Answer:
     if caller not in permitted:
         log("forbidden", path=request.path, caller=caller)
         return {"error": f"{caller} may not use {request.path}"}, 403
-    return enter(request.get_json(silent=True))
+    return enter(_body(request))
+
+
+def _body(request: Any) -> Json:
+    """Return the JSON value in the body; None, which no path accepts, for another content."""
+    try:
+        return parse_json(request.get_data()) if request.is_json else None
+    except ValueError:
+        return None
 
 
 def _deaths(headers: Mapping[str, str]) -> int:
@@ -121,7 +129,7 @@ def _sweep(event: Json) -> Answer:
     found = search(partial(runtime_on, log=log), store(), asked)
     log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
     if found.rest is not None:
-        rest = json.dumps({**asked._asdict(), "after": found.rest.after})
+        rest = to_ascii({**asked._asdict(), "after": found.rest.after})
         events().post(service().address, SWEEP, rest.encode())
     return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}, 200
 

@@ -4,12 +4,12 @@
 * ``FIRESTORE_EMULATOR_HOST`` and `TASKS_HOST`: servers on this machine in place of Google's, without TLS.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from functools import cache
 
 from unum_runtime.cold_start.records import dataclass, field
+from unum_runtime.json_text import parse_json
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
 SERVICE = "UNUM_SERVICE"
@@ -62,5 +62,5 @@ def service() -> Service:
     Raises:
         KeyError: the environment has none.
     """
-    given = json.loads(os.environ[SERVICE])
+    given = parse_json(os.environ[SERVICE])
     return Service(**given | {"starters": tuple(given.get("starters", ()))})

@@ -5,13 +5,13 @@ failure handlers of other versions read them: an attribute may be added, if its 
 change its name or meaning. The names are short because DynamoDB bills them as part of each item, in units of 1 KB.
 """
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass, field
 from unum_runtime.errors import InconsistentHistory, StoreError
+from unum_runtime.json_text import InvalidJson, find_fault, parse_json, to_text
 from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
 from unum_runtime.model.states import Json
 
@@ -88,12 +88,22 @@ class Success:
         """Return an outcome with `value`: `self` for an unchanged object, which saves encoding it again."""
         return self if value is self.value else Success(value)
 
+    def find_fault(self) -> str | None:
+        """Return what is not JSON in a computed value; None without a fault, or for a value known by its text."""
+        # Texts come from the store, or from a writer that has checked the value: user code's result.
+        if "text" in vars(self):
+            return None
+        try:
+            return find_fault(self.value, self.text)
+        except InvalidJson as error:
+            return str(error)
+
     def __getattr__(self, name: str) -> Any:
         """Compute the missing one of `value` and `text`; a cached property would take a lock."""
         if name == "text":
             self.text = to_text(self.value)
         elif name == "value":
-            self.value = json.loads(self.text)
+            self.value = parse_json(self.text)
         else:
             raise AttributeError(f"Success has no attribute {name!r}")
         return vars(self)[name]
@@ -175,7 +185,7 @@ class ForkOrigin(NamedTuple):
     @classmethod
     def from_item(cls, item: Item) -> "ForkOrigin":
         """Parse the attributes that `to_item` wrote."""
-        name, started_ms, node, visit, step = json.loads(str(item["forking"]))
+        name, started_ms, node, visit, step = parse_json(str(item["forking"]))
         value = Success.from_text(str(item["fork_value"])) if "fork_value" in item else None
         return cls(Execution(name, started_ms), node, visit, step, value)
 
@@ -220,10 +230,10 @@ class Continuation:
         if _ATTRIBUTES.isdisjoint(item):
             return DEFAULT_CONTINUATION
         return cls(
-            variables=json.loads(str(item.get("variables", "{}"))),
+            variables=parse_json(str(item.get("variables", "{}"))),
             goes_to=str(item["to"]) if "to" in item else None,
             caught=_failure_from_item(item, "caught_") if "caught_error" in item else None,
-            retries=tuple(json.loads(str(item.get("retries", "[]")))),
+            retries=tuple(parse_json(str(item.get("retries", "[]")))),
             until_ms=int(item["until"]) if "until" in item else None,
         )
 
@@ -359,7 +369,7 @@ def began_to_item(began: Began | None) -> Item:
 
 def began_from_item(item: Item) -> Began | None:
     """Parse the attributes that `began_to_item` wrote."""
-    return Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None
+    return Began(str(item["by"]), parse_json(str(item["routes"]))) if "by" in item else None
 
 
 def _outcome_to_item(outcome: Outcome | Collected) -> Item:
@@ -371,7 +381,7 @@ def _outcome_to_item(outcome: Outcome | Collected) -> Item:
 
 
 def _collected_from_item(item: Item) -> Collected:
-    return Collected(Failure(json.loads(str(item["error"])), None) if "error" in item else None)
+    return Collected(Failure(parse_json(str(item["error"])), None) if "error" in item else None)
 
 
 def _outcome_from_item(item: Item, prefix: str = "") -> Outcome:
@@ -391,11 +401,11 @@ def _check_resolved(item: Item) -> None:
 
 
 def _failure_from_item(item: Item, prefix: str) -> Failure:
-    return Failure(json.loads(str(item[f"{prefix}error"])), json.loads(str(item[f"{prefix}cause"])))
+    return Failure(parse_json(str(item[f"{prefix}error"])), parse_json(str(item[f"{prefix}cause"])))
 
 
 def _scope_from_item(name: Name, item: Item) -> Scope | None:
-    return Scope(name.execution, name.frames, *json.loads(str(item["opens"]))) if "opens" in item else None
+    return Scope(name.execution, name.frames, *parse_json(str(item["opens"]))) if "opens" in item else None
 
 
 def _ending_from_item(item: Item) -> Ending | None:
@@ -476,22 +486,3 @@ def stop_record(name: Name, failure: Failure, stopped_ms: int) -> Checkpoint:
 def is_stop_record(item: Item) -> bool:
     """Return True if `item` is a stop record."""
     return item.get("status") == Status.ABORTED
-
-
-_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False)
-"""Shared encoder, because making one takes as long as encoding a small value. JSON has no circles to check for."""
-
-
-def to_text(value: Json) -> str:
-    """Return compact JSON, with lone surrogates escaped, which UTF-8 cannot encode."""
-    text = _COMPACT.encode(value)
-    return text if text.isascii() or is_utf8(text) else json.dumps(value, separators=(",", ":"))
-
-
-def is_utf8(text: str) -> bool:
-    """Return True unless `text` has lone surrogates, which no key and no item can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

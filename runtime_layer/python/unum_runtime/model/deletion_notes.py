@@ -5,11 +5,11 @@ execution is deleted may give out a token or start a job later, when the steps a
 many there were. A note has no data of the execution.
 """
 
-import json
 from collections.abc import Iterator
 
 from unum_runtime.cold_start.records import NamedTuple, replace
-from unum_runtime.model.checkpoint import Item, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Execution, Frame, Frames, Key, Name, execution_partition, redrive_key
 
 
@@ -71,7 +71,7 @@ class Waits(NamedTuple):
     @classmethod
     def from_item(cls, item: Item) -> "Waits":
         """Return what `to_item` wrote."""
-        frames, steps, digests = (json.loads(str(item[field])) for field in ("frames", "steps", "digests"))
+        frames, steps, digests = (parse_json(str(item[field])) for field in ("frames", "steps", "digests"))
         return cls(tuple(Frame(*frame) for frame in frames), tuple(steps), int(item["tries"]), tuple(digests))
 
     def _of_branch(self, branch: int) -> Frames:

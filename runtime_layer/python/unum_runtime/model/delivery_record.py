@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from unum_runtime.cold_start.records import NamedTuple
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 
 MOST_TRIES = 20
 """Most earlier attempts that events and records keep, the latest ones: most retriers allow three."""

@@ -4,13 +4,13 @@ Sender and receiver may be of different releases, because a redrive continues on
 fields are only added, and each added field has a default in `from_json`.
 """
 
-import json
 from collections.abc import Mapping
 from typing import TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass, field
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.model.checkpoint import REFERENCE, Success, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import REFERENCE, Success
 from unum_runtime.model.delivery_record import FailedTry
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
 from unum_runtime.model.states import Json
@@ -48,7 +48,7 @@ class Value:
 
     def own(self) -> "Value":
         """Return a deep copy, so that changes by user code stay in its own input."""
-        variables = json.loads(to_text(dict(self.variables))) if self.variables else {}
+        variables = parse_json(to_text(dict(self.variables))) if self.variables else {}
         return Value(Success.from_text(self.given.text), self.entered_ms, variables)
 
 

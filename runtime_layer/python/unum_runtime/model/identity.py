@@ -5,11 +5,11 @@ begin with what the event is about, and end with what makes it unique. Sources o
 Guide, "Using Lambda with ..." of each service; Amazon EventBridge User Guide, "Events".
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 
 from unum_runtime.cold_start.digest import sha256
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.envelope import is_start_event
 from unum_runtime.model.naming import MAX_NAME, is_name
 from unum_runtime.model.states import Json
@@ -132,7 +132,7 @@ def _unique(subject: Json, identifier: Json) -> str | None:
 
 def _digested(subject: Json, identity: Json) -> str:
     """Return a name of `subject` and a digest of `identity`, for whatever others choose."""
-    return f"{_readable(subject, MAX_NAME - _DIGITS - 1)}_{sha256(json.dumps(identity).encode())[:_DIGITS]}"
+    return f"{_readable(subject, MAX_NAME - _DIGITS - 1)}_{sha256(to_ascii(identity).encode())[:_DIGITS]}"
 
 
 def _readable(text: Json, room: int = MAX_NAME) -> str:

@@ -5,13 +5,13 @@ end of its scope). `data` holds the data-flow fields that the definition has, wi
 States Language. The table also holds the compiler's static facts, such as fan-outs without Tasks (`pure`).
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 
 from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.cold_start.records import dataclass, fields
+from unum_runtime.json_text import parse_json, to_sorted
 from unum_runtime.model.states import (
     DATA_SET_TASKS,
     Catcher,
@@ -146,7 +146,7 @@ class Workflow:
             "states": {name: _state_to_json(state) for name, state in self.states.items()},
             **{name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None},
         }
-        return json.dumps(table, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return to_sorted(table)
 
     @classmethod
     def from_json(cls, text: str) -> "Workflow":
@@ -155,7 +155,7 @@ class Workflow:
         Raises:
             ValueError: the text has another IR version.
         """
-        table = json.loads(text)
+        table = parse_json(text)
         if (found := table["version"]) != IR_VERSION:
             raise ValueError(f"IR version {found!r}; this runtime reads version {IR_VERSION}: deploy both together")
         return cls(

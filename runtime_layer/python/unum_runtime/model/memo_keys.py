@@ -3,9 +3,8 @@
 A partition has the sixteenth part of a group's results, because DynamoDB takes 1,000 write units a second for each.
 """
 
-import json
-
 from unum_runtime.cold_start.digest import short_digest
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.naming import Key, escape
 from unum_runtime.model.states import MemoScope, Task
 
@@ -30,7 +29,7 @@ def memo_owner(workflow: str, task: Task) -> str:
 def memo_group(task: Task) -> str:
     """Return the name of the group of results that `task` shares: of its handler, or of its version."""
     own = task.handler or task.function if task.memo_scope is MemoScope.FUNCTION else task.memo_version
-    return short_digest(json.dumps([task.memo_scope, own]).encode())
+    return short_digest(to_ascii([task.memo_scope, own]).encode())
 
 
 def memo_partition(workflow: str, group: str, part: str) -> str:

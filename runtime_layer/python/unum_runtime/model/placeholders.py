@@ -1,11 +1,11 @@
 """Placeholders of values that only the deployment knows, in the IR's text."""
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from math import isfinite
 
 from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.json_text import parse_foreign, to_ascii
 
 NUMBER = "Number"
 """Beginning of the names of numbers: a text such as ``${Number1}`` stands for the number itself."""
@@ -29,9 +29,9 @@ def fill(ir: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         if name.startswith((NUMBER, ARRAY, JSON)):
             # Written anew: the other members of the IR must stay as they are.
-            ir = ir.replace(f'"${{{name}}}"', json.dumps(_parsed(name, value)))
+            ir = ir.replace(f'"${{{name}}}"', to_ascii(_parsed(name, value)))
         else:
-            ir = ir.replace(f"${{{name}}}", json.dumps(value)[1:-1])
+            ir = ir.replace(f"${{{name}}}", to_ascii(value)[1:-1])
     return ir
 
 
@@ -40,7 +40,7 @@ def _parsed(name: str, value: str) -> object:
         return value.split(SEPARATOR) if value else []
     is_number = name.startswith(NUMBER)
     with suppress(ValueError):
-        parsed = json.loads(value)
+        parsed = parse_foreign(value)
         if not is_number or (isinstance(parsed, int | float) and not isinstance(parsed, bool) and isfinite(parsed)):
             return parsed
     expected = "a number" if is_number else "JSON"

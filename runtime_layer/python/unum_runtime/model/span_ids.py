@@ -4,8 +4,8 @@ Sources: W3C Trace Context, "trace-id" and "parent-id"; AWS X-Ray Developer Guid
 """
 
 import hashlib
-import json
 
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.naming import Execution, Name, Scope
 
 EXECUTION, STEP, PART, ATTEMPT, WAIT, SCOPE, BRANCH = "execution", "step", "part", "attempt", "wait", "scope", "branch"
@@ -63,4 +63,4 @@ def _span(*place: str) -> str:
 
 def _digest(*place: str) -> str:
     """Return a digest of `place`, which JSON encodes injectively."""
-    return hashlib.sha256(json.dumps(place).encode()).hexdigest()
+    return hashlib.sha256(to_ascii(place).encode()).hexdigest()

@@ -4,11 +4,11 @@ They are text of an optional field in the start record. Nothing is planned from 
 as absent: a reader that shows an execution must not fail because of a label.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
+from unum_runtime.json_text import parse_json, to_ascii, to_sorted
 from unum_runtime.model.states import Json
 
 MOST_ATTRIBUTES, MOST_VALUE, MOST_BYTES = 10, 100, 500
@@ -30,7 +30,7 @@ def to_text(attributes: Mapping[str, str]) -> str:
 def attributes_in(text: object) -> Mapping[str, str]:
     """Return the attributes in what `to_text` returned; none in malformed text."""
     try:
-        table = json.loads(str(text)) if text else {}
+        table = parse_json(str(text)) if text else {}
     except (ValueError, RecursionError):
         return {}
     found = table.get("attributes") if isinstance(table, dict) else None
@@ -68,8 +68,11 @@ def merged(chosen: Mapping[str, str], found: Mapping[str, Json]) -> dict[str, st
 
 
 def as_text(value: Json) -> Json:
-    """Return a number or truth value as JSON text, and every other value as it is."""
-    return json.dumps(value) if isinstance(value, bool | int | float) else value
+    """Return a number or truth value as JSON text, and every other value, also a number that is no JSON, as it is."""
+    try:
+        return to_ascii(value) if isinstance(value, bool | int | float) else value
+    except ValueError:
+        return value
 
 
 def is_attribute_name(name: object) -> bool:
@@ -89,4 +92,4 @@ def _texts(found: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
 
 
 def _compact(table: Json) -> str:
-    return json.dumps(table, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return to_sorted(table)

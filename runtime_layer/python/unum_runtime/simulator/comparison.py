@@ -1,9 +1,8 @@
 """Comparison of committed checkpoints with the reference run's expectations."""
 
-import json
-
 from unum_runtime.asl.program import StateOutput
-from unum_runtime.model.checkpoint import Checkpoint, Collected, Continuation, Failure, Outcome, Phase, Success, to_text
+from unum_runtime.json_text import to_ascii, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Continuation, Failure, Outcome, Phase, Success
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 
@@ -20,7 +19,7 @@ def explains(expected: Outcome, found: Outcome, limit: int | None = None) -> boo
 def same_json(one: Json, other: Json) -> bool:
     """Return True if two values are identical JSON."""
     # Compare texts: in Python, True == 1 and 1 == 1.0, but their JSON differs.
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return to_ascii(one, is_sorted=True) == to_ascii(other, is_sorted=True)
 
 
 def matches_commit(checkpoint: Checkpoint, phase: Phase, outcome: Outcome, continuation: Continuation) -> bool:

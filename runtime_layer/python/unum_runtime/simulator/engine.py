@@ -1,6 +1,5 @@
 """Simulated deliveries: the real protocol code, run from one call to the next."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +19,7 @@ from unum_runtime.errors import (
 )
 from unum_runtime.functions import failure_function
 from unum_runtime.functions.failure_function import GivenUp, no_code
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Ending, Item
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
@@ -419,27 +419,27 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
     elif delivery.event.control == Control.STOP:
         return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
     elif delivery.event.signal:
-        asked = json.loads(delivery.event.payload)
+        asked = parse_json(delivery.event.payload)
         return signal_by_key.send(runtime, asked).to_json() if scenario.by_key else signal.answer(runtime, asked)
     elif delivery.event.call:
         own = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
-        return calling_programs.answer(own, json.loads(delivery.event.payload))
+        return calling_programs.answer(own, parse_json(delivery.event.payload))
     elif delivery.event.token:
-        return respond.answer(runtime, json.loads(delivery.event.payload))
+        return respond.answer(runtime, parse_json(delivery.event.payload))
     elif delivery.event.is_record:
         handler = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
-        failure_function.recover(handler, GivenUp.from_record(json.loads(delivery.event.payload)))
+        failure_function.recover(handler, GivenUp.from_record(parse_json(delivery.event.payload)))
     elif delivery.event.envelope is None:
-        scenario.entry(runtime, delivery.event.execution, json.loads(delivery.event.payload))
+        scenario.entry(runtime, delivery.event.execution, parse_json(delivery.event.payload))
     else:
         # Parsed anew for each run of the code, because user code may change its event.
-        step(runtime, Envelope.from_json(json.loads(delivery.event.payload)))
+        step(runtime, Envelope.from_json(parse_json(delivery.event.payload)))
     return None
 
 
 def _request_of(delivery: Delivery) -> Request:
     """Return the request that `delivery` handles."""
-    return parse(json.loads(delivery.event.payload))
+    return parse(parse_json(delivery.event.payload))
 
 
 def _check_answer(world: World, delivery: Delivery, answer: Any) -> None:

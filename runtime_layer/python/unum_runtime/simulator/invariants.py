@@ -1,6 +1,5 @@
 """Invariants that hold under every platform fault, numbered as in the design."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
@@ -9,7 +8,8 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StatesError
 from unum_runtime.functions.failure_function import TRANSIENT
 from unum_runtime.functions.throttled_events import MOST_MS
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, read_start_record, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, read_start_record
 from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.delivery_record import MOST_ERROR
 from unum_runtime.model.envelope import Envelope, Stored
@@ -159,7 +159,7 @@ def check_failure(world: World, delivery: Delivery, key: Key, item: Item) -> Non
 
     User code did not fail then, so it is no outcome of the Task.
     """
-    failures = {json.loads(str(item[field])) for field in ("error", "caught_error") if field in item}
+    failures = {parse_json(str(item[field])) for field in ("error", "caught_error") if field in item}
     last_ms = (world.identity.started_ms // 1000 + world.scenario.retention_s - DEADLINE_MARGIN_S) * 1000
     early = {THROTTLED} if world.clock.ms + MOST_MS + tolerance_ms(world.scenario.faults) < last_ms else set()
     if delivery.event.is_record and not (TRANSIENT | early).isdisjoint(failures):

@@ -1,7 +1,6 @@
 """Local execution of a workflow in one process: the real protocol on a memory store and an event queue."""
 
 import heapq
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from unum_runtime.asl.deployed_workflow import with_numbers
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
@@ -108,7 +108,7 @@ class LocalWorkflow:
         queue = Queue(self.clock)
         start(self._in_function(self._runtime(queue), self.workflow.start_at), execution_name, value)
         while queue:
-            envelope = Envelope.from_json(json.loads(queue.take()))
+            envelope = Envelope.from_json(parse_json(queue.take()))
             with suppress(RefusedDelivery):  # as on Lambda, which does not redeliver a refused event
                 step(self._in_function(self._runtime(queue), envelope.state), envelope)
 

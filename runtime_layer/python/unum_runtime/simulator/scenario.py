@@ -1,6 +1,5 @@
 """Input of a simulation: workflow, handlers, execution input, and fault budget."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +8,8 @@ from typing import TypeAlias
 
 from unum_runtime.asl.deployed_workflow import with_numbers
 from unum_runtime.clock import Clock
-from unum_runtime.model.checkpoint import Item, to_text
+from unum_runtime.json_text import parse_json, to_ascii, to_text
+from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
@@ -196,7 +196,7 @@ class Scenario:
         """Return name and payload of each start event, that of the first execution first."""
         first = run_request(self.execution_name, {INPUT: self.input}) if self.by_client else self.input
         started = [] if self.calls else [(self.execution_name, first)]
-        return [(name, json.dumps(event).encode()) for name, event in (*started, *self.starts)]
+        return [(name, to_ascii(event).encode()) for name, event in (*started, *self.starts)]
 
     def started_with(self, name: str, record: Item) -> Json:
         """Return the input with which start `record` was written, one of those given for `name`.
@@ -207,7 +207,7 @@ class Scenario:
         given = [(self.execution_name, self.input), *self.starts]
         values = [value for each, value in given if each == name]
         if not values:  # the run of a call
-            return json.loads(str(record["value"]))
+            return parse_json(str(record["value"]))
         if len(values) < 2 or "value" not in record:  # an input that is too large is not in the record  # noqa: PLR2004
             return values[0]
         return values[[to_text(value) for value in values].index(str(record["value"]))]

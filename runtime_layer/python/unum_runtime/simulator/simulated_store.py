@@ -1,11 +1,11 @@
 """An in-memory store that the simulation can copy, compare and inspect."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 from unum_runtime.clock import Clock
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.checkpoint import OUTCOME
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Json
@@ -31,7 +31,7 @@ class SimulatedStore(MemoryStore):
 
     def announce(self, entry: Mapping[str, Json]) -> None:
         """Keep a status event: the bus shares the copies and the digest of the store."""
-        self.announced |= {json.dumps(entry, sort_keys=True)}
+        self.announced |= {to_ascii(entry, is_sorted=True)}
 
     def put(self, name: str, content: bytes) -> None:
         """See `Objects.put`."""

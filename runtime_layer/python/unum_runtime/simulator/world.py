@@ -1,11 +1,11 @@
 """State of a simulation, as a value with copies and comparison."""
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from unum_runtime.model.checkpoint import Ending, Item, Status, started_execution, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import Ending, Item, Status, started_execution
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
 from unum_runtime.model.pack import unpacked
@@ -60,7 +60,7 @@ class Event:
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
         """Return the event that the platform accepts at `sent_ms`, or that a timer sends at `due_ms`."""
-        event = json.loads(payload)
+        event = parse_json(payload)
         envelope = Envelope.from_json(event) if is_envelope(event) else None
         started = named_start(event)
         if started is not None:

@@ -5,13 +5,13 @@ show it. Sources: Amazon S3 User Guide, "Add preconditions to S3 operations with
 data consistency model". Objects expire by their content, and lifecycle rules of the bucket delete them later.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreDenied, StoreError
+from unum_runtime.json_text import parse_json, to_ascii
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.list_index import PARTITION, PLACE
 from unum_runtime.model.naming import Key
@@ -140,7 +140,7 @@ class S3Store(ConditionalStore):
         """Return the content of an item's object."""
         try:
             found = self.client().get_object(Bucket=self.bucket, Key=name)
-            return Document.from_json(json.loads(found["Body"].read()), (found["ETag"], ()))
+            return Document.from_json(parse_json(found["Body"].read()), (found["ETag"], ()))
         except call_errors() as error:
             if error_code(error) in _MISSING:
                 return None
@@ -207,7 +207,7 @@ class S3Store(ConditionalStore):
 
 
 def _content(document: Document) -> bytes:
-    return json.dumps(document.to_json(), separators=(",", ":")).encode()
+    return to_ascii(document.to_json(), is_compact=True).encode()
 
 
 def _additions(set_name: str, found: Iterable[str]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Signed requests to one AWS API, with retries of transient failures."""
 
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -8,6 +7,7 @@ from threading import local
 from typing import Any
 from urllib.parse import quote
 
+from unum_runtime.json_text import parse_json
 from unum_runtime.wire.backoff import MAX_ATTEMPTS, is_transient, pause_s
 from unum_runtime.wire.call_errors import CallError
 from unum_runtime.wire.connections import Connections
@@ -79,7 +79,7 @@ def _trace() -> dict[str, str]:
 def _failure(response: Response) -> CallError:
     """Return the error of a response, in botocore's shape."""
     try:
-        parsed = json.loads(response.body)
+        parsed = parse_json(response.body)
     except ValueError:
         parsed = None  # a proxy or load balancer may answer with HTML
     body: dict[str, Any] = parsed if isinstance(parsed, dict) else {}

@@ -1,10 +1,10 @@
 """Clients for the operations of a normal delivery, with boto3's parameters and responses."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
+from unum_runtime.json_text import parse_json, to_ascii
 from unum_runtime.wire.api import Api
 from unum_runtime.wire.call_errors import CallError, Unsupported
 from unum_runtime.wire.endpoints import endpoint
@@ -38,9 +38,9 @@ class JsonClient(WireClient):
 
     def _call(self, operation: str, parameters: Mapping[str, Any]) -> Any:
         headers = {"content-type": self.CONTENT_TYPE, "x-amz-target": f"{self.PREFIX}.{operation}"}
-        body = self._api.post("/", headers, json.dumps(parameters).encode()).body
+        body = self._api.post("/", headers, to_ascii(parameters).encode()).body
         try:
-            return json.loads(body)
+            return parse_json(body)
         except ValueError as error:
             raise CallError(f"{operation}: expected JSON, got {body[:200]!r}") from error
 

@@ -250,12 +250,12 @@ def other_shop(definition: Any, value: Any, **functions: Any) -> Shop:
 
 def test_strange_names_and_values_are_shown_as_they_are() -> None:
     def fail(_: Any) -> Any:
-        raise Broken(HOSTILE)
+        raise Broken(HOSTILE + SURROGATE)
 
     state = {"Type": "Task", "Resource": "Same", "Next": "Last"}
     last = {"Type": "Task", "Resource": "Fail", "End": True}
     definition = {"StartAt": STRANGE, "States": {STRANGE: state, "Last": last}}
-    shop = other_shop(definition, {"text": SURROGATE}, Same=lambda _: {}, Fail=fail)
+    shop = other_shop(definition, {"text": STRANGE}, Same=lambda _: {}, Fail=fail)
     with served(shop) as visitor:
         visitor.enter()
         for path in (f"{E}/e", *(f"{E}/e/step?key={key_of(shop, 'e', name)}" for name in (STRANGE, "Last"))):

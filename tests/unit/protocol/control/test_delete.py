@@ -13,7 +13,8 @@ from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable
-from unum_runtime.model.checkpoint import Failure, Item, Success, start_record, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Failure, Item, Success, start_record
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Execution,

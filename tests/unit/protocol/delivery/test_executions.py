@@ -10,6 +10,7 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_runtime.client.reading import stored_steps
+from unum_runtime.json_text import MAX_DEPTH
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.simulator.local import Function, LocalWorkflow
@@ -87,7 +88,7 @@ SHOWS = {"Type": "Pass", "Parameters": {"x.$": "$x"}, "End": True}
 def test_a_task_that_may_be_tried_again_takes_an_input_as_deep_as_json_may_be() -> None:
     """What copies an object one level after the other in Python gets half as deep."""
     deep: Any = 1
-    for _ in range(700):
+    for _ in range(MAX_DEPTH):
         deep = [deep]
     retries = {**TASK, "Retry": [{"ErrorEquals": ["States.ALL"]}], "ResultPath": None, "End": True}
     assert run(machine(T=retries), deep, F=lambda _event, _context: None) == succeeded(deep)

@@ -9,7 +9,8 @@ from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler.options import FunctionOptions
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import OtherDefinition, RefusedDelivery, StoreError
-from unum_runtime.model.checkpoint import Failure, Status, start_record, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Failure, Status, start_record
 from unum_runtime.model.naming import Execution, Key, start_key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.nudge import nudge

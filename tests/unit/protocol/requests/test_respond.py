@@ -5,13 +5,18 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import Asking, asking
+from unum_runtime.json_text import MAX_DEPTH
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.requests.respond import answer, is_request, request
 
 OVER = {"error": "TaskTimedOut", "message": "the Task does not wait any more: it has a result, or its time is over"}
-TOO_LARGE = {"error": "InvalidOutput", "message": f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes"}
+ALLOWED = f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes, got "
+
+
+def not_taken(why: str) -> dict[str, str]:
+    return {"error": "InvalidOutput", "message": f"{ALLOWED}{why}"}
 
 
 @pytest.fixture
@@ -55,17 +60,34 @@ def test_a_heartbeat_keeps_the_task_waiting(waiting: Asking) -> None:
     assert said(waiting, token=token, heartbeat=True) == OVER
 
 
-@pytest.mark.parametrize("output", ["", "{", "NaN", "[Infinity]", "[" * 100_000])
-def test_an_output_is_json(waiting: Asking, output: str) -> None:
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("", "Expecting value: line 1 column 1 (char 0)"),
+        ("{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("NaN", "NaN is not JSON; use a finite number, a text or null"),
+        ("[-Infinity]", "-Infinity is not JSON; use a finite number, a text or null"),
+        ("[" * 100_000, f"nested too deeply; at most {MAX_DEPTH} levels of arrays and objects are allowed"),
+        ("1e999", "the number 1e999 is beyond the range of a double, ±1.8e308; write it as a text"),
+        ('{"amount": -1e999}', "the number -1e999 is beyond the range of a double, ±1.8e308; write it as a text"),
+        ('["\\ud800"]', "a text contains a lone surrogate, which is not Unicode; send whole characters"),
+    ],
+)
+def test_output_that_is_no_json_is_refused_and_token_stays_answerable(waiting: Asking, output: str, why: str) -> None:
     token = waiting.begun()
-    assert said(waiting, token=token, output=output) == TOO_LARGE
+    assert said(waiting, token=token, output=output) == not_taken(why)
     assert waiting.outcome is None
+    assert said(waiting, token=token, output="[1]") == {}
+    waiting.platform.deliver_all()
+    assert waiting.outcome == Success([1])
 
 
 @pytest.mark.parametrize(("size", "is_taken"), [(MAX_OUTCOME_BYTES, True), (MAX_OUTCOME_BYTES + 1, False)])
 def test_an_output_is_as_large_as_an_outcome_may_be(waiting: Asking, size: int, *, is_taken: bool) -> None:
     token = waiting.begun()
-    assert said(waiting, token=token, output=f'"{"x" * (size - 2)}"') == ({} if is_taken else TOO_LARGE)
+    assert said(waiting, token=token, output=f'"{"x" * (size - 2)}"') == (
+        {} if is_taken else not_taken(f"{size} bytes")
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import MovableClock, Platform, exactly
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RefusedDelivery
-from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, result_key
 from unum_runtime.model.naming import Execution, Key

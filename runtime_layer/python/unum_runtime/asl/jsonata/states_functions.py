@@ -5,7 +5,6 @@ observed behaviour: a range of one value is that value, a step of zero gives not
 """
 
 import hashlib
-import json
 import random
 import uuid
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from unum_runtime.asl.jsonata.dates import from_millis
 from unum_runtime.asl.jsonata.library import JException, Jsonata, Utils
 from unum_runtime.asl.jsonata.limits import MAX_ITEMS, current
 from unum_runtime.asl.jsonata.values import to_library
+from unum_runtime.json_text import parse_foreign
 
 _ALGORITHMS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
 _FAILED = "D3137"
@@ -86,7 +86,7 @@ def parse(text: str | None) -> Any:
     if text is None:
         return None
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+        value = parse_foreign(text, pairs=_unique)
     except ValueError as error:
         raise _failure(f"Invalid JSON: {error}") from None
     return to_library(value)
@@ -144,15 +144,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("expected one value for each field, got two")
     return found
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if abs(number) != float("inf") else _refuse(text)
 
 
 def _failure(message: str) -> JException:

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable
 from decimal import Context, Decimal
-from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from unum_runtime.asl.jsonata.equality import to_double
 from unum_runtime.asl.jsonata.library import JException, Node, Utils
 from unum_runtime.asl.jsonata.limits import spend_tree
 from unum_runtime.asl.jsonata.values import not_finite
+from unum_runtime.json_text import quoted as _quoted
 
 _LONG = 10**15
 _DIGITS = Context(prec=15)

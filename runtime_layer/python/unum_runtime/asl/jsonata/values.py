@@ -3,8 +3,9 @@
 import math
 from typing import Any
 
-from unum_runtime.asl.jsonata.library import Utils
+from unum_runtime.asl.jsonata.library import JException, Utils
 from unum_runtime.asl.jsonata.limits import check_tree
+from unum_runtime.json_text import is_utf8
 from unum_runtime.model.states import Json
 
 _EXACT = 2**53
@@ -32,6 +33,7 @@ def from_library(result: Any) -> Json:
 
     Raises:
         NotJson: `result` is or contains a function.
+        JException: `result` contains text that is not Unicode.
         Runaway: `result` contains too many values.
     """
     check_tree(result)
@@ -40,16 +42,31 @@ def from_library(result: Any) -> Json:
 
 def _from_library(result: Any) -> Json:
     if isinstance(result, dict):
-        return {name: _from_library(inner) for name, inner in result.items()}
+        return {_unicode(name): _from_library(inner) for name, inner in result.items()}
     if isinstance(result, list):  # the library's sequences are lists too
         return [_from_library(inner) for inner in result]
     if result is None or result is Utils.NULL_VALUE:
         return None
     if isinstance(result, float) or (isinstance(result, int) and abs(result) > _LONGEST):
-        return _number(float(result))
-    if isinstance(result, bool | int | str):
+        return _number(_double(result))
+    if isinstance(result, str):
+        return _unicode(result)
+    if isinstance(result, bool | int):
         return result
     raise NotJson(type(result).__name__)
+
+
+def _unicode(text: str) -> str:
+    if text.isascii() or is_utf8(text):
+        return text
+    raise JException("D3137", -1, "the result contains a lone surrogate, which is not Unicode")
+
+
+def _double(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def not_finite(value: float) -> str:

@@ -4,13 +4,13 @@ Filters are functions with a text instead of a class for each kind, because each
 millisecond.
 """
 
-import json
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from unum_runtime.asl.numbers import is_number
 from unum_runtime.cold_start.records import dataclass, field
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.states import Json
 
 Key: TypeAlias = str | int
@@ -46,7 +46,7 @@ class Operand:
 
 def literal(value: Json) -> Operand:
     """Return the operand ``1``."""
-    return Operand(quote(value) if isinstance(value, str) else json.dumps(value), lambda _item, _root: value)
+    return Operand(quote(value) if isinstance(value, str) else to_ascii(value), lambda _item, _root: value)
 
 
 def of_item(keys: Sequence[Key]) -> Operand:

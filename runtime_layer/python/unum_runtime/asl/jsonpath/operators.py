@@ -3,7 +3,6 @@
 A comparison of different types is false; true and 1 are different types.
 """
 
-import json
 import operator
 import re
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from unum_runtime.asl.jsonpath.wildcards import matcher
 from unum_runtime.asl.numbers import is_number
 from unum_runtime.asl.timestamps import parse_timestamp
 from unum_runtime.cold_start.records import dataclass
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 ValueTest: TypeAlias = Callable[[Json], bool]
@@ -49,7 +49,7 @@ def placeholder_or_literal(operator: str, literal: Json) -> Json:
 def deployed(operator: str, literal: Json) -> Json:
     """Return `literal`, converted to a number or truth value if the deployment gave its text."""
     if isinstance(literal, str) and operator.startswith(("Numeric", "Boolean")) and _SCALAR.fullmatch(literal):
-        return json.loads(literal)
+        return parse_foreign(literal)
     return literal
 
 

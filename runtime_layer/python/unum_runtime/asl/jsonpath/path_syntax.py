@@ -5,7 +5,6 @@ these features. Definitions on AWS also use syntax outside of the guide: field n
 words in filters (``@.Name==Receipt``), ``[(@.length-1)]``, and filters that compare with another value (``@.a==$.b``).
 """
 
-import json
 import re
 
 from unum_runtime.asl.jsonpath import path_steps
@@ -25,6 +24,7 @@ from unum_runtime.asl.jsonpath.filters import (
 )
 from unum_runtime.asl.jsonpath.path_steps import Step, child
 from unum_runtime.asl.jsonpath.text_reader import PathSyntaxError, Reader
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 __all__ = ["RESERVED_VARIABLE", "PathParser", "PathSyntaxError"]
@@ -233,7 +233,7 @@ class PathParser(Reader):
         if word is None:
             self._refuse("expected a literal: 'text', a number, true, false or null")
         if _NUMBER.fullmatch(word[0]):
-            return json.loads(word[0])
+            return parse_foreign(word[0])
         return _CONSTANTS.get(word[0], word[0])
 
     def _quoted_text(self) -> str:

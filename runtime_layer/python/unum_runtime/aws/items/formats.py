@@ -5,13 +5,13 @@ Rows of CSV and lines are read lazily. A JSON object is read as a whole, and so 
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import BinaryIO, NoReturn, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.config import ReaderConfig
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 MAX_HEADER = 10 * 1024
@@ -60,24 +60,15 @@ def rows(stream: BinaryIO, delimiter: str, headers: Iterable[str] | None = None)
         yield dict(zip(names, row + blank, strict=False))
 
 
-def parse_json(text: str | bytes) -> Json:
-    """Parse JSON strictly, without Python's NaN and Infinity.
-
-    Raises:
-        ValueError: `text` is not JSON.
-    """
-    return json.loads(text, parse_constant=_refuse)
-
-
 def _lines(stream: BinaryIO, _config: ReaderConfig) -> Iterator[Json]:
     """Yield one item for each line; skip blank lines."""
     for line in io.TextIOWrapper(stream, encoding="utf-8-sig"):
         if not line.isspace():
-            yield _LINE.decode(line)
+            yield parse_foreign(line)
 
 
 def _array(stream: BinaryIO, config: ReaderConfig) -> list[Json]:
-    value = _resolve_pointer(parse_json(stream.read()), config.pointer)
+    value = _resolve_pointer(parse_foreign(stream.read()), config.pointer)
     if not isinstance(value, list):
         where = f" at {config.pointer}" if config.pointer else ""
         cause = f"expected an array{where}, got {excerpt(value)}; set ItemsPointer to the path of an array"
@@ -102,13 +93,6 @@ def _resolve_pointer(value: Json, pointer: str) -> Json:
             raise ValueError(cause) from None
     return value
 
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-_LINE = json.JSONDecoder(parse_constant=_refuse)
-"""Parser of lines as `parse_json`, which would make one for each."""
 
 _FORMATS: Mapping[str, _Format] = {
     "CSV": lambda stream, config: rows(stream, config.delimiter, config.headers),

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from unum_runtime.aws.items.dataset_objects import Objects
-from unum_runtime.aws.items.formats import parse_json, rows
+from unum_runtime.aws.items.formats import rows
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 _CSV = "CSV"
@@ -22,7 +23,7 @@ def inventory(stream: BinaryIO, objects: Objects) -> Iterator[tuple[str, str, It
     Raises:
         ValueError: the manifest is invalid, or its format is not CSV.
     """
-    manifest = parse_json(stream.read())
+    manifest = parse_foreign(stream.read())
     if not isinstance(manifest, dict) or not {"fileSchema", "files"} <= manifest.keys():
         raise ValueError("expected the manifest.json of an S3 inventory, with fileSchema and files")
     if manifest.get("fileFormat", _CSV) != _CSV:

@@ -1,8 +1,6 @@
 """Changes to parameters and results of single integrations, beyond the service model."""
 
-import json
 from collections.abc import Mapping
-from typing import NoReturn
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.api_request import send_request
@@ -13,6 +11,7 @@ from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
+from unum_runtime.json_text import InvalidJson, InvalidSyntax, JSONDecodeError, parse_foreign
 from unum_runtime.model.states import Json
 
 
@@ -78,15 +77,17 @@ def field(table: Mapping[str, Json], name: str) -> Json:
 
 
 def parse_if_json(text: str) -> Json:
-    """Return the JSON value in `text`, or else the text; Python's NaN and Infinity are no JSON."""
+    """Return the JSON value in `text`, or else the text.
+
+    Raises:
+        StatesError: ``States.Runtime`` for JSON that no later state could read, such as a number beyond every double.
+    """
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except ValueError:
+        return parse_foreign(text)
+    except (JSONDecodeError, InvalidSyntax):
         return text
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
+    except InvalidJson as error:
+        raise StatesError("States.Runtime", f"the service's answer is not valid JSON: {error}") from error
 
 
 def _with_name_and_input(parameters: Json, token: str | None) -> Json:

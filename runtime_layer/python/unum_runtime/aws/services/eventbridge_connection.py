@@ -5,7 +5,6 @@ and Developer Guide, "Call HTTPS APIs in Step Functions workflows", for the requ
 """
 
 import base64
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.operation import parse
 from unum_runtime.aws.services.shapes import BadParameter
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 
@@ -47,7 +47,7 @@ def authorize(arn: str | None, clients: Clients) -> Authorization:
     stored = send_request(
         parse("aws-sdk:secretsmanager:getSecretValue"), {"SecretId": connection["SecretArn"]}, clients
     )
-    secret = json.loads(stored["SecretString"])
+    secret = parse_foreign(stored["SecretString"])
     more = secret.get("invocation_http_parameters") or {}
     uses_oauth = connection["AuthorizationType"] == "OAUTH_CLIENT_CREDENTIALS"
     if uses_oauth:

@@ -4,7 +4,6 @@ Source: Developer Guide, "Create and manage Amazon EKS clusters with Step Functi
 "Job". AWS's sample project reads ``status`` and ``logs`` beside each other, so the result is the job with its logs.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.kubernetes import call_cluster, request_text
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.errors import StatesError
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 ANNOTATION = "unum/attempt"
@@ -68,7 +68,7 @@ REQUESTS: Mapping[str, Callable[[Mapping[str, Json], Clients], Json]] = {"read":
 def _job(parameters: Mapping[str, Json]) -> dict[str, Json]:
     job = parameters.get("Job")
     try:
-        job = json.loads(job) if isinstance(job, str) else job
+        job = parse_foreign(job) if isinstance(job, str) else job
     except ValueError as error:
         raise BadParameter("$.Job", f"expected a job, or its JSON text: {error}") from error
     if not isinstance(job, dict) or not isinstance(job.get("metadata", {}), dict):

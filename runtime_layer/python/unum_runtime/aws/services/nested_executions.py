@@ -4,7 +4,6 @@ Start aliases are recognized by name. The Task acts like a client: the run alias
 became of the start, and names the describe alias. Repeated requests begin an execution only once.
 """
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -15,6 +14,7 @@ from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.envelope import with_alias
 from unum_runtime.model.naming import run_alias
 from unum_runtime.model.naming import start_alias as start_alias_name
@@ -128,7 +128,7 @@ def _start(alias: str, parameters: Mapping[str, Json], clients: Clients) -> dict
 
 def _parsed(text: Json) -> Json:
     try:
-        return json.loads(text)
+        return parse_foreign(text)
     except (TypeError, ValueError, RecursionError) as error:
         kind = "StepFunctions.InvalidExecutionInputException"
         raise StatesError(kind, f"input: expected JSON text: {error}") from error
@@ -144,7 +144,7 @@ def _ask(alias: str, event: Json, clients: Clients) -> dict[str, Json]:
     response = _invoke(alias, event, clients)
     if "FunctionError" in response:
         raise Unanswered(_UNKNOWN, response["Payload"])
-    answer: dict[str, Json] = json.loads(response["Payload"])
+    answer: dict[str, Json] = parse_foreign(response["Payload"])
     if "error" in answer:
         raise StatesError(f"StepFunctions.{answer['error']}Exception", answer["message"])
     return answer

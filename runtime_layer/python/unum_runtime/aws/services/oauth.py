@@ -5,7 +5,6 @@ documents neither its form nor that of the request. Source: RFC 6749, sections 2
 EventBridge's `CreateConnection`.
 """
 
-import json
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from botocore.exceptions import BotoCoreError
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import StatesError
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 MARGIN_S = 60
@@ -52,7 +52,7 @@ def authorization_header(secret: str, clients: Clients) -> str:
     """
     kept = _kept.get(secret)
     if kept is None or kept.until_s <= time.monotonic():
-        kept = _kept[secret] = _request_token(json.loads(secret), clients)
+        kept = _kept[secret] = _request_token(parse_foreign(secret), clients)
     return kept.header
 
 
@@ -71,7 +71,7 @@ def _request_token(secret: Mapping[str, Any], clients: Clients) -> _Token:
         # The answer may repeat the client's secret, so the cause has its status alone.
         raise StatesError(_UNUSABLE, f"the request for a token was answered with status {response.status_code}")
     try:
-        answer = json.loads(response.text)
+        answer = parse_foreign(response.text)
         token, kind = str(answer["access_token"]), str(answer.get("token_type") or "Bearer")
         lifetime_s = float(answer.get("expires_in") or DEFAULT_LIFETIME_S)
     except (ValueError, KeyError, TypeError, AttributeError):

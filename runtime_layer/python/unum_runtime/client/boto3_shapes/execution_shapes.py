@@ -7,7 +7,8 @@ from unum_runtime.client.descriptions import Description
 from unum_runtime.client.events.journal import HistoryEvent
 from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.execution_list import ListedExecution
-from unum_runtime.model.checkpoint import Status, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Status
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from unum_runtime.client.deliveries import to_datetime
-from unum_runtime.model.checkpoint import Failure, Success, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.states import Json
 
 HistoryEvent: TypeAlias = dict[str, Any]

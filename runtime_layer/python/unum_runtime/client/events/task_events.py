@@ -11,7 +11,8 @@ from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.client.events.journal import Known, assigned, data, failure_data
 from unum_runtime.client.events.scope_events import Account
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Success
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import Name

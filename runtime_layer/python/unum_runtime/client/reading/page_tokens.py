@@ -1,13 +1,12 @@
 """Pages of lists, continued by tokens."""
 
 import base64
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from unum_runtime.errors import ClientError, InvalidToken
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.states import Json
 
 _Item = TypeVar("_Item")
@@ -77,7 +76,7 @@ def new_token(*content: Json) -> str:
 def token_content(token: str) -> Json:
     """Return token content; None if malformed."""
     try:
-        return json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
+        return parse_json(base64.b64decode(token, altchars=b"-_", validate=True))
     except (TypeError, ValueError, RecursionError):
         return None
 

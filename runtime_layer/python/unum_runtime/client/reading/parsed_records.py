@@ -4,9 +4,9 @@ Only readers of executions need this, so it is no part of a function's layer.
 """
 
 import binascii
-import json
 
 from unum_runtime.cold_start.records import NamedTuple
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.delivery_record import DEFAULTS, ID_LENGTH, PLAIN, FailedTry
 from unum_runtime.model.states import Json
 
@@ -41,7 +41,7 @@ class DeliveryRecord(NamedTuple):
 def parse(text: str, at_ms: int) -> DeliveryRecord | None:
     """Parse the record in `text`, of a commit at `at_ms`; None if missing or malformed."""
     try:
-        found: list[Json] = [*json.loads(text)[: len(DEFAULTS)]]
+        found: list[Json] = [*parse_json(text)[: len(DEFAULTS)]]
         found += DEFAULTS[len(found) :]
         request, stream, lasted, queued, init, since, tries, given_up = found
         began_ms = at_ms - _ms(lasted)

@@ -5,7 +5,6 @@ The SDK's own exporter needs Protobuf, which is compiled for one processor, and 
 Sources: OpenTelemetry Protocol Specification, "JSON Protobuf Encoding"; OpenTelemetry Protocol Exporter.
 """
 
-import json
 import logging
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,8 @@ from urllib.parse import unquote
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from unum_runtime.json_text import to_ascii
 
 DEFAULT_URL = "http://localhost:4318"
 """Place of a collector in an extension of the function."""
@@ -58,7 +59,7 @@ class JsonExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Send `spans`; log failures, raise none."""
-        content = json.dumps({"resourceSpans": [_resource_spans(spans)]}).encode()
+        content = to_ascii({"resourceSpans": [_resource_spans(spans)]}).encode()
         headers = {**self._headers, "Content-Type": "application/json"}
         request = urllib.request.Request(self._url, content, headers)  # noqa: S310 - the deployment's own setting
         try:

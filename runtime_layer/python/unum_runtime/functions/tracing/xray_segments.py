@@ -7,7 +7,6 @@ Sources: AWS X-Ray Developer Guide, "X-Ray segment documents", "Sending trace da
 Lambda Developer Guide, "Using Lambda environment variables".
 """
 
-import json
 import os
 import re
 import socket
@@ -18,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple
+from unum_runtime.json_text import to_ascii
 from unum_runtime.protocol.runtime import Call
 
 Handler: TypeAlias = Callable[[Any, Any], Any]
@@ -122,4 +122,4 @@ def _send(segment: dict[str, Any]) -> None:
     """Send a document to the daemon; without a daemon it gets lost, like documents of X-Ray's SDK."""
     host, _, port = os.environ[DAEMON].rpartition(":")
     with suppress(OSError, ValueError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as daemon:
-        daemon.sendto(_BEGIN + json.dumps(segment).encode(), (host, int(port)))
+        daemon.sendto(_BEGIN + to_ascii(segment).encode(), (host, int(port)))

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from unum_runtime.model.checkpoint import Checkpoint, Item, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.deletion_notes import copies_key
 from unum_runtime.model.naming import Name, Scope, shard_partition
 from unum_runtime.protocol.history.timeline import of_shard

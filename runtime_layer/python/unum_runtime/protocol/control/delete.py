@@ -13,7 +13,6 @@ Deliveries that ran when the execution ended may still store results, give out t
 these a second one finds what came later. Copies whose redrive or fork died are found by its own note.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count, takewhile
@@ -21,15 +20,8 @@ from typing import TYPE_CHECKING, cast
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import DefinitionNotStored, ExecutionDoesNotExist, ExecutionNotDeletable
-from unum_runtime.model.checkpoint import (
-    Collected,
-    Failure,
-    Item,
-    start_record,
-    started_execution,
-    stop_record,
-    to_text,
-)
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import Collected, Failure, Item, start_record, started_execution, stop_record
 from unum_runtime.model.deletion_notes import Waits, copies_partition, waits_key
 from unum_runtime.model.naming import (
     SHARD_SIZE,
@@ -231,7 +223,7 @@ class _Work:
     def _delete_inside(self, name: Name, item: Item) -> None:
         """Delete what belongs to the step `name`, stored as `item`, apart from the item."""
         if "opens" in item:
-            self._delete_scope(Scope(name.execution, name.frames, *json.loads(str(item["opens"]))))
+            self._delete_scope(Scope(name.execution, name.frames, *parse_json(str(item["opens"]))))
 
     def _delete_copies(self, steps: Mapping[Key, Item]) -> None:
         """Delete the copies of redrives and forks that died before the step that leads to them."""

@@ -10,7 +10,8 @@ from collections.abc import Set as AbstractSet
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.cold_start.records import NamedTuple, replace
 from unum_runtime.errors import DefinitionNotStored, RouteGone, SignalRefused
-from unum_runtime.model.checkpoint import Item, is_utf8
+from unum_runtime.json_text import is_utf8
+from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.mailbox import (

@@ -5,15 +5,18 @@ were looked at. It loses none if it is lost, old, or written by two sweeps at th
 and without one all starts are looked at again.
 """
 
-import json
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from unum_runtime.cold_start.records import NamedTuple
-from unum_runtime.model.checkpoint import Item, to_text
+from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.list_index import FIRST
 from unum_runtime.model.naming import Key, sweep_partition
 from unum_runtime.protocol.runtime import Runtime
+
+if TYPE_CHECKING:
+    from unum_runtime.model.checkpoint import Item
 
 MOST = 3_000
 """Running executions in one item; names have at most 80 characters. The horizon stays before those that do not fit."""
@@ -50,7 +53,7 @@ def recall(rt: Runtime) -> Memory:
     """
     for item in rt.store.query(sweep_partition(rt.workflow.name), newest=1).values():
         with suppress(KeyError, TypeError, ValueError):
-            return Memory(str(item["horizon"]), tuple(json.loads(str(item["running"]))))
+            return Memory(str(item["horizon"]), tuple(parse_json(str(item["running"]))))
     return Memory()
 
 

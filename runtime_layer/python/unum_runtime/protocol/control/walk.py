@@ -10,13 +10,13 @@ cursors of its own, because parts done for one purpose are not done for another.
 Cursors expire soon: a nudge must not resume one of yesterday, whose first parts may have lost their events since.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import TimeIsShort
-from unum_runtime.model.checkpoint import Item, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.cursor_keys import walk_key, walk_partition
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Scope
 from unum_runtime.protocol.runtime import Runtime
@@ -187,7 +187,7 @@ class _Walk(Generic[_Part]):
     def _recall(self, trip: Trip) -> None:
         """Read the furthest cursor of the latest walk."""
         for key, item in self.rt.store.query(self._partition(trip), newest=1).items():
-            levels = [(shard, branch, Tally(*tally)) for shard, branch, *tally in json.loads(str(item["levels"]))]
+            levels = [(shard, branch, Tally(*tally)) for shard, branch, *tally in parse_json(str(item["levels"]))]
             begun_ms = int(item["begun"])
             if key != walk_key(key.partition, begun_ms, ()):
                 self._stored, self._begun_ms, self._has_cursor = levels, begun_ms, True

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory
+from unum_runtime.json_text import find_fault
 from unum_runtime.model.checkpoint import (
     DEFAULT_CONTINUATION,
     Began,
@@ -195,7 +196,7 @@ def limit_outcome(
     what: str = "output",
     limit: int | None = None,
 ) -> Outcome:
-    """Return `outcome`; return States.DataLimitExceeded for oversized outcomes.
+    """Return `outcome`; return States.DataLimitExceeded if it is too large, States.Runtime if it is no JSON.
 
     Args:
         rt: the runtime; its store may accept values of any size.
@@ -206,11 +207,16 @@ def limit_outcome(
     """
     if isinstance(outcome, Failure):
         return shorten(outcome)
+    if fault := outcome.find_fault():
+        return _not_json(what, fault)
     size = len(outcome.text.encode())
     if limit is not None and size > limit:
         return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed: pass large data by reference")
     if continuation is not DEFAULT_CONTINUATION:
-        size += sum(len(str(value).encode()) for value in continuation.to_item().values())
+        stored = continuation.to_item()
+        if "variables" in stored and (fault := find_fault(continuation.variables, str(stored["variables"]))):
+            return _not_json("variables", fault)
+        size += sum(len(str(value).encode()) for value in stored.values())
         what += " with the variables" if continuation.variables else ""
     if size > MAX_OUTCOME_BYTES and rt.large is None:
         return _too_large(f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored{WITHOUT_BUCKET}")
@@ -220,6 +226,10 @@ def limit_outcome(
 def shorten(failure: Failure) -> Failure:
     """Return `failure` with its error and cause cut to their limits."""
     return Failure(_cut(failure.error, MAX_ERROR_LENGTH), _cut(failure.cause, MAX_CAUSE_LENGTH))
+
+
+def _not_json(what: str, fault: str) -> Failure:
+    return Failure("States.Runtime", f"the {what} is not valid JSON: {fault}")
 
 
 def _too_large(fault: str) -> Failure:

@@ -12,7 +12,7 @@ Placement" (SEC 2018); there functions are fused when they are deployed, and not
 from collections.abc import Callable
 
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Name, Scope

@@ -3,10 +3,9 @@
 The commit before the event has often stored the same text already; then both refer to the same object.
 """
 
-import json
-
 from unum_runtime.errors import StoreError
-from unum_runtime.model.checkpoint import Success, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import Envelope, Stored, Value
 from unum_runtime.model.naming import execution_partition
 from unum_runtime.protocol.runtime import Runtime
@@ -41,5 +40,5 @@ def read_stored(rt: Runtime, stored: Stored) -> Value:
         )
     wanted = [stored.value, *filter(None, [stored.variables])]
     texts = rt.large.read_texts(wanted)
-    variables = json.loads(texts[stored.variables]) if stored.variables else {}
+    variables = parse_json(texts[stored.variables]) if stored.variables else {}
     return Value(Success.from_text(texts[stored.value]), stored.entered_ms, variables)

@@ -6,13 +6,13 @@ result, so no other part of the protocol depends on sharing. Failures are not sh
 work, and changes no result. Executions on the variant `FORCED` compute anew, and replace what is stored.
 """
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import StatesError, StoreError
-from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
+from unum_runtime.json_text import parse_json, to_ascii, to_text
+from unum_runtime.model.checkpoint import Failure, Item, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Variant
 from unum_runtime.model.memo_keys import memo_key
@@ -63,7 +63,7 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
 def result_key(rt: Runtime, task: Task, event: Json) -> tuple[Key, str]:
     """Return the key of the result of `task` for `event`, independent of object key order; and what names it."""
     names = _own_names(rt, task, event) if task.memo_key or task.memo_version is not None else _names(rt, task, event)
-    digest = sha256(json.dumps(names, sort_keys=True, separators=(",", ":")).encode())
+    digest = sha256(to_ascii(names, is_compact=True, is_sorted=True).encode())
     return memo_key(rt.workflow.name, task, digest), to_text(names[-1])[:MAX_ABOUT]
 
 
@@ -136,4 +136,4 @@ def _replace(rt: Runtime, key: Key, item: Item, expires_at_s: int) -> Success:
 
 
 def _result(item: Item) -> Success:
-    return Success(json.loads(str(item["value"])))
+    return Success(parse_json(str(item["value"])))

@@ -3,7 +3,6 @@
 The result is an outcome to commit, failures included; or the event of a retry or a poll; or nothing yet.
 """
 
-import json
 import traceback
 from collections.abc import Mapping
 from functools import cached_property, partial
@@ -12,10 +11,10 @@ from typing import TypeAlias
 
 import unum_runtime
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success, to_text
+from unum_runtime.json_text import foreign_to_text, parse_json, to_ascii, to_text
+from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success
 from unum_runtime.model.delivery_record import FailedTry, with_try
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Frame
@@ -204,7 +203,7 @@ class _Try:
         """Return the result of user code within its time limit."""
         # User code may change its event, so it must not share the event with an input that is needed afterwards.
         is_shared = self.facts.needs_input_after or (self.facts.may_share_variables and self.entered.variables)
-        own = json.loads(to_text(event)) if is_shared else event
+        own = parse_json(to_text(event)) if is_shared else event
         invocation = self._call(user_code_limit_s(self.task, limits) if self.facts.limits else None, token)
         if self.task.memoize:
             from unum_runtime.protocol.delivery.memo import compute_once  # noqa: PLC0415 - few Tasks share results
@@ -315,9 +314,20 @@ def call_user_code(rt: Runtime, invocation: Call, event: Json) -> _Result:
     if isinstance(returned, JobPending | CallbackPending):
         return returned
     try:
-        return Success.from_text(dumps(returned))
+        return Success.from_text(foreign_to_text(returned))
+    except (TypeError, ValueError):
+        return _not_serializable(returned)
+
+
+def _not_serializable(returned: object) -> Failure:
+    """Return the failure for a result that is no JSON, with the place of the fault."""
+    from unum_runtime.asl.serialize import NotSerializable, dumps  # noqa: PLC0415 - few results are no JSON
+
+    try:
+        dumps(returned)
     except NotSerializable as error:
         return Failure(error.error, _cause(error.cause, error.error, []))
+    raise AssertionError("a result is JSON at its second look")
 
 
 def shape_result(task: Task, result: Json) -> Json:
@@ -332,7 +342,7 @@ def shape_result(task: Task, result: Json) -> Json:
 
 def _cause(message: str, error_type: str, stack: list[str]) -> str:
     """Return the cause in the format of a Lambda function error."""
-    return json.dumps({"errorMessage": message, "errorType": error_type, "stackTrace": stack})
+    return to_ascii({"errorMessage": message, "errorType": error_type, "stackTrace": stack})
 
 
 def _user_frames(error: Exception) -> list[str]:

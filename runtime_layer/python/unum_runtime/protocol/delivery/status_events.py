@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, cast
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import NamedTuple, dataclass
 from unum_runtime.errors import StoreError, UnumError
-from unum_runtime.model.checkpoint import (
-    Checkpoint,
-    Failure,
-    Item,
-    Outcome,
-    Status,
-    Success,
-    read_start_record,
-    to_text,
-)
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Outcome, Status, Success, read_start_record
 from unum_runtime.model.list_index import place, shard_of
 from unum_runtime.model.naming import START_STEP, Execution, Key, announcements_partition, start_key
 from unum_runtime.model.states import Json

@@ -8,10 +8,10 @@ Nothing registers waiters, and no owner wakes them: an owner whom nobody waits f
 can be lost. The pause grows with the time waited, so short work is noticed soon, and long work costs few looks.
 """
 
-import json
 from zlib import crc32
 
 from unum_runtime.errors import LeaseHeldError
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.envelope import START, Envelope, Writer, start_request, with_alias
 from unum_runtime.model.naming import run_alias
 from unum_runtime.protocol.delivery.lease import can_start_later
@@ -53,7 +53,7 @@ def wait_for_start(rt: Runtime, execution_name: str, writer: Writer, held: Lease
     """
     if not can_start_later(rt):
         raise held
-    request = json.dumps(start_request(execution_name, writer)).encode()
+    request = to_ascii(start_request(execution_name, writer)).encode()
     address = with_alias(rt.routes[START], run_alias(rt.workflow.name))
     rt.timer.schedule([(address, request, next_look_ms(rt, writer.sent_ms))])
     _log(rt, held, writer.sent_ms)

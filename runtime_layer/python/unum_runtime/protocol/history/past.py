@@ -4,10 +4,9 @@ A copy has the version of the fork, and no end: the end before a redrive of the 
 readers of the history need both.
 """
 
-import json
-
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Status, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Status
 from unum_runtime.model.ir import Workflow
 
 
@@ -23,13 +22,13 @@ def past_of(checkpoint: Checkpoint, current: Workflow) -> str:
 
 def past_digest(copy: Checkpoint) -> str:
     """Return the digest of the IR that wrote the original of `copy`; empty for a stop record, or for no copy."""
-    return str(json.loads(copy.past)[0]) if copy.past else ""
+    return str(parse_json(copy.past)[0]) if copy.past else ""
 
 
 def as_it_was(copy: Checkpoint) -> Checkpoint:
     """Return `copy` with the version and the end of its original."""
     if not copy.past:
         return copy
-    digest, *ended = json.loads(copy.past)
+    digest, *ended = parse_json(copy.past)
     status, error, cause = ended or (None, None, None)
     return replace(copy, digest=digest, ending=Ending(Status(status), Failure(error, cause)) if status else None)

@@ -1,9 +1,8 @@
 """Start records of executions: checks of name and input, the write that starts an execution, and reads."""
 
-import json
-
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Checkpoint, Item, Status, read_start_record
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import NAME_RULE, Execution, Name, execution_partition, is_name, start_key
@@ -33,7 +32,7 @@ def as_json(value: object) -> Json:
     Raises:
         InvalidExecutionInput: not JSON; the text names type and place.
     """
-    return json.loads(_text(value))
+    return parse_json(_text(value))
 
 
 def as_attributes(given: object) -> dict[str, str]:
@@ -66,7 +65,7 @@ def checked_input(value: object, store: Store | None = None) -> Json:
             "put large data into S3 and pass where it is, or "
             'give the workflow a bucket for larger ones, payload="s3"'
         )
-    return json.loads(text)
+    return parse_json(text)
 
 
 def _text(value: object) -> str:

@@ -4,10 +4,9 @@ Names are unique, as those of ``StartExecution`` are. A repeated start finds its
 must reach its sender as a failure, because nothing would ever be done for that input.
 """
 
-import json
-
 from unum_runtime.errors import ExecutionAlreadyExists
-from unum_runtime.model.checkpoint import Checkpoint, Item, Success, read_start_record, to_text
+from unum_runtime.json_text import to_ascii, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Item, Success, read_start_record
 from unum_runtime.protocol.planning.evaluation import timestamp
 
 DELETED = "Unum.ExecutionDeleted"
@@ -77,7 +76,7 @@ def has_same_input(one: Checkpoint, other: Checkpoint) -> bool:
 
 def _canonical(record: Checkpoint) -> str | None:
     """Return the input as canonical JSON; None for an input too large to store."""
-    return json.dumps(_value(record), sort_keys=True) if isinstance(record.outcome, Success) else None
+    return to_ascii(_value(record), is_sorted=True) if isinstance(record.outcome, Success) else None
 
 
 def _value(record: Checkpoint) -> object:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from unum_runtime.cold_start.records import dataclass, field, replace
 from unum_runtime.errors import OutcomeCollected
+from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import (
     DEFAULT_CONTINUATION,
     Checkpoint,
@@ -19,7 +20,6 @@ from unum_runtime.model.checkpoint import (
     Phase,
     Status,
     Success,
-    to_text,
 )
 from unum_runtime.model.delivery_record import FailedTry
 from unum_runtime.model.envelope import Siblings, Source, Value

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from unum_runtime.asl.program import Program
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, Form, Language, Pattern, Task
 from unum_runtime.protocol.planning.evaluation import compiled

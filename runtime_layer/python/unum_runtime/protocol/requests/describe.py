@@ -8,16 +8,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from unum_runtime.errors import ClientError
-from unum_runtime.model.checkpoint import (
-    Checkpoint,
-    Ending,
-    Failure,
-    Outcome,
-    Status,
-    Success,
-    started_execution,
-    to_text,
-)
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Outcome, Status, Success, started_execution
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.naming import Execution, execution_partition
 from unum_runtime.model.start_facts import attributes_in

@@ -4,11 +4,11 @@ There, everything that arrives is input of an execution. These requests have exa
 mistaken: a workflow with ``former_clients`` executes them, every other one refuses them with a hint.
 """
 
-import json
 from collections.abc import Mapping
 from functools import partial
 
 from unum_runtime.errors import InvalidExecutionInput, NotOurEvent, StartRefused
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.start import check_pause, new_record
@@ -109,6 +109,6 @@ def _fields(event: Json) -> frozenset[str]:
 
 def _parsed(text: str) -> Json:
     try:
-        return json.loads(text)
+        return parse_foreign(text)
     except (ValueError, RecursionError) as error:
         raise InvalidExecutionInput(f"input: expected JSON text: {error}") from error

@@ -7,11 +7,10 @@ protocol").
 """
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_foreign, to_text
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests import respond as responses
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST
@@ -59,7 +58,7 @@ def _content(event: Json) -> Json:
 def _parsed(event: Mapping[str, Json]) -> Json:
     body: Json = event.get("body")
     try:
-        return json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body)
+        return parse_foreign(base64.b64decode(body) if event.get("isBase64Encoded") else body)
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"a body that is not JSON: {error}") from error
 

@@ -10,12 +10,11 @@ of single failures, else with the whole batch. That is harmless: the others find
 Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS".
 """
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InvokeError, StartsPaused, StoreError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_foreign, to_text
 from unum_runtime.model.envelope import start_event, with_alias
 from unum_runtime.model.identity import event_name, started_by
 from unum_runtime.model.naming import run_alias
@@ -131,7 +130,7 @@ def _name(rt: Runtime, record: Mapping[str, Json], queues: Mapping[str, str]) ->
 def _found(body: Json, path: str) -> Json:
     """Read the text or number at `path` of JSON text, such as ``$.order.id``; None if missing."""
     with suppress(ValueError, TypeError, RecursionError):
-        value = json.loads(body)
+        value = parse_foreign(body)
         for member in path.removeprefix("$.").split("."):
             value = value.get(member) if isinstance(value, dict) else None
         if isinstance(value, str | int) and not isinstance(value, bool):

@@ -4,12 +4,11 @@ A responder needs no access to the store. Its request can only decide the Task t
 the only thing to verify.
 """
 
-import json
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from unum_runtime.model.checkpoint import Failure, Success, is_utf8
+from unum_runtime.json_text import is_utf8, parse_foreign
+from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.commit import shorten
@@ -64,10 +63,11 @@ def _execute(rt: Runtime, event: Mapping[str, Json]) -> Json:
             return refusal(INVALID_REQUEST, f"{name}: expected a text without lone surrogates, got {event[name]!r}")
     match event:
         case {"token": str(token), "output": str(output)}:
-            outcome: Any = _success(output)
-            if outcome is None:
-                return refusal(INVALID_OUTPUT, f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes")
-            task_token.send_result(rt, token, outcome, request_id)
+            found = _success(output)
+            if isinstance(found, str):
+                allowed = f"expected JSON text of at most {MAX_OUTCOME_BYTES} bytes"
+                return refusal(INVALID_OUTPUT, f"output: {allowed}, got {found}")
+            task_token.send_result(rt, token, found, request_id)
         case {"token": str(token), "error": str() | None as error, "cause": str() | None as cause}:
             outcome = shorten(Failure(error, cause))
             task_token.send_result(rt, token, outcome, request_id)
@@ -80,15 +80,12 @@ def _execute(rt: Runtime, event: Mapping[str, Json]) -> Json:
     return {}
 
 
-def _success(output: str) -> Success | None:
+def _success(output: str) -> Success | str:
+    """Return the result in JSON text `output`, or what is wrong with it."""
     # `errors="replace"`: a lone surrogate has no UTF-8 form, and only the size matters here.
-    if len(output.encode(errors="replace")) > MAX_OUTCOME_BYTES:
-        return None
+    if (size := len(output.encode(errors="replace"))) > MAX_OUTCOME_BYTES:
+        return f"{size} bytes"
     try:
-        return Success(json.loads(output, parse_constant=_refuse))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _refuse(constant: str) -> Json:
-    raise ValueError(constant)
+        return Success(parse_foreign(output))
+    except ValueError as error:
+        return str(error)

@@ -5,13 +5,13 @@ run while the caller waits: the function sends itself a start request. An event 
 its own; see `unum_runtime.model.envelope.start_event`.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from functools import partial
 
 from unum_runtime.errors import ClientError, InvalidExecutionInput, StoreError, ValidationException
-from unum_runtime.model.checkpoint import Checkpoint, Status, to_text
+from unum_runtime.json_text import parse_foreign, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.envelope import ATTRIBUTES, MARK, Writer, start_event, start_request, with_alias
 from unum_runtime.model.naming import escape, lease_key, run_alias, start_key
 from unum_runtime.model.requests import INPUT, UPLOADED
@@ -173,6 +173,6 @@ def _uploads(rt: Runtime) -> str:
 
 def _parsed(text: str) -> Json:
     try:
-        return json.loads(text)
+        return parse_foreign(text)
     except (ValueError, RecursionError) as error:
         raise InvalidExecutionInput(f"input: expected JSON text: {error}") from error

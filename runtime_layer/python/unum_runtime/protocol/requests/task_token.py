@@ -3,10 +3,9 @@
 See `unum_runtime.protocol.waiting.callback` for the Task's side.
 """
 
-import json
-
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvalidToken, RouteGone, TaskTimedOut
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, answer_key, checkpoint_key, join_keys, lease_key, pending_key
@@ -109,7 +108,7 @@ class _Pending:
 
     @property
     def event(self) -> Envelope:
-        return Envelope.from_json(json.loads(str(self.item["value"])))
+        return Envelope.from_json(parse_json(str(self.item["value"])))
 
     @property
     def address(self) -> str:
@@ -140,7 +139,7 @@ def _read_pending(rt: Runtime, token: str) -> _Pending:
     if TOMBSTONE in item:  # the tombstone of the result still names the request that stored it
         return _Pending(key, item, result, rt.store.read([result]).get(result), is_over=True)
     # One read: the result, the commit, and what may have settled the Task without either.
-    name = Envelope.from_json(json.loads(str(item["value"]))).name
+    name = Envelope.from_json(parse_json(str(item["value"]))).name
     found = rt.store.read([result, checkpoint_key(rt.workflow.name, name), *join_keys(rt.workflow.name, name)])
     answer = found.pop(result, None)
     return _Pending(key, item, result, answer, is_over=bool(found))

@@ -13,7 +13,6 @@ effect if it finds a result of another kind.
 Source: AWS Step Functions Developer Guide, "Wait for a Callback with Task Token".
 """
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from itertools import count
@@ -21,7 +20,8 @@ from itertools import count
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import NamedTuple, replace
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StatesError
-from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key, proof_key
 from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Pattern, State, Task
@@ -94,7 +94,7 @@ def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
         items = rt.store.read([pending, answer])
         if pending not in items or TOMBSTONE in items[pending]:
             return found
-        event, address = json.loads(str(items[pending]["value"])), str(items[pending]["address"])
+        event, address = parse_json(str(items[pending]["value"])), str(items[pending]["address"])
         found = Try(Envelope.from_json(event), address, By(str(items[answer]["by"])) if answer in items else None)
     raise AssertionError("there are more tries than numbers")
 
@@ -362,5 +362,5 @@ def parse_result(item: Item) -> Success | Failure:
     if TOMBSTONE in item:
         raise RefusedDelivery("the result was collected, because what follows from it is committed")
     if "value" in item:
-        return Success(json.loads(str(item["value"])))
-    return Failure(json.loads(str(item["error"])), json.loads(str(item["cause"])))
+        return Success(parse_json(str(item["value"])))
+    return Failure(parse_json(str(item["error"])), parse_json(str(item["cause"])))

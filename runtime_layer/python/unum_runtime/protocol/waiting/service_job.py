@@ -10,13 +10,13 @@ item continues. The event decides, not its delivery: an event that began a term 
 again.
 """
 
-import json
 from collections.abc import Mapping
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import NamedTuple, replace
 from unum_runtime.errors import RefusedDelivery
-from unum_runtime.model.checkpoint import TOMBSTONE, Item, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import TOMBSTONE, Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, Name, job_key, job_partition, term_of_job
 from unum_runtime.model.states import Json, Pattern, State, Task
@@ -91,7 +91,7 @@ def last_job(rt: Runtime, name: Name, state: str) -> Stored | None:
     partition = job_partition(rt.workflow.name, _digest(name, state))
     for key, item in rt.store.query(partition, newest=1).items():
         if TOMBSTONE not in item:
-            return Stored(_job(item, term_of_job(key)), tuple(json.loads(str(item["retries"]))), int(item["until_ms"]))
+            return Stored(_job(item, term_of_job(key)), tuple(parse_json(str(item["retries"]))), int(item["until_ms"]))
     return None
 
 
@@ -121,4 +121,4 @@ def _digest(name: Name, state: str) -> str:
 def _job(item: Item, term: int) -> dict[str, Json]:
     if TOMBSTONE in item:
         raise RefusedDelivery("its job was collected, because what follows from it is committed")
-    return {**json.loads(str(item["value"])), "term": term, "until": item["until_ms"], "by": item["by"]}
+    return {**parse_json(str(item["value"])), "term": term, "until": item["until_ms"], "by": item["by"]}

@@ -3,11 +3,11 @@
 See `unum_runtime.protocol.waiting.signal_wait` for the meeting of waits and signals.
 """
 
-import json
 from collections.abc import Iterator
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import SignalRefused
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, mailbox_key, result_key, wait_key
@@ -114,7 +114,7 @@ def wait_to_continue(rt: Runtime, slot: Slot, *, is_new: bool) -> Item | None:
 
 def event_of(wait: Item) -> tuple[Envelope, str]:
     """Return the event of a stored wait, and the address of its function."""
-    return Envelope.from_json(json.loads(str(wait["value"]))), str(wait["address"])
+    return Envelope.from_json(parse_json(str(wait["value"]))), str(wait["address"])
 
 
 def enter_mailbox(rt: Runtime, mailbox: Mailbox) -> None:

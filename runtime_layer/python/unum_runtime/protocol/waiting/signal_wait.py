@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Failure, Item, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.mailbox import (
     KEY_RULE,

@@ -4,11 +4,11 @@ Sample values have the fields that somebody reads, so that a workflow runs witho
 approximate: it does not follow values from state to state, but unites what all states of a scope read.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Choice, Json, Map, Parallel, State, Work
 
@@ -226,7 +226,7 @@ def _constants(condition: str) -> Iterator[tuple[str, list[Json], Json]]:
     """Yield comparisons with constants in a JSONata condition."""
     for found in _COMPARISON.finditer(condition):
         text = found["text"]
-        yield found["path"], [text[1:-1] if text[0] in "'\"" else json.loads(text)], None
+        yield found["path"], [text[1:-1] if text[0] in "'\"" else parse_json(text)], None
 
 
 def _fitting(operator: str, constant: Json) -> Json:

@@ -4,11 +4,11 @@ A program that calls again makes another call. What identifies a result is compu
 the Task, so a mistake in the protocol's names shows as runs that are not shared.
 """
 
-import json
 from functools import reduce
 from typing import NamedTuple
 
-from unum_runtime.model.checkpoint import Status, Success, to_text
+from unum_runtime.json_text import parse_json, to_ascii, to_text
+from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.memo_keys import memo_owner, memo_partition_prefix
 from unum_runtime.model.naming import Key, execution_partition, execution_partition_prefix, start_key
 from unum_runtime.model.states import Json, Task
@@ -56,7 +56,7 @@ class Caller(NamedTuple):
 
     def answer_to(self, event: Event) -> dict[str, Json]:
         """Return the answer to `event`."""
-        found: dict[str, Json] = json.loads(self.world.answers[event.call])
+        found: dict[str, Json] = parse_json(self.world.answers[event.call])
         return found
 
     @property
@@ -70,7 +70,7 @@ class Caller(NamedTuple):
 def identity(world: World, arguments: Json) -> str:
     """Return what makes calls with `arguments` equal."""
     key = [reduce(lambda value, name: value[name], place, arguments) for place in _task(world).memo_key]
-    return json.dumps(key or arguments, sort_keys=True)
+    return to_ascii(key or arguments, is_sorted=True)
 
 
 def results(world: World) -> Results:
@@ -134,7 +134,7 @@ def check_user_code(world: World, delivery: Delivery) -> None:
 
 def check_answer(world: World, delivery: Delivery, told: Json) -> None:
     """Note the answer to a request about a call; raise Broken if it is not true."""
-    asked = json.loads(delivery.event.payload)
+    asked = parse_json(delivery.event.payload)
     if not calling.is_request(asked):
         return
     world.answers = world.answers.plus(delivery.event.call, to_text(told))
@@ -185,7 +185,7 @@ def _check_not_ended(world: World, delivery: Delivery, run: str) -> None:
 
 
 def _note_run(world: World, delivery: Delivery, run: str) -> None:
-    own = identity(world, json.loads(delivery.event.payload)["input"])
+    own = identity(world, parse_json(delivery.event.payload)["input"])
     before = [each for each, of in world.called.items() if of == own]
     if before and not _ends(world, before[-1]):
         raise Broken(Invariant.SHARED, f"{delivery} begins another run, while {before[-1]} is underway")

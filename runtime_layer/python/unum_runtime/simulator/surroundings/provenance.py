@@ -5,7 +5,7 @@ Values are traced by stamps: user code of a test puts a text under `STAMP` into 
 
 from collections.abc import Iterator
 
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import to_text
 from unum_runtime.model.naming import execution_partition
 from unum_runtime.model.states import Json
 from unum_runtime.simulator.observed import Observed

@@ -4,11 +4,10 @@ Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with 
 records of Lambda asynchronous invocations".
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.naming import run_alias, start_alias
 from unum_runtime.model.states import Json
@@ -103,14 +102,14 @@ def _since_ms(event: Event) -> int:
 
 def _record(workflow: str, event: Event, error: str) -> dict[str, Json]:
     """Return Lambda's record; without an error, no attempt was made."""
-    qualifier = "1" if event.envelope is not None else _door(workflow, json.loads(event.payload))
+    qualifier = "1" if event.envelope is not None else _door(workflow, parse_json(event.payload))
     context = {
         "requestId": event.execution,
         "functionArn": f"arn:aws:lambda:eu-west-1:123456789012:function:f:{qualifier}",
         "condition": "RetriesExhausted" if error else "EventAgeExceeded",
         "approximateInvokeCount": ATTEMPTS if error else 0,
     }
-    record = {"version": "1.0", "requestContext": context, "requestPayload": json.loads(event.payload)}
+    record = {"version": "1.0", "requestContext": context, "requestPayload": parse_json(event.payload)}
     if not error:
         return record
     response = {"statusCode": 200, "executedVersion": "1", "functionError": "Unhandled"}

@@ -1,7 +1,8 @@
 """Responders in a simulation: they answer task tokens with results, failures and heartbeats, also twice or too late."""
 
 from unum_runtime.errors import TaskTimedOut
-from unum_runtime.model.checkpoint import Item, Phase, to_text
+from unum_runtime.json_text import to_text
+from unum_runtime.model.checkpoint import Item, Phase
 from unum_runtime.model.naming import Key, answer_key, checkpoint_key
 from unum_runtime.model.states import SIGNAL, Json, Pattern, Task
 from unum_runtime.protocol.requests.respond import request

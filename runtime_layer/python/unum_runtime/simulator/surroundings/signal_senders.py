@@ -1,10 +1,10 @@
 """Senders of signals in a simulation: early, twice, too late, at the same time as their wait, and to several waits."""
 
-import json
 from collections.abc import Iterator
 
 from unum_runtime.errors import SignalRefused
-from unum_runtime.model.checkpoint import Item, Phase, to_text
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.checkpoint import Item, Phase
 from unum_runtime.model.mailbox import Mailbox, listener_key, result_key, wait_key
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition, join_keys
 from unum_runtime.model.states import SIGNAL, Task
@@ -115,7 +115,7 @@ def _check_kept(world: World) -> None:
     for mailbox in _mailboxes(world):
         waiting = [slot for slot in _slots_of(world, mailbox) if slot.wait is not None and not _is_done(world, slot)]
         for accepted, payload in world.signals.items() if waiting else ():
-            asked = json.loads(payload)
+            asked = parse_json(payload)
             is_own = (asked["signal"], asked["key"]) == (mailbox.signal, mailbox.key)
             if is_own and not _has(world, mailbox, accepted):
                 raise Broken(Invariant.NO_LOST_WORK, f"{mailbox} waits, although {accepted} was kept for it")

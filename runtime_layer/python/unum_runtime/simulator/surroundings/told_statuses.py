@@ -1,10 +1,10 @@
 """Status events in simulations: what is put on the bus, and what must be there in the end."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.list_index import SHARDS
 from unum_runtime.model.naming import Key, announcements_partition
@@ -34,7 +34,7 @@ def is_unchecked(world: "World", operation: Operation) -> bool:
 
 def check_event(world: "World", entry: dict[str, Any]) -> None:
     """Raise Broken unless `entry` tells what is committed."""
-    detail = json.loads(entry["Detail"])
+    detail = parse_json(entry["Detail"])
     known = [*_changes(world, detail["name"])]
     if _facts(detail) not in known:
         raise Broken(Invariant.ANNOUNCED, f"{detail} was put, but only {known} is committed")
@@ -46,7 +46,7 @@ def check_announced(world: "World") -> None:
         return
     world = world.copy()  # the search goes on from the world before the sweep
     announce_noted(_sweeping(world), StatusEvents(put=lambda entry, _: world.store.announce(entry)))
-    details = [json.loads(json.loads(text)["Detail"]) for text in world.store.announced]
+    details = [parse_json(parse_json(text)["Detail"]) for text in world.store.announced]
     for execution in world.observed:
         found = sorted(_told(each) for each in details if each["startDate"] == execution.started_ms)
         expected = sorted(map(repr, _changes(world, execution.name)))

@@ -6,14 +6,12 @@ deviation of Step Functions ("observed"). Functions raise ValueError for invalid
 
 import base64
 import hashlib
-import json
 import math
 import random
 import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.intrinsics.arguments import (
@@ -28,6 +26,7 @@ from unum_runtime.asl.jsonpath.intrinsics.arguments import (
 )
 from unum_runtime.asl.jsonpath.intrinsics.text import fill, to_text
 from unum_runtime.asl.serialize import dumps
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 _LONGEST_RANGE = 1_000
@@ -129,7 +128,7 @@ def _json_to_string(_context: ExpressionContext, value: Json) -> Json:
 def _string_to_json(_context: ExpressionContext, text: str) -> Json:
     if not text.strip(_BLANKS):
         return None  # observed, for an empty text and for blanks
-    return json.loads(text, parse_constant=_refuse_constant)
+    return parse_foreign(text)
 
 
 def _math_random(context: ExpressionContext, start: float, end: float, seed: float | None = None) -> Json:
@@ -168,10 +167,6 @@ def _identity(value: Json) -> Json:
     if isinstance(value, list):
         return list, tuple(map(_identity, value))
     return isinstance(value, bool), value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 _HASHED = Signature((LIMITED_TEXT, TEXT))

@@ -1,6 +1,5 @@
 """Grammar of intrinsic functions. Source: specification, "Intrinsic Functions"."""
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS, Func
 from unum_runtime.asl.jsonpath.intrinsics.text import count_placeholders, unescape
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
 from unum_runtime.asl.jsonpath.paths import Path, parse
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 _DEEPEST = 10
@@ -125,7 +125,7 @@ class _Parser(PathParser):
 
     def _number(self, text: str, start: int) -> Literal:
         try:
-            value = json.loads(text)
+            value = parse_foreign(text)
         except ValueError:  # 01, or more digits than Python parses
             value = math.nan
         if not math.isfinite(value):

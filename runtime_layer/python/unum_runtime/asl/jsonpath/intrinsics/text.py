@@ -1,9 +1,9 @@
 r"""Text of values, and templates of ``States.Format``: ``{}`` is a placeholder, ``\{`` and ``\}`` are braces."""
 
-import json
 import re
 from collections.abc import Sequence
 
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.states import Json
 
 MAX_CHARACTERS = 10_000_000
@@ -26,7 +26,7 @@ def to_text(value: Json) -> str:
         return "{" + ", ".join(f"{key}={to_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(to_text, value)) + "]"
-    return json.dumps(value)
+    return to_ascii(value)
 
 
 def count_placeholders(template: str) -> int:

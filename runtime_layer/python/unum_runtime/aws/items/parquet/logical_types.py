@@ -5,7 +5,6 @@ Functions was observed to give; what JSON has no type for is a text.
 """
 
 import base64
-import json
 import math
 import struct
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from uuid import UUID
 
 from unum_runtime.aws.items.parquet.encodings import BYTE_ARRAY, DOUBLE, FIXED, FLOAT, INT96
 from unum_runtime.aws.items.parquet.thrift import Fields
+from unum_runtime.json_text import to_ascii
 from unum_runtime.model.states import Json
 
 Convert: TypeAlias = Callable[[Any], Json]
@@ -53,7 +53,7 @@ def conversion(element: Fields) -> Convert | None:
 
 def as_key(value: Json) -> str:
     """Return the key of a map as the name of a member."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else to_ascii(value)
 
 
 def _meaning(element: Fields) -> str:
