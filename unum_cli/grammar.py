@@ -256,6 +256,11 @@ def _add_history(commands: _Commands) -> None:
     parser = _add(commands, "history", "history", "print an execution's events, in the format of Step Functions")
     _add_execution(parser)
     _add_version(parser)
+    parser = _add(commands, "verify", "verification", "check an execution's stored history for forged and lost commits")
+    kept = "retention of the workflow's items (default: that of --stack, else a week)"
+    parser.add_argument("--retention", metavar="SECONDS", type=partial(count, 1), help=kept)
+    _add_execution(parser)
+    _add_version(parser)
 
 
 def _add_trace(commands: _Commands) -> None:
@@ -270,12 +275,8 @@ def _add_trace(commands: _Commands) -> None:
 
 
 def _add_list(commands: _Commands) -> None:
-    parser = _add(
-        commands,
-        "list",
-        "list_executions",
-        "list executions, newest first; needs a table with the index of executions, the default",
-    )
+    summary = "list executions, newest first; needs a table with the index of executions, the default"
+    parser = _add(commands, "list", "list_executions", summary)
     parser.add_argument("--status", choices=_STATUSES, help="status of the listed executions (default: any)")
     parser.add_argument("--limit", metavar="N", type=partial(count, 1), default=100, help="longest list (default: 100)")
     _add_attributes(parser, "attribute of the listed executions; may be repeated")

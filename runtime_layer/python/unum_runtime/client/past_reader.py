@@ -1,6 +1,7 @@
 """Reads of executions: steps, definitions, progress, Map Runs and child executions."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from unum_runtime.client.control import Control, Missing
 from unum_runtime.client.descriptions import Step
@@ -18,6 +19,9 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.store.base import Store
 
+if TYPE_CHECKING:
+    from unum_runtime.client.verification.verify import Verification
+
 
 class PastReader:
     """Reads of one workflow's executions, by a client's store.
@@ -27,12 +31,14 @@ class PastReader:
         workflow: workflow name.
         control: requests of operators; None without these.
         clock: current time.
+        retention_s: retention of the workflow's items, in seconds.
     """
 
     store: Store
     workflow: str
     control: Control | None
     clock: Clock
+    retention_s: int
 
     def steps(self, name: str) -> Iterator[Step]:
         """Return every committed step; steps of a fan-out follow the step that opened it.
@@ -133,6 +139,26 @@ class PastReader:
     def past(self, name: str, definition: Workflow | None = None) -> Past:
         """Return an execution's commits, and the definitions that it has run on; errors are those of `progress`."""
         return past_of(self.store, definition or self.definition(name), self._record(name))
+
+    def verify(self, name: str, definition: Workflow | None = None) -> "Verification":
+        """Compare an execution's stored history with its definition, and with what no function may change.
+
+        It reads everything that is stored of the execution. A function may have invented its own result: no
+        verification can tell.
+
+        Args:
+            name: execution name.
+            definition: definition of the execution's version; default: from the workflow's store.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name, or it was deleted.
+            StoreError: the store did not answer.
+            ClientError: this client has no table.
+        """
+        from unum_runtime.client.verification.verify import verify  # noqa: PLC0415 - few programs verify
+
+        store, kept_s = self.store, self.retention_s
+        return verify(store, self.workflow, name, retention_s=kept_s, clock=self.clock, definition=definition)
 
     @property
     def _control(self) -> Control:

@@ -1,0 +1,62 @@
+"""Histories that the simulator makes at random, and their verification."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from unum_runtime.client.verification.verify import Verification, verify
+from unum_runtime.clock import Clock
+from unum_runtime.errors import ExecutionDoesNotExist
+from unum_runtime.simulator import Scenario
+from unum_runtime.simulator.exploration import random_run
+from unum_runtime.simulator.scenario import VirtualClock
+from unum_runtime.simulator.simulated_store import SimulatedStore
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a random run has left: its store, at the run's last moment."""
+
+    scenario: Scenario
+    store: SimulatedStore
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the executions that have a start record."""
+        return [key.partition.partition("/")[2] for key in self.store._items if key.sort == "start"]
+
+    def later(self, seconds: int) -> "Made":
+        """The same store as it is some time after."""
+        clock = VirtualClock(self.store.clock.now_ms() + 1000 * seconds)
+        return Made(self.scenario, self.store.copy(clock))
+
+    def verify(self, name: str) -> Verification:
+        """What a verification of execution `name` finds."""
+        given, store = self.scenario, self.store
+        return verify(
+            given.protocol_store(store, store),
+            given.workflow.name,
+            name,
+            retention_s=given.retention_s,
+            clock=store.clock,
+            definition=given.workflow,
+        )
+
+    def verified(self) -> Iterator[Verification]:
+        """Verify all executions that were not deleted."""
+        for name in self.names:
+            try:
+                yield self.verify(name)
+            except ExecutionDoesNotExist:
+                continue
+
+
+def run_by_chance(scenario: Scenario, seed: int) -> Made:
+    """Execute one random run and return what it leaves."""
+    made: list[SimulatedStore] = []
+
+    def factory(clock: Clock) -> SimulatedStore:
+        made.append(scenario.store(clock))
+        return made[-1]
+
+    random_run(replace(scenario, store=factory), seed)
+    return Made(scenario, made[0])
