@@ -256,7 +256,7 @@ def _add_history(commands: _Commands) -> None:
     parser = _add(commands, "history", "history", "print an execution's events, in the format of Step Functions")
     _add_execution(parser)
     _add_version(parser)
-    parser = _add(commands, "verify", "verification", "check an execution's stored history for forged and lost commits")
+    parser = _add(commands, "verify", "history", "check an execution's stored history for forged and lost commits")
     kept = "retention of the workflow's items (default: that of --stack, else a week)"
     parser.add_argument("--retention", metavar="SECONDS", type=partial(count, 1), help=kept)
     _add_execution(parser)

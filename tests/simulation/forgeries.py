@@ -204,6 +204,7 @@ FORGERIES: dict[str, Forgery] = {
     "no end after the last state": Forgery("chain", lambda found: found.change(found.top(), "status"), Rule.END),
     # Stops.
     "a stop after the end": Forgery("chain", lambda found: found.stop(found.next_step()), Rule.AFTER_END),
+    "a stop of nobody": Forgery("chain", lambda found: found.stop(int(found.top().sort)), Rule.STOP),
     "a stop before the steps": Forgery("stopped", lambda found: found.change(found.top(), at=1), Rule.TIME),
     "a stop with a state": Forgery("chain", lambda found: found.stop(int(found.top().sort), state="C"), Rule.STOP),
     # Steps after the end.

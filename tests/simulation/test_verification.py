@@ -14,7 +14,7 @@ from tests.simulation.neighbour_scenarios import MEETINGS, QUORUMS
 from tests.simulation.pack_scenarios import PACKED
 from tests.simulation.recovery_scenarios import RECOVERING
 from tests.simulation.region_scenarios import REGIONS
-from tests.simulation.scenarios import HOUR_S, RANDOM, scenario
+from tests.simulation.scenarios import RANDOM, scenario
 from tests.simulation.verified_worlds import Made, run_by_chance
 from tests.simulation.wave_scenarios import WAVES
 from tests.simulation.wide_worlds import WORLDS
@@ -25,16 +25,13 @@ from unum_runtime.simulator import Faults, Scenario
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "1"))
 
-FAULTS = Faults(
-    crashes=2, duplicates=2, stops=1, nudges=1, redrives=2, skews=2, repeats=1, splits=1, freezes=1, jumps=2,
-    jump_s=(200, 5 * HOUR_S), concurrency=3,
-)  # fmt: skip
+FAULTS = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 
 FEATURES: dict[str, Graph] = {**REGIONS, **WAVES, **QUORUMS, **MEETINGS, **PACKED, **RECOVERING, **FAILING}
 
 
 def feature(graph: str, **fields: Any) -> Scenario:
-    """A graph of one feature, with stops and redrives among its faults."""
+    """A graph of one feature, with redrives among what operators do."""
     found = FEATURES[graph]
     return Scenario(
         workflow=found.workflow(), functions=found.functions, input=found.input, faults=FAULTS, tick_ms=1, **fields
@@ -64,7 +61,7 @@ def test_histories_of_all_graphs_are_believed(way: str) -> None:
 @pytest.mark.parametrize("graph", FEATURES)
 def test_histories_of_regions_waves_and_packs_are_believed(graph: str) -> None:
     for seed in range(2 * RUNS):
-        least_bytes = 8 if seed % 2 else None
+        least_bytes = 8 if seed % 2 and graph not in FAILING else None
         assert [*faults_of(run_by_chance(feature(graph, least_bytes=least_bytes), seed))] == []
 
 

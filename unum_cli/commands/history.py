@@ -1,7 +1,8 @@
-"""``unum history``: print the events of a deployed execution."""
+"""``unum history`` and ``verify``: print events of a deployed execution, or faults of its stored history."""
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from unum_cli.commands.command_errors import CommandFailed
@@ -13,6 +14,7 @@ from unum_runtime.client.events.journal import HistoryEvent
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.client.terminal.amounts import duration_text
 from unum_runtime.client.terminal.columns import aligned
+from unum_runtime.client.verification.findings import Finding
 from unum_runtime.errors import UnumError
 from unum_runtime.model.states import Json
 
@@ -21,17 +23,24 @@ _RIGHT = frozenset({"ID", "PREVIOUS", "AFTER"})
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the events: a table, or JSON as ``aws stepfunctions get-execution-history`` prints it.
+    """Execute the command in ``options.command``.
 
     Raises:
         UsageError: unreadable file, or unknown workflow.
-        CommandFailed: unknown execution, no stored definition, version other than the file's, or AWS error.
+        CommandFailed: unknown execution, no stored definition, version other than the file's, faults, or AWS error.
     """
     client = connected(options)
     try:
-        events = _events(client, options)
+        if options.command == "verify":
+            _verify(client, options)
+        else:
+            _print_events(_events(client, options), options)
     except UnumError as error:
         raise CommandFailed(str(error)) from error
+
+
+def _print_events(events: list[HistoryEvent], options: argparse.Namespace) -> None:
+    """Print a table, or JSON as ``aws stepfunctions get-execution-history`` prints it."""
     if options.json:
         print_json({"events": [_plain(event) for event in events]})
     else:
@@ -75,3 +84,29 @@ def _rows(events: list[HistoryEvent]) -> Iterator[tuple[str, ...]]:
 def _inherited(event: HistoryEvent, state: dict[int, str]) -> str:
     is_own = event["type"].startswith("Execution")
     return "" if is_own else state.get(event["previousEventId"], "")
+
+
+def _verify(client: Client, options: argparse.Namespace) -> None:
+    """Print faults of the stored history, each with place and remedy.
+
+    Raises:
+        CommandFailed: faults were found.
+    """
+    if options.retention is not None:
+        client = replace(client, retention_s=options.retention)
+    found = client.verify(options.execution, given_definition(options, client))
+    if options.json:
+        print_json({"name": found.execution, "steps": found.steps, "faults": [*map(_fault, found.findings)]})
+    else:
+        for each in found.findings:
+            print(each)
+        for remedy in dict.fromkeys(each.remedy for each in found.findings):
+            print(f"remedy: {remedy}")
+    if found.findings:
+        raise CommandFailed(f"execution {found.execution}: {len(found.findings)} faults in {found.steps} commits")
+    if not options.json:
+        print(f"execution {found.execution}: {found.steps} commits, nothing is wrong")
+
+
+def _fault(found: Finding) -> Json:
+    return {"rule": str(found.rule), "place": found.place, "found": found.found, "remedy": found.remedy}

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -21,11 +22,29 @@ DEFINITION: Any = {
 """An execution waits for as long as its input says, and fails before that if its input says so."""
 
 CODE = """
+import os
+
+import boto3
+
+
 def handle(event, context):
     if event.get("fails"):
         raise ValueError("as asked")
+    if event.get("charge") and context.unum.state == "Second":
+        charges = boto3.resource("dynamodb").Table(os.environ["CHARGES"])
+        change = {"UpdateExpression": "ADD n :one", "ExpressionAttributeValues": {":one": 1}}
+        charges.update_item(Key={"key": event["charge"]}, **change)
     return event
 """
+"""User code, whose last Task charges: what is run again shows as one more charge."""
+
+VERBS = {
+    "HolePut": ("dynamodb:PutItem",),
+    "HoleUpdate": ("dynamodb:UpdateItem",),
+    "HoleDelete": ("dynamodb:DeleteItem",),
+    "HoleBatch": ("dynamodb:BatchWriteItem", "dynamodb:PutItem", "dynamodb:DeleteItem"),
+}
+"""Roles with one right more than any other has, for each verb of the table: the judges must report them."""
 
 
 SHARED = Memoization(version="1")
@@ -37,6 +56,9 @@ class Attacks(Stack):
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
         self.functions: dict[str, UnumFunction] = {}
+        key = dynamodb.Attribute(name="key", type=dynamodb.AttributeType.STRING)
+        self.charges = dynamodb.Table(self, "ChargesTable", partition_key=key)
+        CfnOutput(self, "Charges", value=self.charges.table_name)
         self.workflow = self._flow("Flow", {}, memoize=SHARED)
         self._flow("Other", {"store": Store.dynamodb(table=self.workflow.table)})
         grants: Any = {
@@ -58,6 +80,8 @@ class Attacks(Stack):
         hole = self._role("Hole")
         self.functions["OtherSecond"].current_version.grant_invoke(hole)
         self.workflow.grant_call(hole, "First")
+        for name, actions in VERBS.items():
+            self.workflow.table.grant(self._role(name), *actions)
 
     def _flow(self, name: str, options: Any, **shared: Any) -> UnumWorkflow:
         functions = {key: self._function(f"{name}{key}", **shared) for key in ("First", "Second")}
@@ -65,7 +89,10 @@ class Attacks(Stack):
         return UnumWorkflow(self, name, definition=Definition.from_asl(DEFINITION), functions=functions, **options)
 
     def _function(self, name: str, **shared: Any) -> UnumFunction:
-        return UnumFunction(self, name, handler="index.handle", code=lambda_.Code.from_inline(CODE), **shared)
+        code, environment = lambda_.Code.from_inline(CODE), {"CHARGES": self.charges.table_name}
+        made = UnumFunction(self, name, handler="index.handle", code=code, environment=environment, **shared)
+        self.charges.grant(made, "dynamodb:UpdateItem")
+        return made
 
     def _role(self, name: str) -> iam.Role:
         role = iam.Role(self, name, assumed_by=iam.AccountRootPrincipal())

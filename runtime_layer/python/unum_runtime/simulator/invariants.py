@@ -28,6 +28,7 @@ from unum_runtime.model.naming import (
 )
 from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.control.operator_requests import Control
+from unum_runtime.protocol.control.stop import notes_partition
 from unum_runtime.protocol.planning.plan import is_start
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Call, JobPending
 from unum_runtime.protocol.waiting.callback import is_nudge
@@ -375,6 +376,8 @@ def _check_place(world: World, delivery: Delivery, key: Key) -> None:
 
 def _is_own(world: World, key: Key) -> bool:
     own = execution_partition(world.scenario.workflow.name, world.identity)
+    if key.partition == notes_partition(world.scenario.workflow.name, world.identity.name):
+        return True
     # Shards and packs have partitions below the execution's. Long keys are hashed (`#`), so their execution is unknown.
     waiting = job_partition(world.scenario.workflow.name, "")
     return key.partition == own or key.partition.startswith((f"{own}/", "#", waiting))

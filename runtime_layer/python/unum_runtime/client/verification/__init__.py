@@ -1,1 +1,1 @@
-"""Verification of one execution's history against its definition and against what no function may change."""
+"""Verification of stored histories: find forged, erased and expired commits."""

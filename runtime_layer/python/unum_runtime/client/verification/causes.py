@@ -1,6 +1,6 @@
-"""Check each commit against what the commit before it leads to, by the same planning that functions do."""
+"""Check each commit against the effect that functions plan from the previous commit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -9,9 +9,10 @@ from unum_runtime.client.verification.findings import Finding, Rule
 from unum_runtime.client.verification.joined_results import joined_wrongly
 from unum_runtime.errors import OutcomeCollected, UnumError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
-from unum_runtime.model.naming import Name, Scope
+from unum_runtime.model.naming import Key, Name, Scope
 from unum_runtime.model.states import FanOut
 from unum_runtime.protocol.control.entry import entered
+from unum_runtime.protocol.control.stop import note_key
 from unum_runtime.protocol.delivery.commit import limit_outcome
 from unum_runtime.protocol.history.timeline import Timeline, entered_state
 from unum_runtime.protocol.planning.plan import (
@@ -42,6 +43,7 @@ class Causes:
         now_ms: current time, in milliseconds since 1970.
         lasts_ms: time for which a commit is stored at least; a gap of older ones is no fault.
         expired: names of commits that are stored and have expired.
+        noted: keys of the notes of stops.
     """
 
     rt: Runtime
@@ -49,9 +51,10 @@ class Causes:
     now_ms: int
     lasts_ms: int
     expired: frozenset[Name] = frozenset()
+    noted: Collection[Key] = ()
 
     def check(self) -> Iterator[Finding]:
-        """Yield what is wrong with the commits, and with their order."""
+        """Yield faults of commits and of their order."""
         yield from self._check_sequence(self.timeline.top_level)
         branches: dict[object, list[Checkpoint]] = {}
         for name, checkpoint in self.timeline.committed.items():
@@ -71,14 +74,15 @@ class Causes:
     # One commit
 
     def _check_alone(self, step: Checkpoint) -> Iterator[Finding]:
-        """Yield what is wrong with a commit whatever comes before it."""
+        """Yield faults of one commit, regardless of earlier commits."""
         if step.committed_ms > self.now_ms + SKEW_MS:
             yield _wrong(Rule.TIME, step, f"is committed {(step.committed_ms - self.now_ms) // 1000} s from now")
         if step.is_stop:
             if step.name.frames or step.state or step.digest or step.opens is not None:
-                yield _wrong(
-                    Rule.STOP, step, f"a stop has no state, and is none in a branch; this one has {step.state!r}"
-                )
+                yield _wrong(Rule.STOP, step, f"has the state {step.state!r}; a stop has none, and is in no branch")
+            elif not self._is_copy(step) and note_key(self.rt.workflow.name, step.name) not in self.noted:
+                found = "the control function has noted no such stop; releases up to 0.1.0 noted none"
+                yield _wrong(Rule.STOP, step, found)
             return
         if is_start(step.name) or isinstance(step.outcome, Collected):
             return
@@ -102,7 +106,7 @@ class Causes:
     # Two commits in a row
 
     def _check_begin(self, first: Checkpoint) -> Iterator[Finding]:
-        """Yield what is wrong with the first commit of a branch."""
+        """Yield faults of a branch's first commit."""
         scope, opening = first.name.scopes[-1], self.timeline.committed.get(first.name.scopes[-1].origin)
         before = replace(first.name, step=first.name.step - 1)
         if first.name.step and before not in self.expired and not self._may_have_expired(first):
@@ -137,7 +141,7 @@ class Causes:
                 yield from self._check_effect(effect, before, after)
 
     def _check_effect(self, effect: Effect, before: Checkpoint, after: Checkpoint) -> Iterator[Finding]:
-        """Yield what is wrong with `after` as the commit that `effect`, planned from `before`, leads to."""
+        """Yield faults of commit `after`, given `effect`, planned from commit `before`."""
         match effect:
             case Finish() | CompleteBranch() | BranchFailed():
                 yield _wrong(Rule.AFTER_END, after, f"nothing follows {before.state!r}, which ended before it")
@@ -175,7 +179,7 @@ class Causes:
             yield _wrong(Rule.TIME, after, f"is committed {early_s} s before the end of its wait")
 
     def _check_commit(self, effect: Commit, after: Checkpoint) -> Iterator[Finding]:
-        """Yield what is wrong with a commit whose content follows from the one before alone."""
+        """Yield faults of a commit without user code, given planned content `effect`."""
         if isinstance(after.outcome, Collected):
             return
         limit = self.timeline.version_of(after).payload_limit
@@ -224,12 +228,12 @@ class Causes:
             yield _wrong(Rule.CAUSE, step, found)
 
     def _is_unfinished_fork(self, after: Checkpoint) -> bool:
-        """Return True for a stop of a fork that has not all of its copies."""
+        """Return True for the stop of an unfinished fork, which lacks copies."""
         origin = self.timeline.start.fork
         return origin is not None and after.is_stop and after.name.step <= origin.step
 
     def _may_have_expired(self, after: Checkpoint) -> bool:
-        """Return True if commits before `after` may have expired, as they are kept for a shorter time than results."""
+        """Return True if commits before `after` may have expired: results outlive steps."""
         return after.committed_ms + self.lasts_ms - SKEW_MS <= self.now_ms
 
     def _is_known(self, step: Checkpoint) -> bool:
@@ -239,13 +243,13 @@ class Causes:
         return len({self.timeline.version_of(step).digest for step in steps if not step.is_stop}) == 1
 
     def _is_copy(self, step: Checkpoint) -> bool:
-        """Return True for a copy of the original of a fork, at the top level or in a branch."""
+        """Return True for a fork's copy of an original step, top level or branch."""
         origin = self.timeline.start.fork
         first = step.name.frames[0].iteration if step.name.frames else step.name.step
         return origin is not None and first < origin.step
 
     def _is_carried(self, step: Checkpoint) -> bool:
-        """Return True for a commit in a fan-out that a redrive opened, and for the one that joins it.
+        """Return True for commits inside a redriven fan-out, and for its join.
 
         A redrive keeps outcomes of the fan-out before, with their times, and without fan-outs inside that are over.
         """
@@ -254,7 +258,7 @@ class Causes:
         return opening - 1 in ends
 
     def _opens(self, step: Checkpoint, effect: Effect) -> Scope | None:
-        """Return the fan-out that `step` must say that it opens."""
+        """Return the fan-out that commit `step` must name as opened."""
         origin = self.timeline.start.fork
         is_left_out = origin is not None and not step.name.frames and step.name.step == origin.step - 1
         scope = effect.scope if isinstance(effect, OpenScope) else None
@@ -263,7 +267,7 @@ class Causes:
 
 
 def _is_entered(before: Checkpoint, states: Sequence[str], state: object) -> bool:
-    """Return True if the commit after `before` may be one of an input: of a fan-out that starts, or starts again."""
+    """Return True if a fan-out's input may follow `before`: at the start, or before a retry."""
     is_again = before.phase is Phase.RETRIED and before.state in states
     return is_again or (isinstance(state, FanOut) and is_start(before.name))
 

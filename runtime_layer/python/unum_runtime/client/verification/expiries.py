@@ -1,4 +1,4 @@
-"""Check how long the items of one execution are kept."""
+"""Check expiry times of one execution's items."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ may be taken for missing within it."""
 
 
 def kept_s(start: Checkpoint, start_expires_at_s: int, retention_s: int) -> int:
-    """Return the shortest time for which items of an execution are kept, in seconds.
+    """Return the shortest lifetime of an execution's items, in seconds.
 
     No function but the one in which executions start can write start records, so that of an execution shows whether the
     retention was shorter at its start than it is now.
@@ -23,7 +23,7 @@ def kept_s(start: Checkpoint, start_expires_at_s: int, retention_s: int) -> int:
 def check_expiries(
     stored: Iterable[Kept], start: Checkpoint, start_expires_at_s: int, retention_s: int, now_ms: int
 ) -> Iterator[Finding]:
-    """Yield the items that are kept for a shorter or longer time than the workflow's retention.
+    """Yield faults of items with lifetimes shorter or longer than the workflow's retention.
 
     Args:
         stored: commits, expired or not.

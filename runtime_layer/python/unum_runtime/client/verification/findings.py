@@ -1,4 +1,4 @@
-"""What a verification finds: a broken rule, the place, what is stored there, and what to do."""
+"""Findings of a verification: broken rule, place, stored content, remedy."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,7 +29,7 @@ class Rule(StrEnum):
     """Only a redrive of a failed execution commits after an end, and only the state that failed."""
 
     STOP = "stop record"
-    """Only an execution that runs is stopped, in the place of its next step."""
+    """Only the control function stops an execution, while it runs, in the place of its next step."""
 
     TIME = "time"
     """A step is committed after its cause, after the end of its Wait, and not in the future."""

@@ -1,4 +1,4 @@
-"""Find executions that run and have committed nothing for a day, although they wait for nothing but an event.
+"""Find running executions without a commit for a day, despite waiting only for an event.
 
 Lambda keeps an event for 6 hours, and sweeps send lost ones again each hour. So either both have failed, or somebody
 has erased the commits that had been there.
@@ -17,7 +17,7 @@ SILENT_MS = 86_400_000
 
 
 def is_silent(rt: Runtime, timeline: Timeline) -> bool:
-    """Return True if every commit that the execution waits for was expected a day ago."""
+    """Return True if all pending commits were due a day ago."""
     last = timeline.top_level[-1]
     if last.ending is not None or timeline.start.fork is not None:
         return False

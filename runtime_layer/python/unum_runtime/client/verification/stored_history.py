@@ -1,4 +1,4 @@
-"""The history of one execution as it is stored, read without trust: any item may be forged."""
+"""Stored history of one execution, read without trust in any item."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, Recursio
 
 @dataclass(frozen=True)
 class Kept:
-    """A stored commit with its expiry, in seconds since 1970."""
+    """Stored commit and expiry time, in seconds since 1970."""
 
     checkpoint: Checkpoint
     expires_at_s: int
@@ -40,7 +40,7 @@ class Kept:
 
 @dataclass
 class StoredHistory:
-    """All stored commits of one execution, without its start record.
+    """Stored commits of one execution, without start record.
 
     Attributes:
         live: commits that readers see, outer ones first.
@@ -54,7 +54,7 @@ class StoredHistory:
 
     @property
     def stored(self) -> Iterator[Kept]:
-        """All commits, expired or not."""
+        """Live and expired commits."""
         yield from self.live
         yield from self.expired
 
@@ -90,7 +90,7 @@ class _Reader:
                 self._take(key, name, stored)
 
     def _take(self, key: Key, name: Name, stored: StoredItem) -> None:
-        """Add the commit `name`, and read the fan-out that it opens."""
+        """Add commit `name`, then read its opened fan-out."""
         checkpoint = self._parsed(key, name, stored.item)
         if checkpoint is None:
             return
@@ -167,6 +167,6 @@ def _is_pack(key: Key) -> bool:
 
 
 def _expiry_in_pack(lasting: dict[tuple[int, str] | None, int], name: Name) -> int:
-    """Return the latest expiry of the packs of the branch of `name`, one for each definition."""
+    """Return the latest expiry among packs for branch `name`, one pack per definition."""
     first = first_of(pack_of(name.frames[-1].index))
     return max((expiry for pack, expiry in lasting.items() if pack and pack[0] == first), default=0)

@@ -1,4 +1,4 @@
-"""Items as they are stored: expired ones too, which no other reader shows, and each with its expiry.
+"""Stored items with expiry times, including expired items, which other readers hide.
 
 A database deletes expired items hours or days later. Until then they show that somebody let them expire early.
 """
@@ -21,7 +21,7 @@ NEVER_S = 2**63
 
 
 class StoredItem(NamedTuple):
-    """An item with its expiry, in seconds since 1970."""
+    """Stored item and expiry time, in seconds since 1970."""
 
     item: Item
     expires_at_s: int
@@ -76,7 +76,7 @@ def _in_dynamodb(store: DynamoStore, partition: str) -> dict[Key, StoredItem]:
 
 
 def _plain(attributes: Mapping[str, Mapping[str, str]]) -> Item:
-    """Return the text and number attributes of an item; a forger may have written others."""
+    """Return text and number attributes of an item; forged items may contain other types."""
     shown: Iterable[tuple[str, Mapping[str, str]]] = (
         (name, each) for name, each in attributes.items() if name not in (PARTITION, SORT, EXPIRY)
     )

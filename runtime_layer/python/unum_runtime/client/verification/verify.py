@@ -1,4 +1,4 @@
-"""Verify an execution: compare its stored history with its definition, and with what no function may change.
+"""Verify an execution: compare stored history with definition, start record and notes of stops.
 
 Functions of a workflow may write its items, so code that somebody has taken over can forge or erase outcomes, and IAM
 cannot make a write conditional. A verification reads everything that is stored, trusts nothing of it but start records,
@@ -21,6 +21,7 @@ from unum_runtime.errors import DefinitionNotStored, InconsistentHistory, UnumEr
 from unum_runtime.model.checkpoint import Checkpoint, Collected, read_start_record
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import start_key
+from unum_runtime.protocol.control.stop import notes_partition
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.past import past_digest
 from unum_runtime.protocol.history.start_records import start_record, stored_start
@@ -98,13 +99,14 @@ class _Checking:
         rt = reading_runtime(self.store, self.clock, last, retention_s=self.retention_s)
         lasts_ms = kept_s(record, self.start.expires_at_s, self.retention_s) * 1000
         expired = frozenset(each.checkpoint.name for each in self.history.expired)
-        yield from Causes(rt, timeline, now_ms, lasts_ms, expired).check()
+        noted = stored_items(self.store, notes_partition(self.workflow, record.name.execution.name))
+        yield from Causes(rt, timeline, now_ms, lasts_ms, expired, noted).check()
         yield from self._check_copies(record)
         if is_silent(rt, timeline):
             yield Finding(Rule.SILENCE, str(timeline.top_level[-1].name), "nothing is committed after it for a day")
 
     def _definitions(self, given: Workflow | None) -> tuple[list[Workflow], list[Finding]]:
-        """Return the definitions that the history names, the last one first, and those that are missing or forged."""
+        """Return definitions named in the history, newest first, and faults of missing or forged definitions."""
         own = [each.checkpoint for each in self.history.live]
         digests = dict.fromkeys(step.digest for step in _newest_first([self.start.checkpoint, *own]) if step.digest)
         copied = dict.fromkeys(filter(None, map(_copied_digest, own)))
@@ -124,7 +126,7 @@ class _Checking:
         return found, findings
 
     def _check_copies(self, record: Checkpoint) -> Iterator[Finding]:
-        """Yield copies of a fork that differ from the steps of the original, as far as these are stored."""
+        """Yield faults of a fork's copies: differences from stored steps of the original."""
         origin = record.fork
         if origin is None:
             return
@@ -144,7 +146,7 @@ class _Checking:
 
 
 def _newest_first(steps: list[Checkpoint]) -> list[Checkpoint]:
-    """Return the steps of the top level, the last one first, and those of branches behind them."""
+    """Return top-level steps, newest first, then steps of branches."""
     return sorted(steps, key=lambda step: (bool(step.name.frames), -step.name.step))
 
 

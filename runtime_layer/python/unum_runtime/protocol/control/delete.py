@@ -45,6 +45,7 @@ from unum_runtime.model.naming import (
     start_key,
 )
 from unum_runtime.model.states import SIGNAL, Guard, Pattern, Task
+from unum_runtime.protocol.control.stop import notes_partition
 from unum_runtime.protocol.control.walk import leave_rest_if_short
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.planning.existing_start import DELETED
@@ -198,6 +199,7 @@ class _Work:
             self._delete_partition(waits_key(self.workflow, self.execution).partition)
         start = start_key(self.workflow, self.execution.name).partition
         self._delete_partition(f"{start}/lease")
+        self._delete_partition(notes_partition(self.workflow, self.execution.name))
         for partition in (top, start):
             self._delete_objects(partition)
 

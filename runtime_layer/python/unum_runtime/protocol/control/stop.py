@@ -9,11 +9,15 @@ stop record in place of their own outcome, in a branch in place of the outcome o
 
 Under eager collection a stop collects like any end; branches that still run delete what they write.
 
+Functions of Tasks may write in an execution's partition, and so forge a stop record. Before it, a stop therefore notes
+the step beside the start record, where they may not write: by that note a verification tells one from the other. No
+delivery reads it.
+
 Source: AWS Step Functions API Reference, "StopExecution".
 """
 
 from unum_runtime.model.checkpoint import Checkpoint, Failure, stop_record
-from unum_runtime.model.naming import START_STEP, Execution, Name
+from unum_runtime.model.naming import START_STEP, Execution, Key, Name, start_key
 from unum_runtime.protocol.delivery.collect import collect_last
 from unum_runtime.protocol.delivery.commit import create, shorten
 from unum_runtime.protocol.history.start_records import last_step
@@ -56,8 +60,22 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
     return last
 
 
+def note_key(workflow: str, name: Name) -> Key:
+    """Return the key of a stop's note for step `name`."""
+    started_ms, step = name.execution.started_ms, name.step
+    return Key(notes_partition(workflow, name.execution.name), f"{started_ms:x}.{step:09d}")
+
+
+def notes_partition(workflow: str, execution_name: str) -> str:
+    """Return the partition of stop notes, not writable by roles of Tasks' functions."""
+    return f"{start_key(workflow, execution_name).partition}/stops"
+
+
 def _create(rt: Runtime, record: Checkpoint) -> Checkpoint:
     """Create `record` unless its place is taken; return the winner."""
+    # First, so that no stop that dies in between leaves a record that looks forged; a note alone means nothing.
+    note = {"at": record.committed_ms}
+    rt.store.create(note_key(rt.workflow.name, record.name), note, expires_at_s=rt.result_expires_at_s())
     winner = create(rt, record)
     if winner is not None:
         return Checkpoint.from_item(record.name, winner)
