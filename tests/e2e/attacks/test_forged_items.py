@@ -39,14 +39,13 @@ def all_of(workflow: str, kinds: tuple[str, ...], verbs: tuple[str, ...]) -> Cha
 
 ACCEPTED: Mapping[str, Changes] = {
     **{role: set() for role in MAY},
-    "FlowFirst": all_of("Flow", (*EXECUTIONS, *STARTS), ("put", "update")) | all_of("Flow", ("definition",), ("put",)),
-    "FlowSecond": all_of("Flow", EXECUTIONS, ("put", "update")),
-    "OtherFirst": all_of("Other", (*EXECUTIONS, *STARTS), ("put", "update"))
-    | all_of("Other", ("definition",), ("put",)),
-    "OtherSecond": all_of("Other", EXECUTIONS, ("put", "update")),
+    "FlowFirst": all_of("Flow", (*EXECUTIONS, *STARTS), ("put",)) | all_of("Flow", ("definition",), ("put",)),
+    "FlowSecond": all_of("Flow", EXECUTIONS, ("put",)),
+    "OtherFirst": all_of("Other", (*EXECUTIONS, *STARTS), ("put",)) | all_of("Other", ("definition",), ("put",)),
+    "OtherSecond": all_of("Other", EXECUTIONS, ("put",)),
 }
 """What the threat model accepts: functions of one workflow trust each other with its executions. No other role changes
-items, and nothing those of another workflow."""
+items, and nothing those of another workflow. Without fan-outs and eager collection, roles have no right to update."""
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +113,8 @@ def _events(world: World, found: Targets) -> Iterator[Any]:
     )
     payload = json.loads(event.to_bytes())
     function = world.functions[f"{found.workflow}Second"]["FunctionArn"]
-    for error in ("StoreError", "Forged"):
-        yield record(payload, f"{function}:1", {"errorType": error, "errorMessage": "forged"})
+    # A failure of the runtime, after which the intake sends the event again.
+    yield record(payload, f"{function}:1", {"errorType": "StoreError", "errorMessage": "forged"})
 
 
 def attack(world: World, role: str, found: Targets) -> None:
@@ -168,7 +167,7 @@ def test_an_expired_end_is_found_by_verification(world: World) -> None:
     assert Rule.EXPIRY in {each.rule for each in world.client("Flow").verify(found.ended).findings}
 
 
-@pytest.mark.parametrize("role", [each for each in ACCEPTED if not each.startswith("Flow") or "T" in each])
+@pytest.mark.parametrize("role", [each for each in ACCEPTED if each not in ("FlowFirst", "FlowSecond")])
 def test_no_other_role_ends_or_repeats_executions(role: str, world: World, attacked: dict[str, Targets]) -> None:
     found = attacked["Flow"]
     before = seen(world, found)
