@@ -1,10 +1,9 @@
-"""The catalogue of attacks deploys its own stacks, and no test's time limit counts their deployment."""
+"""The catalogue of attacks deploys its own stacks alone. Their time has a limit of its own, and counts against no test."""
 
 import shlex
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import boto3
 import pytest
@@ -13,20 +12,9 @@ from tests.e2e.conftest import APP, ROOT, Deployment
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 
-HERE = Path(__file__).parent
 STACKS = "Attacks Callbacks Probes"
 DEPLOYMENT_S = 1_800
 """Longest deployment. It depends on what else the machine does, so it is apart from the limit of a test."""
-
-TEST_S = 600
-"""Longest test, without the fixtures before it."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Count only the tests themselves against their time limits."""
-    for item in items:
-        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
 
 
 @pytest.fixture(scope="package")
