@@ -1,4 +1,4 @@
-"""The catalogue of attacks deploys its own stacks alone. Their time has a limit of its own, and counts against no test."""
+"""The catalogue of attacks deploys its own stacks alone, with a limit of their own that counts against no test."""
 
 import shlex
 import time
