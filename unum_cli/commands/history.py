@@ -48,7 +48,7 @@ def _print_events(events: list[HistoryEvent], options: argparse.Namespace) -> No
 
 
 def _events(client: Client, options: argparse.Namespace) -> list[HistoryEvent]:
-    """Return the events of the execution in `options`, a name or, as in boto3, an ARN."""
+    """Return events of the execution named in `options`, by name or ARN."""
     arns, arn = Arns(client.workflow, home_of(client.start_alias)), options.execution
     if arns.child_of(arn) is not None:
         definition = given_definition(options, client)

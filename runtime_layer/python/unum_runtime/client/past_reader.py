@@ -141,7 +141,7 @@ class PastReader:
         return past_of(self.store, definition or self.definition(name), self._record(name))
 
     def verify(self, name: str, definition: Workflow | None = None) -> "Verification":
-        """Compare an execution's stored history with its definition, and with what no function may change.
+        """Find forged, erased and expired commits in an execution's stored history.
 
         It reads everything that is stored of the execution. A function may have invented its own result: no
         verification can tell.
@@ -170,5 +170,5 @@ class PastReader:
         return stored_steps.start_record(self.store, self.workflow, name)
 
     def _steps(self, execution: Execution) -> Iterator[Checkpoint]:
-        """Return all steps without stop records, which have no state."""
+        """Return steps, stop records excluded, since these lack states."""
         return (step for step in stored_steps.steps(self.store, self.workflow, execution) if not step.is_stop)

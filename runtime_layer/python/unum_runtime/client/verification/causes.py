@@ -54,7 +54,7 @@ class Causes:
     noted: Collection[Key] = ()
 
     def check(self) -> Iterator[Finding]:
-        """Yield faults of commits and of their order."""
+        """Yield faults of commits, including wrong order."""
         yield from self._check_sequence(self.timeline.top_level)
         branches: dict[object, list[Checkpoint]] = {}
         for name, checkpoint in self.timeline.committed.items():
@@ -267,7 +267,7 @@ class Causes:
 
 
 def _is_entered(before: Checkpoint, states: Sequence[str], state: object) -> bool:
-    """Return True if a fan-out's input may follow `before`: at the start, or before a retry."""
+    """Return True if `before`, a start or retry, leads to a fan-out's input."""
     is_again = before.phase is Phase.RETRIED and before.state in states
     return is_again or (isinstance(state, FanOut) and is_start(before.name))
 

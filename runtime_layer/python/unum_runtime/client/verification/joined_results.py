@@ -10,7 +10,7 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def joined_wrongly(rt: Runtime, timeline: Timeline, opened: OpenScope, commit: Checkpoint) -> str | None:
-    """Return the fault of `commit` as outcome of fan-out `opened` or of its joining Task; None without fault.
+    """Return a fault of `commit`, outcome of fan-out `opened` or joining Task; None without fault.
 
     A failure is believed: the first failed branch decides, and others may have succeeded since. So is the outcome of a
     quorum, which did not wait for the branches that ended after it.

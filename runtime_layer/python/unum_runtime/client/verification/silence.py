@@ -1,4 +1,4 @@
-"""Find running executions without a commit for a day, despite waiting only for an event.
+"""Find stalled executions: event pending, no commit within a day.
 
 Lambda keeps an event for 6 hours, and sweeps send lost ones again each hour. So either both have failed, or somebody
 has erased the commits that had been there.

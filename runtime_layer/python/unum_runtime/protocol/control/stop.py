@@ -1,4 +1,4 @@
-"""Stop: take the place of an execution's next step, so that this step can never commit.
+"""Stop an execution: take its next step's place, which prevents any further commit.
 
 The next commit of the top level always has the step after the last committed one. A stop record created there competes
 with that commit. If the commit wins, the stop reads again; if the record wins, the commit finds its place taken and
@@ -26,7 +26,7 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
-    """Stop `execution`, which has a start record, unless it has ended.
+    """Stop a started `execution`; keep an earlier end.
 
     Stopping needs the workflow's name and store; collecting also needs the workflow's fan-outs.
 
@@ -72,7 +72,7 @@ def notes_partition(workflow: str, execution_name: str) -> str:
 
 
 def _create(rt: Runtime, record: Checkpoint) -> Checkpoint:
-    """Create `record` unless its place is taken; return the winner."""
+    """Create stop `record` unless another commit exists; return the winner."""
     # First, so that no stop that dies in between leaves a record that looks forged; a note alone means nothing.
     note = {"at": record.committed_ms}
     rt.store.create(note_key(rt.workflow.name, record.name), note, expires_at_s=rt.result_expires_at_s())

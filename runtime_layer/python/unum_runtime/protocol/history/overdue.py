@@ -25,7 +25,7 @@ def is_overdue(rt: Runtime, missing: Missing, silent_ms: int) -> bool:
 
 
 def _expected_ms(workflow: Workflow, missing: Missing) -> int | None:
-    """Return the time at which `missing` is due, in milliseconds since 1970; None for no limit."""
+    """Return the due time of `missing`, in milliseconds since 1970; None without limit."""
     match missing.waits_for:
         case WaitsFor.TIME:
             return None
