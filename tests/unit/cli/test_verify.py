@@ -71,7 +71,7 @@ def test_faults_are_told_with_place_and_remedy(unum: Any, table: Any, definition
     table.put_item(Item={**end, "sk": "000000003"})
     ran = unum("verify", "good", *ADDRESS, "--file", definition)
     assert ran.code == 1
-    assert ran.err == "execution good: 2 faults in 4 commits\n" or "faults in 4 commits" in ran.err
+    assert "faults in 4 commits" in ran.err
     assert "#2: expiry: expires " in ran.out
     assert "remedy: " in ran.out
     ran = unum("verify", "good", *ADDRESS, "--file", definition, "--json")
