@@ -172,6 +172,7 @@ def test_zero_concurrency_drops_events_at_once(cloud: Any) -> None:
     cloud.awslambda.put_function_event_invoke_config(FunctionName=name, DestinationConfig=_destination(arn))
     cloud.send(name)
     record = json.loads(cloud.receive(url)["Body"])
+    assert record["requestContext"]["condition"] == "ZeroReservedConcurrency"
     assert record["requestContext"]["approximateInvokeCount"] == 0
     assert "responsePayload" not in record
 

@@ -18,6 +18,7 @@ from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.runtime import NoTimer
+from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle
 
 Json = Any
 HOUR_MS = 3_600_000
@@ -43,6 +44,7 @@ RULES = {
         ({**AGED, "approximateInvokeCount": 1}, {"responseContext": RAN, "responsePayload": DIED}, False),
         ({**AGED, "approximateInvokeCount": 1}, {"responseContext": RAN}, False),
         ({**AGED, "approximateInvokeCount": 1}, {"responseContext": {"statusCode": 502}}, False),
+        ({**AGED, "approximateInvokeCount": 1}, {}, False),
         (THREE, {"responseContext": RAN, "responsePayload": DIED}, False),
         (THREE, {}, False),
         # The forwarder reports requests that Lambda refused, in the same form.
@@ -250,6 +252,14 @@ def test_sweep_sends_no_second_event_while_the_first_waits() -> None:
     platform.clock.ms += KEPT_MS + MOST_MS + 2 * HOUR_MS
     assert nudge(platform.runtime(), "e", silent_ms=HOUR_MS).total == 1
     assert [each.state for each in platform.sent] == ["B"]
+
+
+def test_note_for_ever_hides_nothing_from_sweeps() -> None:
+    platform, event = to_b()
+    name = Envelope.from_json(event).name
+    note_throttle(platform.runtime(), name, Throttle(platform.clock.ms, platform.clock.ms + 365 * 24 * HOUR_MS))
+    platform.clock.ms += 2 * HOUR_MS
+    assert nudge(platform.runtime(), "e", silent_ms=HOUR_MS).total == 1
 
 
 def test_notes_are_few() -> None:

@@ -35,8 +35,8 @@ MOST_MS = 900_000
 """Least and greatest longest pause. SQS delays a message for up to 15 minutes; more would cost another message."""
 
 _THROTTLED_STATUS = 429
-_CONDITIONS = frozenset({"EventAgeExceeded", "ZeroReservedConcurrency"})
-"""Conditions in records of events that did not use up their attempts."""
+_PAUSED = "ZeroReservedConcurrency"
+"""Condition in records of events for a function with a reserved concurrency of 0; attempts before may have failed."""
 
 
 class Earlier(NamedTuple):
@@ -69,14 +69,15 @@ def is_throttled(record: Mapping[str, Json], throttled: str) -> bool:
         throttled: name of the error that the forwarder reports for a throttled request.
     """
     context, answer, response = record["requestContext"], record.get("responsePayload"), record.get("responseContext")
+    if context.get("condition") == _PAUSED:
+        return True
     if isinstance(response, dict):
-        if context["condition"] == "ZeroReservedConcurrency":
-            return True
         # An answer of the function, or of Lambda in its place; a broken start of a sandbox is its failure too.
         return not response.get("functionError") and response.get("statusCode") == _THROTTLED_STATUS
     if answer is not None:
         return isinstance(answer, dict) and answer.get("errorType") == throttled
-    return context["condition"] in _CONDITIONS or not context.get("approximateInvokeCount")
+    # An event may also grow too old between attempts that failed.
+    return not context.get("approximateInvokeCount")
 
 
 def send_again(rt: Runtime, planned: Envelope, event: Mapping[str, Json], kept: Mapping[str, Json]) -> bool:

@@ -20,6 +20,10 @@ _MARK = ".throttled."
 """Part of sort keys of notes, which no lease in the same partition has."""
 
 
+LONGEST_MS = 7 * 3_600_000
+"""Longest validity of a note: an event is sent within 15 minutes, and Lambda keeps it for six hours."""
+
+
 class Throttle(NamedTuple):
     """A wait for concurrency.
 
@@ -46,7 +50,9 @@ def note_throttle(rt: Runtime, name: Name, throttle: Throttle) -> None:
 
 
 def throttles_of(rt: Runtime, names: Iterable[Name]) -> dict[Name, Throttle]:
-    """Return the last notes of the invocations `names`.
+    """Return the last notes of the invocations `names`, without those that no failure handler has written.
+
+    Functions of the workflow may write items of it. None must hide a stalled execution from sweeps by a note for ever.
 
     Raises:
         StoreError: the store did not answer.
@@ -58,6 +64,9 @@ def throttles_of(rt: Runtime, names: Iterable[Name]) -> dict[Name, Throttle]:
         for key, item in rt.store.query(partition).items():
             sort, mark, _ = key.sort.partition(_MARK)
             name = places.get(Key(partition, sort)) if mark else None
-            if name is not None:
-                found[name] = Throttle(int(item["since"]), int(item["until"]))
+            since_ms, until_ms = item.get("since"), item.get("until")
+            if name is None or not isinstance(since_ms, int) or not isinstance(until_ms, int):
+                continue
+            if until_ms <= rt.clock.now_ms() + LONGEST_MS:
+                found[name] = Throttle(since_ms, until_ms)
     return found
