@@ -8,7 +8,7 @@ from unum_cli.grammar_amounts import count
 
 
 def add_versions(commands: Any) -> argparse.ArgumentParser:
-    """Add the command to the subparsers `commands`, without the options that name the workflow; return its parser."""
+    """Add the command to subparsers `commands` without address options; return its parser."""
     summary = "list the published versions of a workflow's functions, or delete those that nothing needs"
     parser: argparse.ArgumentParser = commands.add_parser(
         "versions", help=summary, description=f"{summary[0].upper()}{summary[1:]}."

@@ -143,7 +143,7 @@ def test_a_cdk_app_moves() -> None:
     assert_workflow(
         new,
         edges={
-            "$entry": ["$entry", "priceFunction", "totalFunction"],
+            "$entry": ["priceFunction", "totalFunction"],
             "priceFunction": ["priceFunction", "totalFunction"],
             "totalFunction": ["totalFunction", "$services"],
             "$services": [],

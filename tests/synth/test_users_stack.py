@@ -8,8 +8,8 @@ from docs.snippets.orders import Orders
 from unum_constructs.testing import assert_workflow
 from unum_constructs.testing.snapshots import TemplateSnapshotExtension
 
-EDGES = {"Split": ["Split", "Price", "Total"], "Price": ["Total"], "Total": []}
-"""A Map with any number of items comes after Split, which may have further deliveries of its own begin parts of it."""
+EDGES = {"Split": ["Price", "Total"], "Price": ["Price", "Total"], "Total": []}
+"""A Map with any number of items comes after Split. A branch that ends may begin another one."""
 
 
 def test_wiring() -> None:

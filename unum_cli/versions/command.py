@@ -1,4 +1,4 @@
-"""``unum versions``: list the published versions of a workflow's functions, and delete those that nothing needs."""
+"""Command ``unum versions``: list published function versions, delete unneeded ones."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Published versions of a workflow's functions, with what still needs each of them.
+"""Published versions of workflow functions, and reasons to keep them.
 
 An execution stays on the versions that it began with, and on those that their environments name. So do the failure
 handlers that are the destinations of these versions. A version that none of this leads to, and no alias, runs no more.
@@ -60,15 +60,15 @@ class Functions:
     _found: dict[str, tuple[frozenset[str], Mapping[str, Any]]] = field(default_factory=dict)
 
     def leads_to(self, address: str) -> frozenset[str]:
-        """Return the versions that the environment and the on-failure destination of `address` name."""
+        """Return versions named by environment and on-failure destination of `address`."""
         return self._look_up(address)[0]
 
     def services(self, address: str) -> Mapping[str, Any]:
-        """Return the services of `address` by workflow; empty for a version that is gone."""
+        """Return services of `address` by workflow name; empty for deleted versions."""
         return self._look_up(address)[1]
 
     def aliases(self, function: str) -> dict[str, list[str]]:
-        """Return the names of aliases by the version that they point to."""
+        """Return alias names of `function`, grouped by version address."""
         found: dict[str, list[str]] = {}
         for page in self._pages("list_aliases", function):
             for alias in page["Aliases"]:
@@ -116,7 +116,7 @@ class Functions:
             marker = {"Marker": page["NextMarker"]}
 
     def _call(self, operation: str, address: str, *, or_none: bool = False, **parameters: Any) -> Any:
-        """Request `operation` about `address`; return None for what does not exist if `or_none`.
+        """Request `operation` for `address`; return None for missing resources if requested.
 
         Raises:
             InvokeError: AWS refused or did not answer.
@@ -152,12 +152,12 @@ class Search:
 
     @cached_property
     def own(self) -> tuple[str, ...]:
-        """ARNs of the functions of the workflow, without qualifiers."""
+        """Unqualified ARNs of workflow functions."""
         aliased = [address for root in self.roots for address in self.functions.aliases(root)]
         return tuple(dict.fromkeys(function_of(each) for each in self._reached(aliased) if self._is_own(each)))
 
     def versions(self) -> list[StoredVersion]:
-        """Return all published versions of the workflow's functions, with what needs them.
+        """Return published versions of workflow functions, with reasons to keep them.
 
         Raises:
             UnumError: AWS refused, or an execution has not committed anything, so its versions are unknown.
@@ -186,7 +186,7 @@ class Search:
         return self.workflow in self.functions.services(address)
 
     def _reached(self, begin: list[str]) -> list[str]:
-        """Return the versions that `begin` leads to, themselves included."""
+        """Return versions reachable from `begin`, including `begin` itself."""
         ahead = [each for each in dict.fromkeys(begin) if _VERSION.fullmatch(each)]
         seen = {*ahead}
         for address in ahead:  # the list grows while the loop runs
@@ -196,7 +196,7 @@ class Search:
         return ahead
 
     def _workflows(self, published: Mapping[str, list[StoredVersion]]) -> dict[str, str]:
-        """Return the tables of all workflows that some version serves, by name: they may have executions on it."""
+        """Return tables of workflows with possible executions on `published` versions, by workflow name."""
         return {
             name: service.table
             for versions in published.values()

@@ -1,4 +1,4 @@
-"""Number of events for one Task that may be in Lambda's queue at the same time, as far as a definition tells."""
+"""Estimate of simultaneous events for one Task in Lambda's queue."""
 
 from math import prod
 
@@ -8,7 +8,7 @@ from unum_runtime.protocol.planning.plan import DEFAULT_WIDTH_BUDGET
 
 
 def most_queued(workflow: Workflow, task: Task) -> int:
-    """Return the most branches in which `task` may begin at once: the product of the widths of the Maps around it.
+    """Return the maximum number of simultaneous branches with `task`: the product of enclosing Map widths.
 
     A Map without a constant ``MaxConcurrency`` may have as many branches as the workflow's width budget allows; so may
     nested Maps together, because their sizes are hardly all at their limits.

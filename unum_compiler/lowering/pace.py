@@ -13,7 +13,7 @@ from unum_runtime.model.states import AT_ONCE, Map, State
 
 
 def with_pace(workflow: Workflow) -> Workflow:
-    """Return `workflow` with a limit for each Map whose definition has none.
+    """Return `workflow` with a concurrency limit for every unlimited Map.
 
     ``"MaxConcurrency": 0`` says that there is none. A Map whose branches wait for each other runs them all at once.
     """
@@ -26,7 +26,7 @@ def with_pace(workflow: Workflow) -> Workflow:
 
 
 def _is_open(state: Map) -> bool:
-    """Return True if the definition of `state`, which runs Tasks, says nothing of its branches at once."""
+    """Return True if `state` runs Tasks and its definition leaves concurrency open."""
     return not state.pure and state.data.keys().isdisjoint(("MaxConcurrency", "MaxConcurrencyPath"))
 
 

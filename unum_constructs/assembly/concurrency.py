@@ -25,7 +25,7 @@ KEPT_S = 21_600
 
 
 def warn_of_long_queues(construct: Construct, workflow: Workflow, hosts: Mapping[str, Host]) -> None:
-    """Warn of each Task in a Map whose events may wait for concurrency until Lambda gives them up.
+    """Warn of Tasks inside Maps whose events may outlast Lambda's queue.
 
     Raises:
         ConstructError: the context value is no number of concurrent executions.
@@ -76,7 +76,7 @@ def _time_limit_s(task: Task) -> int:
 
 
 def _number(value: Any, otherwise: int) -> int:
-    """Return the property `value`; `otherwise` if it is not set or known at deployment only."""
+    """Return property `value`; `otherwise` for unset or unresolved properties."""
     return otherwise if value is None or Token.is_unresolved(value) else int(value)
 
 

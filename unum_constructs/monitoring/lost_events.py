@@ -1,4 +1,4 @@
-"""Lambda's counts of events that its functions never processed, over all functions of a workflow."""
+"""Lambda metrics of unprocessed events, summed over workflow functions."""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum

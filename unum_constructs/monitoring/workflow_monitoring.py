@@ -1,4 +1,4 @@
-"""Alarms and dashboard for workflows of this app."""
+"""Alarms and dashboard of this app's workflows."""
 
 from collections.abc import Sequence
 
@@ -131,7 +131,7 @@ class MonitoredWorkflow(MeteredWorkflow):
     def metric_dropped_events(
         self, *, period: Duration | None = None, label: str | None = None
     ) -> cloudwatch.MathExpression:
-        """Return the number of events that Lambda gave up, over all functions of the workflow.
+        """Return the number of dropped events, summed over workflow functions.
 
         The failure handler gets a record of each, see `metric_undelivered_records`.
 
@@ -144,7 +144,7 @@ class MonitoredWorkflow(MeteredWorkflow):
     def metric_undelivered_records(
         self, *, period: Duration | None = None, label: str | None = None
     ) -> cloudwatch.MathExpression:
-        """Return the number of records of given up events that Lambda could not deliver, over all functions.
+        """Return the number of undelivered failure records, summed over workflow functions.
 
         The arguments are those of `metric_dropped_events`.
         """

@@ -1,4 +1,4 @@
-"""Events that Lambda gave up for lack of concurrency: they are sent again while their executions have time.
+"""Resend events dropped by Lambda for lack of concurrency while execution time remains.
 
 User code has not run, so the Task has not failed, and no attempt of it is used up. Lambda keeps an event for at most
 six hours; with a reserved concurrency of 0 it keeps none. The timer queue carries the event over the pause that
@@ -40,7 +40,7 @@ _PAUSED = "ZeroReservedConcurrency"
 
 
 class Earlier(NamedTuple):
-    """What an event that was sent again says of its wait so far.
+    """Wait times recorded in a resent event.
 
     Attributes:
         since_ms: time at which it was first sent, in milliseconds since 1970.
@@ -54,7 +54,7 @@ class Earlier(NamedTuple):
 
     @classmethod
     def of(cls, event: Mapping[str, Json], sent_s: int) -> "Earlier":
-        """Return the wait of `event`, sent at `sent_s`; another sender than the failure handler may write anything."""
+        """Return wait times of `event`, sent at `sent_s`; malformed fields count as absent."""
         match event.get(FIELD):
             case [int(since_ms), int(sent_ms), int(noted_ms)]:
                 return cls(since_ms, sent_ms, noted_ms)
@@ -62,7 +62,7 @@ class Earlier(NamedTuple):
 
 
 def is_throttled(record: Mapping[str, Json], throttled: str) -> bool:
-    """Return True if Lambda gave up the event of `record` without a failure of its function.
+    """Return True if `record` reports a dropped event without a function failure.
 
     Args:
         record: Lambda's record, or one of the forwarder in the same form.
@@ -81,7 +81,7 @@ def is_throttled(record: Mapping[str, Json], throttled: str) -> bool:
 
 
 def send_again(rt: Runtime, planned: Envelope, event: Mapping[str, Json], kept: Mapping[str, Json]) -> bool:
-    """Send `planned` again after a pause; return False if its execution has no time left for it.
+    """Resend `planned` after a pause; return False if no execution time remains.
 
     Args:
         rt: the runtime of the event's function.

@@ -1,4 +1,4 @@
-"""Notes of events that wait for concurrency: since when, and until when Lambda returns each of them at the latest.
+"""Notes about events waiting for concurrency: first send time, latest return time.
 
 An event in one of Lambda's queues cannot be seen. The failure handler writes a note when it sends an event again that
 Lambda gave up before its function could run. `unum why` shows the note. A sweep does not send the event a second time
@@ -37,7 +37,7 @@ class Throttle(NamedTuple):
 
 
 def note_throttle(rt: Runtime, name: Name, throttle: Throttle) -> None:
-    """Store that the event of the invocation `name` waits.
+    """Store a note about the waiting event of invocation `name`.
 
     Raises:
         StoreError: the store did not answer.
@@ -50,7 +50,7 @@ def note_throttle(rt: Runtime, name: Name, throttle: Throttle) -> None:
 
 
 def throttles_of(rt: Runtime, names: Iterable[Name]) -> dict[Name, Throttle]:
-    """Return the last notes of the invocations `names`, without those that no failure handler has written.
+    """Return the latest valid notes about invocations `names`.
 
     Functions of the workflow may write items of it. None must hide a stalled execution from sweeps by a note for ever.
 

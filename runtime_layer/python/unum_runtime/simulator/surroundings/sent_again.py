@@ -1,4 +1,4 @@
-"""Checks of events that the failure handler sends again because Lambda had no concurrency for them."""
+"""Checks of events resent by the failure handler after throttling."""
 
 from unum_runtime.model.naming import checkpoint_key, scopes_around
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
@@ -7,7 +7,7 @@ from unum_runtime.simulator.world import Delivery, Event, World
 
 
 def check_sent_again(world: World, delivery: Delivery, sent: Event) -> None:
-    """Raise Broken unless `sent` repeats the event of a throttled record, and its execution has use and time for it."""
+    """Raise Broken unless `sent` repeats a throttled event within execution time."""
     given_up, again = delivery.event.envelope, sent.envelope
     if not delivery.event.is_record or delivery.event.error or given_up is None or again is None:
         return
