@@ -38,8 +38,8 @@ _BOUNDS: Mapping[str, _Bounds] = {
     "ToleratedFailureCount": _Bounds(0, None),
     "ToleratedFailurePercentage": _Bounds(0, 100, is_whole=False),
     "MaxItems": _Bounds(0, 100_000_000),
-    "MaxItemsPerBatch": _Bounds(1),
-    "MaxInputBytesPerBatch": _Bounds(1, MOST_BYTES),
+    "MaxItemsPerBatch": _Bounds(0),
+    "MaxInputBytesPerBatch": _Bounds(0, MOST_BYTES),
 }
 
 NUMBERS = frozenset(_BOUNDS)

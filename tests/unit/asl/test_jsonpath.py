@@ -171,6 +171,8 @@ class TestItems:
         large = ["a" * (100 * 1024), "b" * (100 * 1024), "c" * (100 * 1024)]
         by_items = of(ItemBatcher={"MaxItemsPerBatch": 9}).items(large, CONTEXT)
         assert by_items == [{"Items": large[:2]}, {"Items": large[2:]}]
+        for unlimited in ({"MaxItemsPerBatch": 0}, {"MaxInputBytesPerBatch": 0}):
+            assert of(ItemBatcher=unlimited).items(large, CONTEXT) == [{"Items": large[:2]}, {"Items": large[2:]}]
         smaller = of(ItemBatcher={"MaxInputBytesPerBatch": limit - 1}).items(items[:2], CONTEXT)
         assert smaller == [{"Items": ["aaaa"]}, {"Items": ["bbbb"]}]
 

@@ -29,6 +29,7 @@ RIGHT = (
     a_map(DISTRIBUTED, Label="people", ToleratedFailurePercentage=12.5, MaxConcurrency=1000),
     a_map(DISTRIBUTED, ItemBatcher={"MaxItemsPerBatch": 2, "BatchInput": {"a.$": "$.a"}}),
     a_map(DISTRIBUTED, ItemBatcher={"MaxInputBytesPerBatchPath": "$.bytes"}),
+    a_map(DISTRIBUTED, ItemBatcher={"MaxItemsPerBatch": 0, "MaxInputBytesPerBatch": 0}),
     a_map(DISTRIBUTED, QueryLanguage="JSONata", Items=[1], ItemBatcher={"MaxItemsPerBatch": "{% 2 %}"}),
     a_map(ItemsPath="$$.Execution.Input.items", MaxConcurrencyPath="$most"),
     a_map({"Mode": "INLINE"}, ToleratedFailureCount=1, ToleratedFailurePercentagePath="$.p"),
@@ -56,9 +57,9 @@ WRONG = {
         "got both",
     ),
     "empty batches": (
-        a_map(DISTRIBUTED, ItemBatcher={"MaxItemsPerBatch": 0}),
+        a_map(DISTRIBUTED, ItemBatcher={"MaxItemsPerBatch": -1}),
         f"{BATCHER}.MaxItemsPerBatch",
-        "from 1 to",
+        "from 0 to",
     ),
     "field of a batcher": (
         a_map(DISTRIBUTED, ItemBatcher={"MaxItemsPerBatch": 1, "Input": 1}),

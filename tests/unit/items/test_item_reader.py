@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
+from unum_runtime.asl.item_sources import item_fields
 from unum_runtime.aws import items
 from unum_runtime.aws.items.reader_errors import ItemReaderFailed
 from unum_runtime.model.states import Json
@@ -187,7 +188,7 @@ def test_a_manifest_of_athena_names_files(s3: Any, put: Put) -> None:
 @pytest.mark.parametrize(
     ("body", "config", "cause"),
     [
-        ("{}", {"InputType": "JSON"}, "Attempting to map over non-iterable node"),
+        ("1", {"InputType": "JSON"}, "Attempting to map over non-iterable node"),
         ("[1", {"InputType": "JSON"}, "s3://data/it: Expecting"),
         ("[NaN]", {"InputType": "JSON"}, "NaN is not JSON"),
         ('{"a": []}', {"InputType": "JSON", "ItemsPointer": "/b"}, "no 'b'"),
@@ -279,3 +280,16 @@ def test_long_headers_are_refused(s3: Any, put: Put, given: bool) -> None:  # no
     put("rows.csv", "1\n" * 10 if given else ",".join(names) + "\n1\n")
     with pytest.raises(ItemReaderFailed, match="CSV header: expected at most 10240 characters, got 1288890"):
         read(s3, "rows.csv", InputType="CSV", **({"CSVHeaders": names} if given else {}))
+
+
+def test_fields_of_an_object_are_items(s3: Any, put: Put) -> None:
+    put("fields.json", '{"data": {"a": {"x": 1}, "b": 2}}')
+    found = read(s3, "fields.json", InputType="JSON", ItemsPointer="/data")
+    assert found["Items"] == [{"Key": "a", "Value": {"x": 1}}, {"Key": "b", "Value": 2}]
+    assert item_fields(found) == found["Items"]
+
+
+def test_items_with_keys_are_no_fields(s3: Any, put: Put) -> None:
+    item = {"Key": "a", "Value": 1}
+    put("all.json", json.dumps([item]))
+    assert item_fields(read(s3, "all.json", InputType="JSON")) == [{"Value": item}]

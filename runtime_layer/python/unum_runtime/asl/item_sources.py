@@ -4,8 +4,8 @@ Source: Step Functions Developer Guide, "Accessing execution data from the Conte
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
+from itertools import groupby, repeat
+from typing import Any
 
 from unum_runtime.model.states import Json
 
@@ -13,24 +13,42 @@ STATE_DATA = "STATE_DATA"
 """Source of items from the state's input."""
 
 
-def with_sources(items: Iterable[tuple[str, Json]]) -> dict[str, Json]:
-    """Return pairs of source and item as one value: the items, and runs of equal sources with their lengths."""
+class ObjectField(dict[str, Json]):
+    """Item that is a field of a JSON object, with its ``Key`` and its ``Value``."""
+
+
+def read_value(items: Iterable[tuple[str, Json]], *, has_sources: bool) -> Json:
+    """Return pairs of source and item as one value.
+
+    It is an array of items if nothing else is to be told. Otherwise, it is an object with ``Items``, with the runs of
+    equal ``Sources`` and their lengths, and with those of ``Fields``: True for items that are fields of an object.
+    """
     pairs = list(items)
-    runs = [[source, sum(1 for _ in run)] for source, run in groupby(pairs, itemgetter(0))]
-    return {"Items": [item for _, item in pairs], "Sources": runs}
+    found: list[Json] = [item for _, item in pairs]
+    kinds = [isinstance(item, ObjectField) for item in found]
+    fields = {"Fields": _runs(kinds)} if any(kinds) else {}
+    sources = {"Sources": _runs([source for source, _ in pairs])} if has_sources else {}
+    return {"Items": found, **sources, **fields} if sources or fields else found
+
+
+def _runs(values: list[Json]) -> list[Json]:
+    return [[value, sum(1 for _ in run)] for value, run in groupby(values)]
 
 
 def item_fields(read: Json) -> list[dict[str, Json]]:
     """Return items that a reader has read, in the form of ``Map.Item`` without ``Index``.
 
     Args:
-        read: array of items, whose sources are not known, or the value of `with_sources`.
+        read: value of `read_value`.
     """
     if isinstance(read, list):
         return [{"Value": item} for item in read]
-    return [
-        {"Value": item, "Source": source} for item, source in zip(read["Items"], _each(read["Sources"]), strict=True)
-    ]
+    items = read["Items"]
+    is_field = _each(read["Fields"]) if "Fields" in read else repeat(None, len(items))
+    found = [dict(item) if own else {"Value": item} for item, own in zip(items, is_field, strict=True)]
+    if "Sources" not in read:
+        return found
+    return [{**item, "Source": source} for item, source in zip(found, _each(read["Sources"]), strict=True)]
 
 
 def plain_item(item: dict[str, Json]) -> Json:
@@ -38,6 +56,6 @@ def plain_item(item: dict[str, Json]) -> Json:
     return {"Key": item["Key"], "Value": item["Value"]} if "Key" in item else item["Value"]
 
 
-def _each(runs: Iterable[tuple[str, int]]) -> Iterator[str]:
-    for source, length in runs:
-        yield from [source] * length
+def _each(runs: Iterable[tuple[Any, int]]) -> Iterator[Any]:
+    for value, length in runs:
+        yield from [value] * length

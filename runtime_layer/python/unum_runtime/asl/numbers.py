@@ -51,8 +51,8 @@ BOUNDS: dict[str, Bounds] = {
     "MaxConcurrency": Bounds(),
     "ToleratedFailureCount": Bounds(),
     "ToleratedFailurePercentage": Bounds(most=100, is_whole=False),
-    "MaxItemsPerBatch": Bounds(least=1),
-    "MaxInputBytesPerBatch": Bounds(least=1, most=MOST_BYTES),
+    "MaxItemsPerBatch": Bounds(),
+    "MaxInputBytesPerBatch": Bounds(most=MOST_BYTES),
 }
 """Bounds by field. Source: Step Functions Developer Guide, "Wait", "Task", "Map", "ItemBatcher", "Errors"."""
 

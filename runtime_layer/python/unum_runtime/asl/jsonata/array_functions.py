@@ -1,4 +1,4 @@
-"""Functions of JSONata over arrays and objects, in time that grows with their size. Undefined arguments are None."""
+"""JSONata functions for arrays and objects, in near linear time. Undefined arguments arrive as None."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

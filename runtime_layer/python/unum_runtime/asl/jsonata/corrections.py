@@ -65,7 +65,7 @@ class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no ty
         return int(self._native.get_number_of_args())
 
     def _spend(self, args: list[Any]) -> None:
-        """Count a call, and the reading of its arguments."""
+        """Count work: one function call, plus reading its arguments."""
         work = CALL
         for argument in args:
             if isinstance(argument, str):

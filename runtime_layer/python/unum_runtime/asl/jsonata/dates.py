@@ -72,7 +72,7 @@ def from_millis(time_ms: float | None, picture: str | None, zone: str | None) ->
 
 
 def check_picture(picture: str | None) -> None:
-    """Raise an error for a picture that is very long, or asks for very long texts."""
+    """Raise Runaway for long pictures, and Failure for wide components."""
     check_size(len(picture or ""), MAX_PICTURE, "characters as picture")
     if wide := _WIDE.search(picture or ""):
         raise Failure(_FAILED, f"picture: expected widths of at most 3 digits, got {wide[0]}")
@@ -231,7 +231,7 @@ _DATES = (("YMD", "YMD"), ("YD", "Yd"), ("XxwF", "xXw"), ("XWF", "XW"))
 
 
 def _assemble(components: dict[str, Any], now_ms: int) -> float:
-    """Return the time of the components, with the rules of the reference implementation for missing ones.
+    """Return milliseconds since 1970; missing components follow rules of JSONata 2.0.6.
 
     Raises:
         JException: a component between two others is missing, or a date is given by weeks.

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from unum_runtime.asl.jsonata import corrections, states_functions
-from unum_runtime.asl.jsonata.evaluation import Evaluation
 from unum_runtime.asl.jsonata.failures import describe
+from unum_runtime.asl.jsonata.interpreter import Interpreter
 from unum_runtime.asl.jsonata.library import JException, Jsonata, Node, Parser, isolate
 from unum_runtime.asl.jsonata.limits import Meter, metered
 from unum_runtime.asl.jsonata.matching import regex
@@ -107,7 +107,7 @@ class _Parser(Parser):  # type: ignore[misc] # the library has no types
         return node
 
 
-class _Engine(Evaluation):
+class _Engine(Interpreter):
     """The evaluator of one expression."""
 
     def __init__(self, source: str) -> None:

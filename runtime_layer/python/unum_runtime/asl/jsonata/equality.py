@@ -19,12 +19,12 @@ _BEYOND_BASIC_PLANE = "\uffff"
 
 
 def is_number(value: Any) -> bool:
-    """Return True for a number, also one that is not finite; in Python, bool is a subclass of int."""
+    """Return True for numbers, including infinite values; Python counts bool as int."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def to_double(value: float) -> float:
-    """Return `value` as a double; JSONata has no other numbers."""
+    """Return `value` as double, JSONata's single number type."""
     try:
         return float(value)
     except OverflowError:
@@ -56,7 +56,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def identity(value: Any) -> Hashable:
-    """Return a key that two values share if JavaScript's ``===`` calls them equal.
+    """Return the key shared by values that JavaScript's operator ``===`` calls equal.
 
     It is valid as long as the value exists. A number that is not a number equals nothing.
     """
@@ -82,7 +82,7 @@ def contents(value: Any) -> Hashable:
 
 
 def is_among(value: Any, items: list[Any]) -> bool:
-    """Return the result of ``in``; a filter searches the same array for each of its items."""
+    """Return the result of operator ``in``, using an index for repeated searches in one array."""
     wanted = identity(value)
     if len(items) <= _FEW:
         return any(identity(item) == wanted for item in items)

@@ -20,7 +20,7 @@ _BARE = frozenset({"T0410", "T0411", "T0412", "S0208"})
 
 
 class Failure(JException):  # type: ignore[misc] # the library has no types
-    """Error with a text of this runtime."""
+    """Error with JSONata code, plus text written here."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__("D3137", -1, text)
@@ -28,7 +28,7 @@ class Failure(JException):  # type: ignore[misc] # the library has no types
 
 
 def describe(error: Exception) -> str:
-    """Return code and text of an error of an evaluation."""
+    """Return JSONata code plus message text for an evaluation error."""
     if isinstance(error, RecursionError):
         return STACK_OVERFLOW
     if isinstance(error, Runaway):
@@ -59,7 +59,7 @@ _MANY = 20
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return the beginning of `value` as JSON; it may be too large or too deep to be shown."""
+    """Return an excerpt of `value` as JSON, limited by depth, array length and field count."""
     if value is Utils.NULL_VALUE or depth > _DEEP:
         return None
     if isinstance(value, list):

@@ -93,7 +93,7 @@ class Meter:
             raise Runaway(STACK_OVERFLOW)
 
     def leave(self, expr: Any, _input: Any, _environment: Any, result: Any) -> None:
-        """Count what the step made.
+        """Count characters or items made by one step.
 
         Raises:
             Runaway: it is too large, or all work together is.
@@ -171,7 +171,7 @@ def metered() -> Iterator[Meter]:
 
 
 def current() -> Meter:
-    """Return the meter of the evaluation that runs in this thread."""
+    """Return this thread's current meter."""
     meter: Meter = _local.meter
     return meter
 

@@ -125,7 +125,7 @@ def _matches(matcher: Any, string: str) -> Iterator[_Match]:
 
 
 def _limited(matcher: Any, string: str, limit: float | None) -> Iterator[_Match]:
-    """Yield at most `limit` matches; the next one is searched too, and may fail, as in the reference implementation."""
+    """Yield at most `limit` matches, searching one match further, like JSONata 2.0.6, which may fail."""
     if limit == 0:
         return
     for index, found in enumerate(_matches(matcher, string)):

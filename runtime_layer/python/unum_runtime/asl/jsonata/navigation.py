@@ -1,4 +1,4 @@
-"""Fields and values within arrays and objects, with their work counted.
+"""Recursive access to nested fields and values, counting work.
 
 An array may contain one array many times, so the values within it may be far more than its size tells.
 """
@@ -11,7 +11,7 @@ from unum_runtime.asl.jsonata.limits import COPY, MAX_ITEMS, VISIT, check_size, 
 
 
 def lookup(value: Any, key: str) -> Any:
-    """Return the field `key` of an object, or the fields of all objects within an array; None for undefined."""
+    """Return field `key`, searching nested arrays; None means undefined."""
     if isinstance(value, dict):
         return _field(value, key)
     if not isinstance(value, list):
@@ -34,14 +34,14 @@ def _field(value: dict[str, Any], key: str) -> Any:
 
 
 def flatten(value: list[Any], into: list[Any]) -> None:
-    """Append to `into` all values within arrays that are no arrays."""
+    """Append nested scalar and object values to `into`."""
     for item in _within(value):
         into.append(item)
         check_size(len(into), MAX_ITEMS, "items")
 
 
 def keys(value: Any) -> Any:
-    """Return the names of an object's fields, or of all objects within an array."""
+    """Return field names, searching nested arrays."""
     if isinstance(value, dict):
         current().spend(VISIT * len(value))
         return Utils.create_sequence_from_iter(value)
@@ -83,7 +83,7 @@ def is_array_of_numbers(items: list[Any]) -> bool:
 
 
 def _within(items: list[Any]) -> Iterator[Any]:
-    """Yield in order the values of an array and of the arrays in it."""
+    """Yield leaf values, in order, from nested arrays."""
     meter, todo = current(), [iter(items)]
     meter.spend(VISIT * len(items))
     while todo:

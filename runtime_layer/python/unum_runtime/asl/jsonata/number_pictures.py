@@ -90,7 +90,7 @@ def format_number(value: float | None, picture: str | None, options: Mapping[str
 
 
 def _checked(options: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `options`.
+    """Return `options`, after checking character counts.
 
     Raises:
         Failure: one is no text, or too short or too long for its place in pictures.

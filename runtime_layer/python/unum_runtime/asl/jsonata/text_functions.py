@@ -1,4 +1,4 @@
-"""Functions of JSONata for texts, Base64 and URLs, as in the reference implementation. Undefined arguments are None."""
+"""JSONata functions for text, Base64 and URLs, following JSONata 2.0.6. Undefined arguments arrive as None."""
 
 import math
 import re

@@ -6,9 +6,10 @@ Rows of CSV and lines are read lazily. A JSON object is read as a whole, and so 
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO, TypeAlias
 
+from unum_runtime.asl.item_sources import ObjectField
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.config import ReaderConfig
 from unum_runtime.json_text import parse_foreign
@@ -67,11 +68,13 @@ def _lines(stream: BinaryIO, _config: ReaderConfig) -> Iterator[Json]:
             yield parse_foreign(line)
 
 
-def _array(stream: BinaryIO, config: ReaderConfig) -> list[Json]:
+def _array(stream: BinaryIO, config: ReaderConfig) -> Sequence[Json]:
     value = _resolve_pointer(parse_foreign(stream.read()), config.pointer)
+    if isinstance(value, dict):  # observed on AWS in July 2026; in 2023, an object failed the reader
+        return [ObjectField({"Key": name, "Value": inner}) for name, inner in value.items()]
     if not isinstance(value, list):
         where = f" at {config.pointer}" if config.pointer else ""
-        cause = f"expected an array{where}, got {excerpt(value)}; set ItemsPointer to the path of an array"
+        cause = f"expected an array or an object{where}, got {excerpt(value)}; set ItemsPointer to the path of one"
         raise ValueError(f"Attempting to map over non-iterable node. {cause}")  # noqa: TRY004 - AWS's text; a data error
     return value
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeAlias
 
-from unum_runtime.asl.item_sources import with_sources
+from unum_runtime.asl.item_sources import read_value
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.allowance import limited
 from unum_runtime.aws.items.config import ATHENA, ReaderConfig
@@ -20,7 +20,7 @@ _Item: TypeAlias = tuple[str, Json]
 
 
 def read(arguments: Mapping[str, Json], *, client: Any) -> Json:
-    """Return the items in the order of the data set, at most ``MaxItems``; `with_sources` if ``Sources`` is true.
+    """Return the items in the order of the data set, at most ``MaxItems``, as `read_value`.
 
     The rest of a data set is not read, except in JSON objects. Gzip files are decompressed.
 
@@ -37,7 +37,7 @@ def read(arguments: Mapping[str, Json], *, client: Any) -> Json:
     read_items = _list_items if arguments["Resource"].endswith(_LIST) else _object_items
     pairs = limited(islice(read_items(objects, config), config.max_items))
     try:
-        return with_sources(pairs) if arguments.get("Sources") else [item for _, item in pairs]
+        return read_value(pairs, has_sources=bool(arguments.get("Sources")))
     except ValueError as error:
         raise ItemReaderFailed(str(error)) from error
 

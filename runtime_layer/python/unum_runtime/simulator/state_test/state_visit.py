@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from unum_runtime.asl import recovery
 from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.item_sources import read_value
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import Program, StateOutput
 from unum_runtime.clock import SkippingClock
@@ -185,11 +186,11 @@ class Visit:
         """Record the input fields of `state`; return the number of branches."""
         whole, context = program(state), self._context_of()
         self._see_arguments("afterInputPath", "InputPath")
+        items = self._items(state)  # before the numbers, which AWS does not show if there are no items
         for name in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage"):
             number, is_default = whole.number(name, self.value, context), name == "MaxConcurrency" and state.is_paced
             if number is not None or name == "MaxConcurrency":
                 self.seen[name[0].lower() + name[1:]] = 0 if number is None or is_default else number
-        items = self._items(state)
         failed = self.given.map_iteration_failure_count
         if items is not None and failed > len(items):
             raise ValueError(
@@ -211,7 +212,7 @@ class Visit:
                 self.seen[f"after{name}"] = found
         return program(state).items(self.value, self._context_of(), read)
 
-    def _read(self, state: Map) -> list[Json]:
+    def _read(self, state: Map) -> Json:
         from unum_runtime.aws.items.config import ReaderConfig  # noqa: PLC0415 - few states read
         from unum_runtime.aws.items.formats import items  # noqa: PLC0415 - the same
 
@@ -219,7 +220,8 @@ class Visit:
         config = ReaderConfig.parse(program(reader).arguments(self.value, self._context_of())["ReaderConfig"])
         data = BytesIO((self.given.map_item_reader_data or "").encode())
         try:
-            return list(islice(items(data, replace(config, format=config.format or "JSON")), config.max_items))
+            found = islice(items(data, replace(config, format=config.format or "JSON")), config.max_items)
+            return read_value((("", item) for item in found), has_sources=False)
         except ValueError as error:
             raise StatesError("States.ItemReaderFailed", str(error)) from error
 

@@ -30,11 +30,11 @@ _NO_FUNCTION = "T1006"
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-class Evaluation(Jsonata):  # type: ignore[misc] # the library has no types
+class Interpreter(Jsonata):  # type: ignore[misc] # the library has no types
     """The library's evaluator with corrections of language deviations and unsafe behaviour."""
 
     def evaluate_step(self, expr: Any, input: Any, environment: Any, last_step: Any) -> Any:  # noqa: A002 - the library's
-        """Evaluate a step of a path for each value of `input`."""
+        """Evaluate one path step per input value."""
         if expr.type == "sort":
             result = self.evaluate_sort_expression(expr, input, environment)
             return result if expr.stages is None else self.evaluate_stages(expr.stages, result, environment)
@@ -56,7 +56,7 @@ class Evaluation(Jsonata):  # type: ignore[misc] # the library has no types
         return result
 
     def evaluate_tuple_step(self, expr: Any, input: Any, tuple_bindings: Any, environment: Any) -> Any:  # noqa: A002
-        """Evaluate a step of a path that binds variables; a tuple has the bindings of one value."""
+        """Evaluate one path step that binds variables; tuples hold bindings."""
         if expr.type == "sort":
             result = self._sorted_tuples(expr, input, tuple_bindings, environment)
         else:
@@ -116,7 +116,7 @@ class Evaluation(Jsonata):  # type: ignore[misc] # the library has no types
         return results
 
     def evaluate_group_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
-        """Group values by the keys of `expr`, and evaluate an expression for each group."""
+        """Group values by key expressions, then evaluate one value expression per group."""
         is_stream = bool(getattr(input, "tuple_stream", False))
         items = input if isinstance(input, list) else [input]
         if not items and not is_stream:
@@ -152,7 +152,7 @@ class Evaluation(Jsonata):  # type: ignore[misc] # the library has no types
         return groups
 
     def evaluate_binary(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
-        """Evaluate both sides of an operator, or the right one only if the left one does not decide."""
+        """Evaluate binary operators; ``and`` and ``or`` skip unneeded right operands."""
         if expr.value not in ("and", "or"):
             return super().evaluate_binary(expr, input, environment)
         left = truth(self.eval(expr.lhs, input, environment))
@@ -161,7 +161,7 @@ class Evaluation(Jsonata):  # type: ignore[misc] # the library has no types
         return bool(truth(self.eval(expr.rhs, input, environment)))
 
     def evaluate_unary(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
-        """Evaluate a negation, or make an array or an object."""
+        """Evaluate negations, array constructors and object constructors."""
         if expr.value == "{":
             return self.evaluate_group_expression(expr, input, environment)
         if expr.value == "-":
@@ -181,7 +181,7 @@ class Evaluation(Jsonata):  # type: ignore[misc] # the library has no types
         return result
 
     def evaluate_name(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002, ARG002 - the library's
-        """Return the field of an object, or of all objects in arrays."""
+        """Return an object's named field, searching arrays recursively."""
         return lookup(input, str(expr.value))
 
     def evaluate_wildcard(self, expr: Any, input: Any) -> Any:  # noqa: A002, ARG002 - the library's
@@ -282,7 +282,7 @@ class Evaluation(Jsonata):  # type: ignore[misc] # the library has no types
 
 
 class _Sized:
-    """Values that are made one by one, with their number."""
+    """Generated values, with known count."""
 
     def __init__(self, size: int, values: Iterable[Any]) -> None:
         self._size, self._values = size, values
@@ -295,9 +295,9 @@ class _Sized:
 
 
 class _SortEntry:
-    """A value to sort, with the keys of ``^(...)`` that comparisons have asked for."""
+    """Sortable value, with lazily evaluated sort keys."""
 
-    def __init__(self, engine: Evaluation, expr: Any, environment: Any, item: Any, *, is_stream: bool) -> None:
+    def __init__(self, engine: Interpreter, expr: Any, environment: Any, item: Any, *, is_stream: bool) -> None:
         self.item = item
         self._engine, self._expr, self._environment, self._is_stream = engine, expr, environment, is_stream
         self._keys: dict[int, Any] = {}
@@ -311,7 +311,7 @@ class _SortEntry:
         return self._keys[index]
 
     def compare(self, other: "_SortEntry") -> int:
-        """Return a negative number if this value comes first, a positive one if the other does."""
+        """Return negative if this value sorts first, positive if it sorts last."""
         for index, term in enumerate(self._expr.terms):
             one, two = self.key(index), other.key(index)
             if one is None or two is None:  # undefined comes last, also in a descending order
@@ -335,7 +335,7 @@ class _Transformer(Jsonata.Transformer):  # type: ignore[misc] # the library has
     """Function of a transform, for values of a limited size."""
 
     def call(self, input: Any, args: Any) -> Any:  # noqa: A002, ARG002 - the library's name
-        """Return a copy of the argument in which the fields of selected objects are changed."""
+        """Return a copy with updated fields in selected objects."""
         result = clone(args[0])
         if result is None:
             return None
@@ -363,7 +363,7 @@ class _Transformer(Jsonata.Transformer):  # type: ignore[misc] # the library has
 
 
 def extend(result: list[Any], items: Any, work: int = COPY) -> None:
-    """Append `items` to a result that no other value contains, and count the work."""
+    """Append `items` to an unshared result, counting work and checking size."""
     check_size(len(result) + len(items), MAX_ITEMS, "items")
     current().spend(work * len(items))
     result.extend(items)
@@ -380,7 +380,7 @@ def _selected(index: int, size: int, selector: Any) -> int:
 
 
 def _joined(group: list[Any]) -> Any:
-    """Return all values of a group: nothing, one value, or an array as by ``$append``."""
+    """Join group values like ``$append``: undefined, one value, or an array."""
     values = [value for value in group if value is not None]
     if len(values) < 2:  # noqa: PLR2004 - nothing to join
         return values[0] if values else None
@@ -391,7 +391,7 @@ def _joined(group: list[Any]) -> Any:
 
 
 def _reduced(tuples: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the tuples of a group as one tuple, with all values of each variable."""
+    """Return one tuple for a group, joining variable values."""
     values: dict[str, list[Any]] = {}
     for each in tuples:
         for name, value in each.items():
