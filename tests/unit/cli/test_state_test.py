@@ -152,6 +152,25 @@ def test_a_map_shows_what_its_branches_are_entered_with(single: Any) -> None:
     assert seen["maxConcurrency"] == 0
 
 
+def test_map_without_items_shows_no_numbers(single: Any) -> None:
+    _, ended = single(EACH, input={"list": 1}, mock={"result": "[]"}, inspection_level="DEBUG")
+    assert ended["status"] == "FAILED"
+    assert "maxConcurrency" not in ended["inspectionData"]
+
+
+def test_fields_of_an_object_are_read_with_their_keys(single: Any) -> None:
+    wide = {name: value for name, value in MACHINE["States"]["Wide"].items() if name != "ItemsPath"}
+    reader = {**READER, "ReaderConfig": {"InputType": "JSON"}}
+    selector = {"k.$": "$$.Map.Item.Key", "v.$": "$$.Map.Item.Value"}
+    _, ended = single(
+        {**wide, "ItemReader": reader, "ItemSelector": selector},
+        mock={"result": "[1]"},
+        state_configuration={"mapItemReaderData": '{"a": 7}'},
+        inspection_level="DEBUG",
+    )
+    assert ended["inspectionData"]["afterItemSelector"] == [{"k": "a", "v": 7}]
+
+
 def test_a_map_reads_what_its_reader_would(single: Any) -> None:
     wide = {name: value for name, value in MACHINE["States"]["Wide"].items() if name != "ItemsPath"}
     definition = {**wide, "ItemReader": READER}

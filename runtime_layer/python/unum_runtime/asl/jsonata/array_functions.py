@@ -76,7 +76,7 @@ def type_name(value: Any) -> str | None:
 
 
 def boolean(value: Any) -> bool | None:
-    """Implement ``$boolean``, of which a function is false."""
+    """Implement ``$boolean``; function arguments count false."""
     return False if _is_function(value) else truth(value)
 
 

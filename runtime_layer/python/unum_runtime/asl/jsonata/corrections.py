@@ -35,7 +35,7 @@ _ARITIES: Mapping[str, int] = {
 
 
 class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no types
-    """Function of the library with null as a value; the library itself treats null as a missing argument."""
+    """Library function that counts work, accepts null values, converts Python errors."""
 
     def __init__(self, native: Any) -> None:
         super().__init__(native.function, None)

@@ -175,7 +175,7 @@ def _parse_iso(timestamp: str) -> float:
 
 
 def _utc_ms(*parts: float) -> float:
-    """Return milliseconds since 1970, as `Date.UTC`: each part may be beyond its range; NaN for impossible ones."""
+    """Return milliseconds since 1970, normalizing overflowing parts like JavaScript; NaN when impossible."""
     if not all(map(math.isfinite, parts)):
         return math.nan
     year, month, day, hour, minute, second, millisecond = map(int, parts)

@@ -71,7 +71,7 @@ def identity(value: Any) -> Hashable:
 
 
 def contents(value: Any) -> Hashable:
-    """Return a key that two values share if `is_equal` calls them equal."""
+    """Return the key shared by values with equal contents."""
     if isinstance(value, list):
         current().spend(VISIT * len(value))
         return ("array", *map(contents, value))
@@ -90,7 +90,7 @@ def is_among(value: Any, items: list[Any]) -> bool:
 
 
 def count_index(position: int, size: int, indexes: list[Any]) -> int:
-    """Return how often the numbers `indexes` select an item; a filter asks for each item of an array of `size`."""
+    """Return how often `indexes` select item `position`, using an index for repeated filters."""
 
     def places() -> Counter[int]:
         floors = (math.floor(index) for index in indexes)
@@ -110,7 +110,7 @@ def _indexed(name: str, items: list[Any], index: Callable[[], Any], size: int | 
 
 
 def truth(value: Any) -> bool | None:
-    """Return the value of ``$boolean``; None for undefined.
+    """Return JSONata's boolean value; undefined gives None.
 
     A function counts as an object here; it is false as the argument of ``$boolean`` alone.
     """

@@ -94,7 +94,7 @@ class Interpreter(Jsonata):  # type: ignore[misc] # the library has no types
         return _Sized(len(items), (bound(index, item) for index, item in enumerate(items)))
 
     def evaluate_filter(self, predicate: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
-        """Return the items that an index, an array of indexes, or a condition selects."""
+        """Return items selected by index, index array, or condition."""
         results, is_stream = Utils.create_sequence(), getattr(input, "tuple_stream", False)
         results.tuple_stream = is_stream
         items = input if isinstance(input, list) else [] if input is None else [input]
@@ -185,7 +185,7 @@ class Interpreter(Jsonata):  # type: ignore[misc] # the library has no types
         return lookup(input, str(expr.value))
 
     def evaluate_wildcard(self, expr: Any, input: Any) -> Any:  # noqa: A002, ARG002 - the library's
-        """Return all values of an object or an array, with arrays flattened."""
+        """Return object or array values, flattening arrays."""
         if getattr(input, "outer_wrapper", False) and input:
             input = input[0]  # noqa: A001 - the library's name
         results = Utils.create_sequence()
@@ -198,12 +198,12 @@ class Interpreter(Jsonata):  # type: ignore[misc] # the library has no types
         return results
 
     def evaluate_descendants(self, expr: Any, input: Any) -> Any:  # noqa: A002 - the library's name
-        """Collect the values within a value of a limited size."""
+        """Collect descendant values, counting work."""
         spend_tree(input)
         return super().evaluate_descendants(expr, input)
 
     def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
-        """Compute with doubles, so that remainders have fractions; results may be infinite or NaN."""
+        """Compute doubles, keeping fractions of remainders; results include infinity, NaN."""
         if not (Utils.is_numeric(lhs) and Utils.is_numeric(rhs)):
             return super().evaluate_numeric_expression(lhs, rhs, op)
         result = _ARITHMETIC[op](float(lhs), float(rhs))
@@ -270,7 +270,7 @@ class Interpreter(Jsonata):  # type: ignore[misc] # the library has no types
         return Jsonata.JFunction(_Transformer(self, expr, environment), "<(oa):o>")
 
     def partial_apply_native_function(self, native: Any, args: Any) -> Any:
-        """Count the work of the parser."""
+        """Count parser work before partial application."""
         current().spend(PARSE)
         return super().partial_apply_native_function(native, args)
 
@@ -332,7 +332,7 @@ class _SortEntry:
 
 
 class _Transformer(Jsonata.Transformer):  # type: ignore[misc] # the library has no types
-    """Function of a transform, for values of a limited size."""
+    """Transform function, for values of limited size."""
 
     def call(self, input: Any, args: Any) -> Any:  # noqa: A002, ARG002 - the library's name
         """Return a copy with updated fields in selected objects."""
@@ -363,14 +363,14 @@ class _Transformer(Jsonata.Transformer):  # type: ignore[misc] # the library has
 
 
 def extend(result: list[Any], items: Any, work: int = COPY) -> None:
-    """Append `items` to an unshared result, counting work and checking size."""
+    """Append `items`, count work, check size."""
     check_size(len(result) + len(items), MAX_ITEMS, "items")
     current().spend(work * len(items))
     result.extend(items)
 
 
 def _selected(index: int, size: int, selector: Any) -> int:
-    """Return how often a filter takes the item at `index`."""
+    """Return how often filters select item `index`."""
     if Utils.is_numeric(selector):
         place = math.floor(selector)
         return int((place if place >= 0 else size + place) == index)

@@ -103,7 +103,7 @@ class Meter:
             self.charge(result)
 
     def charge(self, made: "str | list[Any]") -> None:
-        """Count a text or an array that was made.
+        """Count newly made text or array values.
 
         Raises:
             Runaway: as in `leave`.
@@ -126,7 +126,7 @@ class Meter:
             raise Runaway(f"{_TIMEOUT}too much work on texts and arrays; {_LESS_WORK}")
 
     def charge_match(self) -> None:
-        """Count a match of a regular expression.
+        """Count one regular expression match.
 
         Raises:
             Runaway: all regular expressions of the evaluation have too many.
@@ -162,7 +162,7 @@ _local = threading.local()
 
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """Provide the meter of one evaluation, as `current` in this thread."""
+    """Provide one evaluation meter, current in this thread."""
     before, _local.meter = getattr(_local, "meter", None), Meter()
     try:
         yield _local.meter

@@ -84,7 +84,7 @@ def regex(pattern: str, flags: RegexFlags) -> Regex:
 
 
 class _Match(NamedTuple):
-    """One match of a regular expression or of another matcher."""
+    """Match from regular expressions or matcher functions."""
 
     text: str
     start: int
@@ -97,7 +97,7 @@ class _Match(NamedTuple):
 
 
 def _matches(matcher: Any, string: str) -> Iterator[_Match]:
-    """Yield the matches of a regular expression, or of a function that returns them one by one.
+    """Yield matches, from regular expressions or matcher functions.
 
     Such a function returns an object with ``match``, ``start``, ``end``, ``groups`` and ``next``, a function for the
     next match. Source: https://docs.jsonata.org, "Writing higher-order functions with Regex", and the reference

@@ -122,7 +122,7 @@ def format_base(value: float | None, radix: float | None) -> str | None:
 
 
 def _digits(whole: float, base: int) -> str:
-    """Return the digits of an integer that JavaScript shows."""
+    """Return integer digits, formatted like JavaScript."""
     digits = []
     while whole >= _ROUGH:
         whole /= base

@@ -33,7 +33,7 @@ _WIDE = Context(prec=1_000)  # a double has up to 309 digits before its point
 
 
 class _Symbols:
-    """Characters of a picture, from the defaults and the function's options."""
+    """Picture characters, from default symbols plus options."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         symbols = {**_SYMBOLS, **options}
@@ -46,7 +46,7 @@ class _Symbols:
         self.active = {*self.digits, self.optional, self.point, self.comma, self.separator}
 
     def count(self, text: str, *, optional: bool = False) -> int:
-        """Return the number of digits in `text`, with or without optional ones."""
+        """Count digits in `text`, optionally including optional digits."""
         return sum(character in self.digits or (optional and character == self.optional) for character in text)
 
     def digits_of(self, number: Decimal) -> str:

@@ -52,7 +52,7 @@ def base64_encode(text: str | None) -> str | None:
 
 
 def base64_decode(text: str | None) -> str | None:
-    """Implement ``$base64decode``, for Base64 with or without padding, of a text in UTF-8."""
+    """Implement ``$base64decode``: optional padding, UTF-8 text."""
     if text is None:
         return None
     # AWS was observed to fail with "!!!", which the library skips; Java's decoder takes a text without padding.
