@@ -23,7 +23,7 @@ from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
 from unum_runtime.client.control import Control
 from unum_runtime.client.task_responses import Tasks
-from unum_runtime.errors import InvalidToken, InvokeError, SignalRefused, TaskTimedOut
+from unum_runtime.errors import InvalidOutput, InvalidToken, InvokeError, SignalRefused, TaskTimedOut
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.store.base import BUCKET
 
@@ -132,6 +132,22 @@ def test_whoever_reads_the_table_cannot_answer(
     assert client.describe(name).status is Status.RUNNING
     answering.send_task_success(given, '"mine"')
     assert ended(client, name).output["answer"] == "mine"
+
+
+@pytest.mark.parametrize(
+    "output", ["1e999", '{"amount": 1e999}', "9" * 400, "[NaN]", '"\\ud800"', "[" * 600 + "]" * 600]
+)
+def test_answer_that_is_no_json_changes_nothing(
+    client: Client, token: Callable[..., str], answering: Tasks, output: str
+) -> None:
+    question = f"no JSON {output[:12]}"
+    name = client.start({"case": "ask", "question": question}).name
+    given = token(question)
+    with pytest.raises(InvalidOutput):
+        answering.send_task_success(given, output)
+    assert client.describe(name).status is Status.RUNNING
+    answering.send_task_success(given, '{"amount": 1e308}')
+    assert ended(client, name).output["answer"] == {"amount": 1e308}
 
 
 def test_a_failure_is_caught(client: Client, token: Callable[..., str], answering: Tasks) -> None:
