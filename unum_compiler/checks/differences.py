@@ -47,6 +47,7 @@ class Difference(StrEnum):
     PARQUET = "rows of Parquet"
     RECORDS = "records of a ResultWriter"
     INDEX = "index from the end"
+    EXCESS = "large JSONata expression"
     EXTENSION = "extension of the language"
     IR = "intermediate representation"
 
@@ -190,6 +191,17 @@ def _index(state: State) -> Iterator[Found]:
             yield Found(place, Difference.INDEX, reason)
 
 
+def _excess(state: State) -> Iterator[Found]:
+    if state.language is not Language.JSONATA:
+        return
+    from unum_runtime.asl.jsonata.check import find_excesses  # noqa: PLC0415 - only where a definition needs it
+
+    for data, place in parts(state):
+        for field, value in data.items():
+            for where, found in find_excesses(value, member(place, field)):
+                yield Found(where, Difference.EXCESS, f"it has {found}; compute it in a function, or in parts")
+
+
 def _metadata(state: State) -> Iterator[Found]:
     """Yield reads of metadata in a machine that invokes functions of the workflow with ``lambda:invoke``."""
     for data, place in parts(state):
@@ -232,4 +244,12 @@ def _discards(state: Task) -> bool:
     return "Output" in state.data and "$states.result" not in to_ascii(state.data)
 
 
-_RULES: tuple[Callable[[State], Iterator[Found]], ...] = (_signals, _data_sets, _role, _seed, _index, _result)
+_RULES: tuple[Callable[[State], Iterator[Found]], ...] = (
+    _signals,
+    _data_sets,
+    _role,
+    _seed,
+    _index,
+    _excess,
+    _result,
+)

@@ -140,6 +140,12 @@ CASES: list[Case] = [
         {**PASS, "Parameters": {"a.$": "$['a[-1]']"}},
     ),
     (
+        Difference.EXCESS,
+        "$.States.A.Output.n",
+        {**PASS, "QueryLanguage": "JSONata", "Output": {"n": "{% $sum([1..900000]) %}"}},
+        {**PASS, "QueryLanguage": "JSONata", "Output": {"n": "{% $sum([1..9]) %}"}},
+    ),
+    (
         Difference.METADATA,
         "$.States.A.ResultSelector['a.$']",
         task(INVOKE, Parameters={"FunctionName": "f"}, ResultSelector={"a.$": "$.SdkHttpMetadata.HttpStatusCode"}),

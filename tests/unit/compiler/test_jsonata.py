@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from unum_compiler import compile_workflow
+from unum_runtime.asl.jsonata.check import find_excesses
 from unum_runtime.errors import DefinitionError, Problem
 
 
@@ -106,3 +107,15 @@ compile_workflow({scope(A=state("Pass", Output=1))}, name="w", functions=None)
 sys.exit("jsonata" in sys.modules)
 """
     assert run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own interpreter and code
+
+
+def excesses(expression: str) -> list[str]:
+    return [found for _, found in find_excesses(f"{{% {expression} %}}", "$")]
+
+
+def test_long_operations_and_ranges_are_found_anywhere() -> None:
+    terms = " + ".join(["1"] * 199)
+    assert excesses(terms) == excesses("[1..873782]") == excesses("[1..$states.input]") == []
+    assert "200 terms" in excesses(f"{terms} + 1")[0]
+    assert "200 terms" in excesses(f"$map([1], function($x) {{ {terms} + $x }})")[0]
+    assert "873783 numbers" in excesses("$states.input[[1..873783]].a{'k': 1}")[0]

@@ -284,7 +284,7 @@ def test_long_headers_are_refused(s3: Any, put: Put, given: bool) -> None:  # no
 
 def test_fields_of_an_object_are_items(s3: Any, put: Put) -> None:
     put("fields.json", '{"data": {"a": {"x": 1}, "b": 2}}')
-    found = read(s3, "fields.json", InputType="JSON", ItemsPointer="/data")
+    found: Any = read(s3, "fields.json", InputType="JSON", ItemsPointer="/data")
     assert found["Items"] == [{"Key": "a", "Value": {"x": 1}}, {"Key": "b", "Value": 2}]
     assert item_fields(found) == found["Items"]
 

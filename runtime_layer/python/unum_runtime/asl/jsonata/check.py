@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from unum_runtime.asl.jsonata.engine import Expression, ExpressionSyntaxError
-from unum_runtime.asl.jsonata.syntax import Analysis
+from unum_runtime.asl.jsonata.syntax import Analysis, excesses
 from unum_runtime.asl.jsonata.templates import inside, is_half_open
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
@@ -54,6 +54,17 @@ def variables_read(value: Json) -> frozenset[str]:
     """
     sources = (inside(text) for _, text in _texts(value, ""))
     return frozenset().union(*(_names(source) for source in sources if source is not None))
+
+
+def find_excesses(value: Json, where: str) -> Iterator[tuple[str, str]]:
+    """Yield place and description of what Step Functions was measured to fail at in the expressions of `value`."""
+    for place, text in _texts(value, where):
+        source = inside(text)
+        if source is not None:
+            try:
+                yield from ((place, found) for found in excesses(Expression(source)))
+            except ExpressionSyntaxError:
+                continue  # `check_template` reports it
 
 
 def _check_text(text: str, where: str, states: frozenset[str]) -> list[Problem]:

@@ -104,6 +104,44 @@ class Analysis:
         self._node(node.body, bound | parameters, inner=inner)  # context of its definition, not of its call
 
 
+MOST_IN_RANGE = 873_782
+"""Longest range that users have measured to succeed in Step Functions."""
+
+MOST_TERMS = 199
+"""Most terms of one operation, such as a sum, that users have measured to succeed in Step Functions."""
+
+
+def excesses(expression: Expression) -> Iterator[str]:
+    """Yield parts of `expression` that Step Functions was measured to fail at: long ranges, and long operations."""
+    todo = [expression.tree]
+    while todo:
+        node = todo.pop()
+        if node.type == "binary" and node.value == "..":
+            size = _literal(node.rhs, 0) - _literal(node.lhs, 0) + 1
+            if size > MOST_IN_RANGE:
+                yield f"a range of {size} numbers, and Step Functions fails with more than {MOST_IN_RANGE}"
+        terms = 1
+        while node.type == "binary" and node.lhs is not None:
+            todo.append(node.rhs)
+            node, terms = node.lhs, terms + 1
+        if terms > MOST_TERMS:
+            yield f"an operation of {terms} terms, and Step Functions fails with 200"
+        todo += [*_outer_children(node), *_inner_children(node), *_selecting(node)]
+
+
+def _literal(node: Node, default: int) -> int:
+    return int(node.value) if node.type == "number" else default
+
+
+def _selecting(node: Node) -> Iterator[Node]:
+    yield from node.steps or ()
+    if getattr(node, "body", None) is not None:
+        yield node.body
+    yield from (stage.expr for stage in (*(node.predicate or ()), *(node.stages or ())) if stage.expr is not None)
+    if node.group is not None:
+        yield from _pairs(node.group)
+
+
 def _outer_children(node: Node) -> Iterator[Node]:
     yield from filter(None, (getattr(node, name) for name in _OUTER))
     for name in _OUTER_LISTS:
