@@ -8,7 +8,7 @@ from typing import Any
 from tests.simulation.definitions import Graph
 from tests.unit.protocol.platform import Platform
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import RefusedDelivery, StoreError, TimeIsShort
+from unum_runtime.errors import ExecutionAlreadyExists, RefusedDelivery, StoreError, TimeIsShort
 from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Execution, Key, execution_partition_prefix, start_key
@@ -96,7 +96,7 @@ class Deleting(Platform):
         """Deliver the start event and every other event once more, and all that follows."""
         for event in [*self.ever]:
             self._deliver_again(event)
-        with suppress(RefusedDelivery):
+        with suppress(RefusedDelivery, ExecutionAlreadyExists):
             self.start(NAME, "late")
         while self.sent:
             self._deliver_again(self.sent.pop(0))

@@ -21,7 +21,7 @@ from unum_runtime.errors import (
 from unum_runtime.model.checkpoint import Failure, Item
 from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.ir import Collection as When
-from unum_runtime.model.naming import Key, start_key
+from unum_runtime.model.naming import Key, checkpoint_key, start_key
 from unum_runtime.protocol.control import delete, forking
 from unum_runtime.protocol.control import redrive as control_redrive
 from unum_runtime.protocol.control.copying import note_copies
@@ -260,7 +260,7 @@ def without_a_start_record(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_the_next_step(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(delete, "_take_step", lambda rt, _name: {"at": rt.clock.now_ms()})
+    patch.setattr(delete, "_take_step", lambda rt, name: (checkpoint_key("w", name), {"at": rt.clock.now_ms()}))
 
 
 def from_the_top(patch: pytest.MonkeyPatch) -> None:

@@ -44,9 +44,10 @@ edge."""
 _RARE = (
     *("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py", "erasure.py"),
     *("former.py", "object_links.py", "attributes.py", "start_facts.py"),
+    *("existing_start.py", "deletion.py", "deletion_marks.py"),
 )
 """Modules for long waits, for what cannot be delivered, for answers over HTTP, for clients of release 0.1.0, for
-large inputs, and for attributes."""
+large inputs, for attributes, for repeated starts, and for deletions."""
 
 _BUCKET_STORE = ("additions.py", "conditional.py", "s3.py", "s3_names.py")
 """Modules for state in a bucket."""

@@ -22,7 +22,15 @@ from typing import Any, NoReturn
 from unum_runtime.aws.embedded_metrics import THROTTLED
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.cold_start.records import dataclass, replace
-from unum_runtime.errors import DefinitionNotStored, InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
+from unum_runtime.errors import (
+    DefinitionNotStored,
+    ExecutionDoesNotExist,
+    InconsistentHistory,
+    InvokeError,
+    NotOurEvent,
+    RefusedDelivery,
+    StoreError,
+)
 from unum_runtime.functions import function_versions, intake
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.control_calls import ask_control
@@ -212,8 +220,15 @@ def recover(rt: Runtime, given_up: GivenUp, *, former_clients: bool = False) -> 
     """
     if given_up.is_start:
         _start(rt, given_up, former_clients=former_clients)
-    else:
+        return
+    try:
         _fail(rt, given_up)
+    except (ExecutionDoesNotExist, InconsistentHistory, NotOurEvent, StoreError) as error:
+        from unum_runtime.protocol.delivery.deletion import refuse_if_deleted  # noqa: PLC0415 - few records fail
+
+        # A letter would keep the input of an execution that was deleted. What is no envelope has no execution.
+        refuse_if_deleted(rt, str(given_up.event["execution"][0]), error)
+        raise
 
 
 def _start(rt: Runtime, given_up: GivenUp, *, former_clients: bool) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import DefinitionNotStored, NotOurEvent
+from unum_runtime.errors import DefinitionNotStored, InconsistentHistory, NotOurEvent, StoreError
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.foreign_events import nudge_execution
@@ -30,7 +30,13 @@ def answer(request: TakeOver, context: Any) -> None:
     except DefinitionNotStored:  # of release 0.1.0, whose intake knows no such request, but nudges
         nudge_execution(_runtime(request, context, NO_DEFINITION), request.name.execution)
         return
-    take_over(rt, request, execution_routes(rt, request.name))
+    try:
+        take_over(rt, request, execution_routes(rt, request.name))
+    except (InconsistentHistory, NotOurEvent, StoreError) as error:
+        from unum_runtime.protocol.delivery.deletion import refuse_if_deleted  # noqa: PLC0415 - few requests fail
+
+        refuse_if_deleted(rt, request.name.execution.name, error)
+        raise
 
 
 def execution_routes(rt: Runtime, name: Name) -> dict[str, str]:

@@ -12,7 +12,7 @@ from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable
+from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable, RefusedDelivery
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import Failure, Item, Success, start_record
 from unum_runtime.model.naming import (
@@ -237,6 +237,43 @@ def given_out_late_again(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_late_event_of_an_unguarded_task_gives_out_no_token(place: str) -> None:
+    platform = late_event_of_unguarded_task(place)
+    assert rest(platform) == []
+
+
+def late_event_of_unguarded_task(place: str) -> Platform:
+    """Deliver an event of a Task with a token and guard ``commit`` again, before and after the end of the deletion."""
+    tokens = Tokens()
+    options = {"F": FunctionOptions(guard=Guard.COMMIT)}
+    platform = Platform.of(PLACES[place](asking("A", "Ask")), options, F=tokens)
+    platform.options["own_address"] = "F:1"
+    platform.start("e", [1])
+    while platform.sent[0].state != "Ask":
+        platform.deliver(platform.sent.pop(0))
+    event = platform.sent[0]
+    platform.deliver_all()
+    end(platform)
+    first = delete(platform.runtime(), "e")
+    for _ in range(2):
+        before = len(tokens)
+        with pytest.raises(RefusedDelivery):
+            platform.deliver(event)
+        assert len(tokens) == before
+        platform.clock.ms = first.deleted_ms + QUIET_MS
+        delete(platform.runtime(), "e")
+    with pytest.raises(RefusedDelivery):
+        platform.deliver(event)
+    return platform
+
+
+def test_tokens_without_marks_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_delete._Work, "_is_unguarded", lambda *_: False)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        assert rest(late_event_of_unguarded_task("top")) == []
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_a_job_that_is_started_during_the_first_deletion_is_deleted_by_the_second(place: str) -> None:
     platform = watching(PLACES[place]({"StartAt": "Job", "States": {"Job": {**JOB, "End": True}}}))
     deletes_before(platform, lambda key: key.sort.startswith("job."))
@@ -429,11 +466,11 @@ def test_all_that_remains_is_told() -> None:
     now_ms, expiry_ms = platform.clock.ms, platform.runtime().result_expires_at_s() * 1000
     execution = Execution("e", now_ms)
     assert [(each.what, each.until_ms) for each in told.remains] == [
-        ("its name, and markers without data in the place of its steps", expiry_ms),
+        ("its name, and marks without data in the place of its steps", expiry_ms),
         ("results of deliveries that ran when it was deleted: delete it again then", now_ms + QUIET_MS),
         (
-            "results of late events for Tasks with guard 'commit' in fan-outs, if any arrive",
-            platform.runtime().last_s(execution) * 1000,
+            "large results of late events for Tasks with guard 'commit', if any arrive",
+            platform.runtime().last_s(execution) * 1000 + 8 * DAY_MS,
         ),
         ("results that its Tasks share with other executions (`memoize`)", now_ms + 2_000_000_000),
         ("executions that its Tasks started: delete them in their own workflows", None),
@@ -446,7 +483,7 @@ def test_a_plain_execution_leaves_its_name_and_says_so() -> None:
     platform = Platform.of(chain("A"), {"A": FunctionOptions(guard=Guard.COMMIT)}, A=lambda event: event)
     platform.run("e", 1)
     told = delete_for_good(platform)
-    assert [each.what for each in told.remains] == ["its name, and markers without data in the place of its steps"]
+    assert [each.what for each in told.remains] == ["its name, and marks without data in the place of its steps"]
     assert platform.logged[-1] == ("deleted", {"execution": "e", "is_final": True})
 
 

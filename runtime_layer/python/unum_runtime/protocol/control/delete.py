@@ -1,16 +1,18 @@
 """Delete an ended execution, and keep late events from bringing it back.
 
-What remains are markers, until no event of the execution can have an effect any more: stop records without data in the
+What remains are marks, until no event of the execution can have an effect any more: stop records without data in the
 place of each step of the top level, and one in the place of the next step, so that no redrive can win it. A late event
-finds a marker in place of its own outcome, or of the outcome of a fan-out around it. The start record becomes that of
-an execution that failed before its first step, so a repeated start event ends at the marker of that step.
+finds a mark in place of its own outcome, or of the outcome of a fan-out around it, and is refused. So the top level is
+marked first: from then on, deliveries that look at the store begin nothing. Those that do not look are stopped by marks
+inside of fan-outs, see `deletion_marks`. The start record says that the execution was deleted, for repeated starts, and
+for deliveries that fail because what they read is gone.
 
 Everything else is deleted: items, sets, leases, tokens, jobs and objects. What leads to the rest is deleted last, so a
 request that was cut off is repeated, and finds what is left.
 
-Deliveries that ran when the execution ended may still store results, give out tokens and start jobs. A deletion within
-`QUIET_MS` therefore keeps the sizes of fan-outs in markers, and notes the numbers of steps with Tasks that wait. By
-these a second one finds what came later. Copies whose redrive or fork died are found by its own note.
+Deliveries that ran when all marks were there may still store results, give out tokens and start jobs. Until `QUIET_MS`
+after that, deletions therefore keep the sizes of fan-outs in marks, and note the numbers of steps with Tasks that wait.
+By these a later one finds what came meanwhile. Copies whose redrive or fork died are found by its own note.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +22,8 @@ from typing import TYPE_CHECKING, cast
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import DefinitionNotStored, ExecutionDoesNotExist, ExecutionNotDeletable
-from unum_runtime.json_text import parse_json, to_text
-from unum_runtime.model.checkpoint import Collected, Failure, Item, start_record, started_execution, stop_record
+from unum_runtime.json_text import parse_json
+from unum_runtime.model.checkpoint import Item, start_record, started_execution
 from unum_runtime.model.deletion_notes import Waits, copies_partition, waits_key
 from unum_runtime.model.naming import (
     SHARD_SIZE,
@@ -35,6 +37,7 @@ from unum_runtime.model.naming import (
     execution_partition,
     is_aside,
     is_name,
+    job_key,
     meeting_key,
     object_folder,
     pack_at,
@@ -47,8 +50,9 @@ from unum_runtime.model.naming import (
 from unum_runtime.model.states import SIGNAL, Guard, Pattern, Task
 from unum_runtime.protocol.control.stop import notes_partition
 from unum_runtime.protocol.control.walk import leave_rest_if_short
+from unum_runtime.protocol.fanout.deletion_marks import GONE, OPENS, ShardMarks, marker, unguarded_fan_outs
 from unum_runtime.protocol.history.definition_records import read_definition
-from unum_runtime.protocol.planning.existing_start import DELETED
+from unum_runtime.protocol.planning.existing_start import is_deleted
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Runtime
 from unum_runtime.protocol.waiting.callback import try_partition
 from unum_runtime.protocol.waiting.service_job import jobs_partition
@@ -63,7 +67,8 @@ QUIET_MS = MAX_DELIVERY_MS + 60_000
 
 _STARTS = "states:startExecution"
 
-_GONE = Failure(DELETED, None)
+_CLOSED = "closed"
+"""Attribute of the last mark: time at which the first deletion was done, in milliseconds since 1970."""
 
 
 class Remains(NamedTuple):
@@ -101,16 +106,22 @@ def delete(rt: Runtime, execution_name: str) -> Deletion:
         TimeIsShort: a part is left; delete it again.
         StoreError: a part may be left; delete it again.
     """
-    execution, deleted_ms = _close(rt, execution_name)
-    again_ms = deleted_ms + QUIET_MS if rt.clock.now_ms() < deleted_ms + QUIET_MS else None
-    work = _Work(rt, execution, deleted_ms, is_final=again_ms is None)
+    execution, key, end = _close(rt, execution_name)
+    deleted_ms, closed_ms = int(end["at"]), int(end.get(_CLOSED, 0))
+    is_final = 0 < closed_ms <= rt.clock.now_ms() - QUIET_MS
+    work = _Work(rt, execution, deleted_ms, is_final=is_final)
     work.delete()
-    rt.log("deleted", execution=execution_name, is_final=again_ms is None)
+    if not closed_ms:
+        # Deliveries of the time before are not over: they count from here, because this pass may have taken long.
+        closed_ms = rt.clock.now_ms()
+        _items(rt).replace(key, {**end, _CLOSED: closed_ms}, expires_at_s=rt.result_expires_at_s())
+    again_ms = None if is_final else closed_ms + QUIET_MS
+    rt.log("deleted", execution=execution_name, is_final=is_final)
     return Deletion(deleted_ms, again_ms, (*_remains(rt, work, again_ms),))
 
 
-def _close(rt: Runtime, execution_name: str) -> tuple[Execution, int]:
-    """Take the execution's next step, so that nothing can continue it; return the time of the first request for it."""
+def _close(rt: Runtime, execution_name: str) -> tuple[Execution, Key, Item]:
+    """Take the execution's next step, so that nothing can continue it; return the mark in its place, and its key."""
     key = start_key(rt.workflow.name, execution_name)
     item = _items(rt).read([key]).get(key) if is_name(execution_name) else None
     if item is None:
@@ -123,36 +134,25 @@ def _close(rt: Runtime, execution_name: str) -> tuple[Execution, int]:
     ((last, end),) = newest.items() if newest else ((None, {}),)
     if last is None or "status" not in end:
         raise ExecutionNotDeletable(f"execution {execution_name!r} runs: stop it first, or wait for its end")
-    if not _is_marker(end):
-        end = _take_step(rt, Name(execution, (), int(last.sort) + 1))
+    if not is_deleted(end):
+        last, end = _take_step(rt, Name(execution, (), int(last.sort) + 1))
     # Only now, because a start record without its data cannot be redriven, stopped or shown any more.
-    gone = start_record(execution, None).saying(outcome=_GONE)
+    gone = start_record(execution, None).saying(outcome=GONE)
     _items(rt).replace(key, gone.to_item(), expires_at_s=rt.result_expires_at_s())
-    return execution, int(end["at"])
+    return execution, last, end
 
 
-def _take_step(rt: Runtime, name: Name) -> Item:
-    """Create the marker in place of step `name`; return it, or another request's.
+def _take_step(rt: Runtime, name: Name) -> tuple[Key, Item]:
+    """Create the mark in place of step `name`; return its key, and it or another request's.
 
     Raises:
         ExecutionNotDeletable: a redrive has that step.
     """
-    marker = _marker(rt.clock.now_ms())
-    winner = _items(rt).create(checkpoint_key(rt.workflow.name, name), marker, expires_at_s=rt.result_expires_at_s())
-    if winner is not None and not _is_marker(winner):
+    key, mark = checkpoint_key(rt.workflow.name, name), marker(rt.clock.now_ms())
+    winner = _items(rt).create(key, mark, expires_at_s=rt.result_expires_at_s())
+    if winner is not None and not is_deleted(winner):
         raise ExecutionNotDeletable(f"execution {name.execution.name!r} was redriven just now: stop it first")
-    return winner or marker
-
-
-def _marker(deleted_ms: int) -> Item:
-    """Return the item of a marker; its key has the name."""
-    # A tombstone already, so that late deliveries under eager collection leave it as it is.
-    record = stop_record(Name(Execution("", 0), (), 0), _GONE, deleted_ms)
-    return record.saying(outcome=Collected(_GONE)).to_item()
-
-
-def _is_marker(item: Item) -> bool:
-    return item.get("error") == to_text(DELETED)
+    return key, winner or mark
 
 
 def _items(rt: Runtime) -> ErasableStore:
@@ -165,7 +165,7 @@ class _Work:
 
     Attributes:
         deleted_ms: time of the first request.
-        is_final: True if no delivery runs any more that began before the first request.
+        is_final: True if no delivery runs any more that began before all marks were there.
         definitions: definitions of its steps, by digest; None for one that the store does not have.
     """
 
@@ -173,6 +173,7 @@ class _Work:
         self.rt, self.execution, self.deleted_ms, self.is_final = rt, execution, deleted_ms, is_final
         self.workflow, self.items = rt.workflow.name, _items(rt)
         self.definitions: dict[str, Workflow | None] = {rt.workflow.digest: rt.workflow}
+        self.unguarded: frozenset[str] | None = frozenset()
 
     def delete(self) -> None:
         top = execution_partition(self.workflow, self.execution)
@@ -182,16 +183,19 @@ class _Work:
         behind_end = max(int(key.sort) for key in steps)
         waits = Waits((), (behind_end,), _tries(steps), tuple(sorted(self.definitions)))
         waits = self._noted(waits_key(self.workflow, self.execution), waits)
-        if self.is_final:
-            self._delete_waits(waits)
+        self.unguarded = unguarded_fan_outs(self.definitions)
+        for key, item in steps.items():
+            if not is_deleted(item):
+                leave_rest_if_short(self.rt)
+                self._mark(key, item)
+        self._delete_waits(waits)
         self._delete_mailboxes()
         for key, item in steps.items():
-            if not _is_marker(item) or "opens" in item:
+            if OPENS in item:
                 leave_rest_if_short(self.rt)
-                name = Name(self.execution, (), int(key.sort))
-                self._delete_tokens(name, waits.tries)
-                self._delete_inside(name, item)
-                self._mark(key, item)
+                self._delete_inside(Name(self.execution, (), int(key.sort)), item)
+                if self.is_final:
+                    self._mark(key, item)
         self._delete_copies(steps)
         self._delete_partition(f"{top}/lease")
         if self.is_final:
@@ -224,15 +228,15 @@ class _Work:
 
     def _delete_inside(self, name: Name, item: Item) -> None:
         """Delete what belongs to the step `name`, stored as `item`, apart from the item."""
-        if "opens" in item:
-            self._delete_scope(Scope(name.execution, name.frames, *parse_json(str(item["opens"]))))
+        if OPENS in item:
+            self._delete_scope(Scope(name.execution, name.frames, *parse_json(str(item[OPENS]))))
 
     def _delete_copies(self, steps: Mapping[Key, Item]) -> None:
         """Delete the copies of redrives and forks that died before the step that leads to them."""
-        opened = {key.sort for key, item in steps.items() if "opens" in item}
+        opened = {key.sort for key, item in steps.items() if OPENS in item}
         for key, item in self.items.query(copies_partition(self.workflow, self.execution)).items():
             step = key.sort.partition(".")[0]
-            if "opens" in item and step not in opened:
+            if OPENS in item and step not in opened:
                 self._delete_inside(Name(self.execution, (), int(step)), item)
 
     def _delete_scope(self, scope: Scope) -> None:
@@ -242,19 +246,26 @@ class _Work:
             items = self.items.query(partition)
             # The checkpoints of a shard go last, so without them nothing else is left, but for tokens of first steps.
             waiting = self._waiting_states(scope.branch(0))
-            if not items and not waiting:
+            is_unguarded = self.unguarded is None or scope.state in self.unguarded
+            # At the end, also without items: a delivery may have committed before, and added to the sets after that.
+            if not items and not waiting and not is_unguarded and not self.is_final:
                 continue
-            openers = [*self._delete_inside_branches(scope, items)]
+            if is_unguarded and not self.is_final:
+                marks = ShardMarks(self.rt, self.items, self.definitions, scope, self.deleted_ms, leave_rest_if_short)
+                marks.put(shard, items)
+            # Once more: a delivery that was faster than the marks may have opened a fan-out.
+            marked = self.items.query(partition) if is_unguarded else items
+            openers = [*self._delete_inside_branches(scope, marked)]
             if waiting:
                 found = Waits(scope.branch(shard * SHARD_SIZE), _begun(scope, shard, items), _tries(items))
                 self._delete_waits(self._noted(waits_key(self.workflow, self.execution, partition), found))
             self._delete_partition(completion_key(self.workflow, scope, shard).partition)
             self._delete_partition(meeting_key(self.workflow, scope, shard * SHARD_SIZE, 0).partition)
             self._delete_partition(f"{partition}/lease")
-            if not self.is_final:
-                for key, item in openers:
-                    self._mark(key, item)
-            self._delete_partition(partition, () if self.is_final else [key.sort for key, _ in openers])
+            for key, item in openers if is_unguarded or not self.is_final else ():
+                self._mark(key, item)
+            if not is_unguarded:
+                self._delete_partition(partition, () if self.is_final else [key.sort for key, _ in openers])
         self._delete_partition(root_key(self.workflow, scope).partition)
 
     def _delete_inside_branches(self, scope: Scope, items: Mapping[Key, Item]) -> Iterator[tuple[Key, Item]]:
@@ -262,15 +273,13 @@ class _Work:
         for key, item in _steps_of(items):
             index, step = place_in_shard(key)
             self._delete_inside(Name(self.execution, scope.branch(index), step), item)
-            if "opens" in item:
+            if OPENS in item:
                 yield key, item
 
     def _mark(self, key: Key, item: Item) -> None:
-        """Replace a step by a marker; before the last request, the marker keeps the size of an opened fan-out."""
-        marker = _marker(self.deleted_ms)
-        if "opens" in item and not self.is_final:
-            marker["opens"] = item["opens"]
-        self.items.replace(key, marker, expires_at_s=self.rt.result_expires_at_s())
+        """Replace a step by a mark; before the last request, the mark keeps the size of an opened fan-out."""
+        kept = {OPENS: item[OPENS]} if OPENS in item and not self.is_final else {}
+        self.items.replace(key, {**marker(self.deleted_ms), **kept}, expires_at_s=self.rt.result_expires_at_s())
 
     def _noted(self, key: Key, found: Waits) -> Waits:
         """Return the steps `found` with those noted at `key`, and note them until the last request."""
@@ -279,7 +288,9 @@ class _Work:
         waits = found if noted is None else found.joined(noted)
         for digest in waits.digests:
             self._learn(digest)
-        if not self.is_final and self.waiting and waits != noted:
+        # Marks name no definition, and later requests must know it inside of fan-outs.
+        is_needed = self.waiting or (not waits.frames and unguarded_fan_outs(self.definitions) != frozenset())
+        if not self.is_final and is_needed and waits != noted:
             waits = waits._replace(tries=max([waits.tries, *self._given(waits)]))
             self.items.replace(key, waits.to_item(), expires_at_s=self.rt.result_expires_at_s())
         return waits
@@ -298,11 +309,24 @@ class _Work:
     def _delete_tokens(self, name: Name, tries: int) -> None:
         """Delete jobs and at least so many tokens of the Task with the invocation `name`, whichever it was."""
         for state in self._waiting_states(name.frames):
-            self._delete_partition(jobs_partition(self.workflow, name, state))
+            is_unguarded = self._is_unguarded(state)
+            jobs = jobs_partition(self.workflow, name, state)
+            self._delete_partition(jobs)
             for attempt in count():
-                is_found = self._delete_partition(try_partition(self.workflow, name, state, attempt))
+                tried = try_partition(self.workflow, name, state, attempt)
+                is_found = self._delete_partition(tried)
+                if is_unguarded:  # it would give out a token, or begin a job, before it commits
+                    for key in (
+                        Key(tried, pending_key("", "").sort),
+                        job_key(self.workflow, jobs.rpartition("/")[2], attempt, 0),
+                    ):
+                        self.items.replace(key, marker(self.deleted_ms), expires_at_s=self.rt.result_expires_at_s())
                 if not is_found and attempt >= tries:
                     break
+
+    def _is_unguarded(self, state: str) -> bool:
+        """Return True if the Task `state` runs user code without a look at the store."""
+        return self.of_tasks(lambda task: task.name == state and task.guard is Guard.COMMIT)
 
     def _waiting_states(self, frames: Frames) -> frozenset[str]:
         """Return the Tasks with tokens or jobs in the scope of `frames`."""
@@ -368,12 +392,15 @@ def _tries(items: Mapping[Key, Item]) -> int:
 
 def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains]:
     expiry_ms = rt.result_expires_at_s() * 1000
-    yield Remains("its name, and markers without data in the place of its steps", expiry_ms)
+    yield Remains("its name, and marks without data in the place of its steps", expiry_ms)
     if again_ms is not None:
         yield Remains("results of deliveries that ran when it was deleted: delete it again then", again_ms)
-    if work.of_tasks(lambda task: task.guard is Guard.COMMIT and task.scope is not None):
-        last_ms = rt.last_s(work.execution) * 1000
-        yield Remains("results of late events for Tasks with guard 'commit' in fan-outs, if any arrive", last_ms)
+    if rt.large is not None and work.of_tasks(lambda task: task.guard is Guard.COMMIT):
+        days = object_lifetime_days(rt.retention_s)
+        until_ms = rt.last_s(work.execution) * 1000 + days * DAY_S * 1000
+        yield Remains("large results of late events for Tasks with guard 'commit', if any arrive", until_ms)
+    if work.of_tasks(lambda task: task.guard is Guard.COMMIT and (task.resource or "").startswith(SIGNAL)):
+        yield Remains("waits for signals by late events for Tasks with guard 'commit', if any arrive", expiry_ms)
     if lifetimes := [task.memo_lifetime_s or rt.retention_s for task in work.tasks() if task.memoize]:
         shared_ms = rt.clock.now_ms() + max(lifetimes) * 1000
         yield Remains("results that its Tasks share with other executions (`memoize`)", shared_ms)

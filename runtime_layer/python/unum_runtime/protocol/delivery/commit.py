@@ -52,6 +52,7 @@ def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> list[Effect]
         The effects of the committed outcome, which is another delivery's outcome if that was committed first.
 
     Raises:
+        ExecutionDeleted: the execution was deleted.
         InconsistentHistory: the name is taken by another state, or by another version of the workflow.
         OutcomeCollected: all that follows from the committed outcome is committed too.
         StoreError: the checkpoint may be written or not; the next delivery finds out.
@@ -132,12 +133,16 @@ def parse_committed(rt: Runtime, name: Name, state: str, item: Item) -> Checkpoi
     """Return `state`'s checkpoint `name`, parsed from `item`; or the execution's stop record.
 
     Raises:
+        ExecutionDeleted: the mark of a deletion is in its place.
         InconsistentHistory: another state or another version of the workflow committed it.
     """
     if is_start(name):
         return read_start_record(name.execution.name, item).saying(name=name)
     checkpoint = Checkpoint.from_item(name, item)
     if checkpoint.is_stop:
+        from unum_runtime.protocol.planning.existing_start import refuse_deleted  # noqa: PLC0415 - few are stopped
+
+        refuse_deleted(name, item)
         return checkpoint
     found = (checkpoint.state, checkpoint.digest)
     if found != (state, rt.workflow.digest) and not _is_of_committer(rt, state, checkpoint):

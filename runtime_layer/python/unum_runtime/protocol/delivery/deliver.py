@@ -16,7 +16,15 @@ lease, this one schedules its event for later: see `waiter`.
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from unum_runtime.errors import LeaseHeldError, OutcomeCollected, RefusedDelivery, RouteGone, StoreDenied
+from unum_runtime.errors import (
+    InconsistentHistory,
+    LeaseHeldError,
+    OutcomeCollected,
+    RefusedDelivery,
+    RouteGone,
+    StoreDenied,
+    StoreError,
+)
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Guard, State, Task
@@ -47,6 +55,7 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         UnumError: a service did not answer; deliver the event again.
     """
     delivery = DeliveryState(envelope.routes, may_continue=True)
+    name = envelope.name.execution.name
     try:
         _deliver(rt, envelope, delivery, fresh=fresh)
         while delivery.ahead is not None:  # a loop, not recursion: a chain of fused invocations may be very long
@@ -54,6 +63,11 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
             envelope = delivery.ahead
             delivery = delivery.next_step(envelope)
             _deliver(rt, envelope, delivery, fresh=fresh)
+    except (InconsistentHistory, StoreError) as error:
+        from unum_runtime.protocol.delivery.deletion import refuse_if_deleted  # noqa: PLC0415 - few deliveries fail
+
+        refuse_if_deleted(rt, name, error)
+        raise
     except LeaseHeldError as held:
         from unum_runtime.protocol.delivery.waiter import wait_for_result  # noqa: PLC0415 - few deliveries wait
 

@@ -78,6 +78,7 @@ def commit_packed(rt: Runtime, place: Place, checkpoint: Checkpoint, following: 
         None if this call filled the place, else the outcome that is committed; and the pack right after that.
 
     Raises:
+        ExecutionDeleted: the execution was deleted.
         OutcomeCollected: the outcome set aside earlier was collected, because all that follows from it is committed.
         InconsistentHistory: the branch has ended with another invocation.
         StoreError: the place may be filled or not.
@@ -88,6 +89,7 @@ def commit_packed(rt: Runtime, place: Place, checkpoint: Checkpoint, following: 
         winner = _set_aside(rt, checkpoint)
         # Another delivery was first: the entry refers to its outcome, so it must count as that outcome does.
         if winner is not None:
+            _refuse_deleted(checkpoint.name, winner)
             checkpoint = Checkpoint.from_item(checkpoint.name, winner)
             counts = _counts_as_completed(rt, plan(rt.workflow, checkpoint))
         item = marked(place.slot, counts=counts, aside=checkpoint.name)
@@ -111,12 +113,21 @@ def find_packed(rt: Runtime, place: Place, name: Name, pack: Item | None) -> Ite
     """
     if pack is None or ENDS[place.slot] not in pack:
         return None
+    _refuse_deleted(name, pack)
     own, found = checkpoint_key(rt.workflow.name, name), entry(place.key, pack, place.slot, name.execution)
     if found is None or found[0] != own:
         end = pack[ENDS[place.slot]]
         raise InconsistentHistory(f"{name}: its branch has ended with another invocation, {end!r} in {place.key}")
     _, item = found
     return item or rt.store.read([aside_key(own)]).get(aside_key(own))
+
+
+def _refuse_deleted(name: Name, item: Item) -> None:
+    """Raise ExecutionDeleted if `item` is the mark of a deletion."""
+    if "error" in item:  # few outcomes are failures, and no pack has any
+        from unum_runtime.protocol.planning.existing_start import refuse_deleted  # noqa: PLC0415 - the same
+
+        refuse_deleted(name, item)
 
 
 def mark_completed(rt: Runtime, scope: Scope, index: int) -> Item:

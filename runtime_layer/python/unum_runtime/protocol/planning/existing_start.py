@@ -4,9 +4,10 @@ Names are unique, as those of ``StartExecution`` are. A repeated start finds its
 must reach its sender as a failure, because nothing would ever be done for that input.
 """
 
-from unum_runtime.errors import ExecutionAlreadyExists
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted
 from unum_runtime.json_text import to_ascii, to_text
 from unum_runtime.model.checkpoint import Checkpoint, Item, Success, read_start_record
+from unum_runtime.model.naming import Name
 from unum_runtime.protocol.planning.evaluation import timestamp
 
 DELETED = "Unum.ExecutionDeleted"
@@ -15,7 +16,16 @@ DELETED = "Unum.ExecutionDeleted"
 
 def is_deleted(item: Item) -> bool:
     """Return True if `item` is what a deletion has left of a start record."""
-    return item.get("error") == to_text(DELETED)
+    return item.get("error") == _DELETED_TEXT
+
+
+_DELETED_TEXT = to_text(DELETED)
+
+
+def refuse_deleted(name: Name, item: Item) -> None:
+    """Raise ExecutionDeleted if `item`, found in place of an outcome of `name`, is the mark of a deletion."""
+    if is_deleted(item):
+        raise ExecutionDeleted(f"{name}: the execution was deleted")
 
 
 def deletion_text(workflow: str, name: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from unum_runtime.errors import ExecutionDeleted, RefusedDelivery, StartRefused
+from unum_runtime.errors import ExecutionDeleted, InconsistentHistory, RefusedDelivery, StartRefused, StoreError
 from unum_runtime.model.envelope import ATTRIBUTES, named_start, start_writer
 from unum_runtime.model.identity import started_by
 from unum_runtime.model.states import Json
@@ -43,6 +43,11 @@ def _started_by(rt: Runtime, name: str, work: Callable[[], None]) -> Json:
     try:
         work()
     except (ExecutionDeleted, StartRefused):
+        raise
+    except (InconsistentHistory, StoreError) as error:
+        from unum_runtime.protocol.delivery.deletion import refuse_if_deleted  # noqa: PLC0415 - few deliveries fail
+
+        refuse_if_deleted(rt, name, error)
         raise
     except RefusedDelivery as refused:
         rt.log("refused", reason=str(refused))

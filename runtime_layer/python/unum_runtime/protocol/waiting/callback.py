@@ -135,6 +135,8 @@ def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = 
     winner = rt.store.create(key, item, expires_at_s=rt.expires_at_s())
     if winner is None:
         return GivenToken(digest + proof, is_first=True)
+    if TOMBSTONE in winner:
+        raise RefusedDelivery(f"{envelope.name}: its token was collected, or its execution was deleted")
     if PROOF in winner:
         return GivenToken(digest + str(winner[PROOF]), is_first=False)
     own = proof_key(rt.workflow.name, digest, hash_of(proof))

@@ -1,0 +1,331 @@
+"""Deletions beside deliveries that run and deliveries that come late, at any call of the store of either.
+
+A delivery may begin inside of another one, and a deletion inside of a delivery, or deliveries inside of a deletion: at
+any call of the store, the other one runs to its end or to such a call of its own. A deletion may be cut off there, too.
+After it has ended, and everything was delivered again, nothing is left but marks, and no delivery has failed.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.simulation.definitions import Graph
+from tests.simulation.deletions import NAME, Deleting
+from tests.simulation.generated_workflows import Moody, by_seed, small_sizes, workflow
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable, RefusedDelivery, TimeIsShort
+from unum_runtime.functions.failure_function import GivenUp, recover
+from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.states import Guard
+from unum_runtime.protocol.control import delete
+from unum_runtime.protocol.control.delete import QUIET_MS
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.fanout import deletion_marks
+from unum_runtime.protocol.history.start_records import last_step
+from unum_runtime.store.large_items import LargeItems
+
+MOST_EVENTS = 300
+"""Deliveries before and after a deletion of one run: user code may send an execution round in a loop."""
+
+
+MOST_REQUESTS = 4
+"""Requests after which a deletion has ended."""
+
+
+class Fault(AssertionError):
+    """What must not happen; the text has the trail of the run."""
+
+
+@dataclass
+class PointStore:
+    """Store that runs something before a chosen call of it.
+
+    Attributes:
+        inner: the store.
+        points: what runs, by the number of calls that are left until then; the innermost user last.
+    """
+
+    inner: Any
+    points: list[tuple[list[int], Callable[[], None]]] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        called = getattr(self.inner, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self._reach()
+            return called(*arguments, **options)
+
+        return call
+
+    def _reach(self) -> None:
+        if self.points:
+            left, run = self.points[-1]
+            left[0] -= 1
+            if left[0] == -1:
+                # Calls inside are not calls of who waits here.
+                self.points.append(([1 << 60], lambda: None))
+                try:
+                    run()
+                finally:
+                    self.points.pop()
+
+    def during(self, work: Callable[[], Any], after_calls: int, run: Callable[[], None]) -> bool:
+        """Do `work`, and `run` before its call of this number; return True if it made so many calls."""
+        left = [after_calls]
+        self.points.append((left, run))
+        try:
+            work()
+        finally:
+            self.points.pop()
+        return left[0] < 0
+
+
+@dataclass
+class Run(Deleting):
+    """One execution that is deleted; notes each failure of a delivery after the deletion has begun."""
+
+    is_deleting: bool = False
+    has_ended: bool = False
+    trail: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of_graph(cls, graph: Graph) -> "Run":
+        return cls.of_workflow(graph.workflow(), dict(graph.functions))
+
+    @classmethod
+    def of_workflow(cls, workflow: Workflow, functions: dict[str, Any]) -> "Run":
+        """Return a platform with `workflow`."""
+        made = cls(replace(workflow, name="w"), functions)
+        made.items, made.options = PointStore(made.memory), {"own_address": "F:1"}
+        made.store = LargeItems(made.items, made.objects, "w", least_bytes=20)
+        return made
+
+    @property
+    def points(self) -> PointStore:
+        """The store's points."""
+        assert isinstance(self.items, PointStore)
+        return self.items
+
+    def deliver_one(self, event: Envelope) -> None:
+        """Deliver `event`; after the deletion has begun, only a refusal may be an error."""
+        self.trail.append(f"deliver {event.name} {event.state}")
+        try:
+            self.deliver(event)
+        except RefusedDelivery:
+            self.trail.append("  refused")
+        except Exception as error:
+            if self.is_deleting:
+                raise Fault(f"{type(error).__name__}: {error}") from error
+            raise
+
+    def give_up(self, event: Envelope) -> None:
+        """Let the intake fail `event`, as after its function has died; an error would become a dead letter."""
+        self.trail.append(f"give up {event.name} {event.state}")
+        given_up = GivenUp(
+            function="F",
+            qualifier="1",
+            request_id="r",
+            event={**event.to_json(), "redelivered": 0},
+            failure=Failure("Runtime.ExitError", "{}"),
+        )
+        try:
+            recover(replace(self.runtime(), hosts=frozenset(), call=None), given_up)  # type: ignore[arg-type]
+        except RefusedDelivery:
+            self.trail.append("  refused")
+        except Exception as error:
+            raise Fault(f"dead letter: {type(error).__name__}: {error}") from error
+
+    def take(self, pick: Callable[[int], int]) -> Envelope | None:
+        """Take one of the events that were sent; else the next one that waits."""
+        if self.sent:
+            return self.sent.pop(pick(len(self.sent)))
+        return self.pass_to_next() if self.waiting else None
+
+    def stop_if_running(self) -> None:
+        """Stop the execution unless it has ended."""
+        last = last_step(self.store, "w", self.execution())
+        if last is None or last.ending is None:
+            self.trail.append("stop")
+            stop(self.runtime(), self.execution(), Failure("Stop", None))
+
+    def request_deletion(self) -> None:
+        """Stop the execution if it runs, and delete it once."""
+        with suppress(ExecutionDoesNotExist):
+            self.stop_if_running()
+        self.is_deleting = True
+        self.trail.append("delete")
+        with suppress(TimeIsShort):
+            self.has_ended |= delete.delete(self.runtime(), NAME).again_ms is None
+
+    def request_twice(self) -> None:
+        """Delete it, and again at once, as an operator does who has no patience."""
+        self.request_deletion()
+        self.request_deletion()
+
+    def finish(self, pick: Callable[[int], int]) -> None:
+        """Deliver everything, end the deletion, deliver everything again, and check what is left."""
+        for _ in range(MOST_REQUESTS):
+            self._deliver_rest(pick)
+            if self.has_ended:
+                break
+            self.clock.ms += QUIET_MS
+            self.request_deletion()
+        else:
+            raise Fault("the deletion has not ended")
+        for event in [*self.ever]:
+            self.deliver_one(event)
+            self.give_up(event)
+        self._deliver_rest(pick)
+        self.check()
+
+    def _deliver_rest(self, pick: Callable[[int], int]) -> None:
+        for _ in range(MOST_EVENTS):
+            event = self.take(pick)
+            if event is None:
+                return
+            self.deliver_one(event)
+        raise Fault("the execution goes on after its deletion")
+
+    def _log(self, message: str, /, **fields: Any) -> None:
+        self.logged.append((message, fields))
+
+    def check(self) -> None:
+        """Raise Fault if anything is left but marks."""
+        left = [pair for pair in self.rest() if not (pair[0].partition == "object" and self.is_unguarded)]
+        leases = [key for key in self.memory._leases if self.is_of_execution(key)]
+        if left or leases:
+            raise Fault(f"left: {left} {leases}")
+
+    @property
+    def is_unguarded(self) -> bool:
+        """True if a late delivery stores a large outcome before its commit finds the mark."""
+        return any(task.guard is Guard.COMMIT for task in self.workflow.tasks)
+
+
+def prefixes(graph: Graph, collection: Collection = Collection.TTL) -> Iterator[Run]:
+    """Yield an execution after each number of deliveries, with its next event in `sent` or `waiting`."""
+    for count in range(MOST_EVENTS):
+        run = Run.of_graph(graph)
+        run.collection = collection
+        run.start(NAME, graph.input)
+        for _ in range(count):
+            event = run.take(lambda _: 0)
+            if event is None:
+                return
+            run.deliver_one(event)
+        yield run
+
+
+def first(_: int) -> int:
+    """Pick the first."""
+    return 0
+
+
+def deletions_during_deliveries(graph: Graph, collection: Collection = Collection.TTL) -> int:
+    """Delete at each call of each delivery; return the number of runs."""
+    runs = 0
+    for number, _ in enumerate(prefixes(graph, collection)):
+        for calls in range(MOST_EVENTS):
+            run = next(run for at, run in enumerate(prefixes(graph, collection)) if at == number)
+            event = run.take(first)
+            if event is None:
+                break
+            with told(run, f"deletion at call {calls} of delivery {number}"):
+                reached = run.points.during(
+                    lambda run=run, event=event: run.deliver_one(event), calls, run.request_twice
+                )
+                run.finish(first)
+            runs += 1
+            if not reached:
+                break
+    return runs
+
+
+def deliveries_during_deletions(graph: Graph, collection: Collection = Collection.TTL, *, step: int = 1) -> int:
+    """Deliver each event that was ever sent at each call of the deletion; return the number of runs."""
+    runs = 0
+    for number, made in enumerate(prefixes(graph, collection)):
+        for which in range(0, len(made.ever), step):
+            for calls in range(0, MOST_EVENTS, step):
+                run = next(run for at, run in enumerate(prefixes(graph, collection)) if at == number)
+                event = run.ever[which]
+                with told(run, f"event {which} at call {calls} of the deletion after {number} deliveries"):
+                    run.stop_if_running()
+                    run.is_deleting = True
+                    late = lambda run=run, event=event: run.deliver_one(event)  # noqa: E731 - bound to this run
+                    reached = run.points.during(run.request_deletion, calls, late)
+                    run.finish(first)
+                runs += 1
+                if not reached:
+                    break
+    return runs
+
+
+class told:  # noqa: N801 - reads as what it does
+    """Add place and trail of a run to what it finds."""
+
+    def __init__(self, run: Run, place: str) -> None:
+        self.run, self.place = run, place
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        """Raise Fault with place and trail."""
+        if isinstance(error, Exception):
+            trail = "\n".join(self.run.trail[-40:])
+            raise Fault(f"{self.place}: {type(error).__name__}: {error}\n{trail}") from error
+
+
+def random_run(seed: int) -> None:
+    """Delete an execution of a generated workflow beside deliveries that begin inside of each other."""
+    rng, choose = random.Random(seed), by_seed(seed)  # noqa: S311 - no secret
+    with small_sizes(choose), pytest.MonkeyPatch.context() as patch:
+        for module in (delete, deletion_marks):
+            patch.setattr(module, "SHARD_SIZE", deletion_marks_shard())
+        made, moody = workflow(choose), Moody(choose(range(10_000)))
+        run = Run.of_workflow(made, {task.function: moody for task in made.tasks})
+        _random_run(run, rng, seed)
+
+
+def deletion_marks_shard() -> int:
+    """Return the size of shards of this run."""
+    from unum_runtime.model import naming  # noqa: PLC0415 - patched for each run
+
+    return naming.SHARD_SIZE
+
+
+def _random_run(run: Run, rng: random.Random, seed: int) -> None:
+    run.collection = (
+        rng.choice([*Collection]) if not any(t.meets_previous for t in run.workflow.tasks) else Collection.TTL
+    )
+    pick = rng.randrange
+    with told(run, f"seed {seed}"):
+        run.start(NAME, [1, 2])
+        for _ in range(rng.randrange(25)):
+            event = run.take(pick)
+            if event is None:
+                break
+            run.deliver_one(event)
+        _nest(run, rng, depth=rng.randrange(1, 4))
+        run.finish(pick)
+
+
+def _nest(run: Run, rng: random.Random, depth: int) -> None:
+    """Begin a delivery or a deletion, and something else at one of its calls; the innermost is a deletion."""
+    if depth == 0:
+        rng.choice([run.request_deletion, run.request_twice])()
+        return
+    inner = lambda: _nest(run, rng, depth - 1)  # noqa: E731 - what runs at the call
+    event = rng.choice([*run.sent, *run.ever]) if run.sent or run.ever else None
+    works: list[Callable[[], None]] = [run.request_deletion]
+    if event is not None:
+        works += [lambda: run.deliver_one(event)] * 3
+    with suppress(ExecutionNotDeletable):
+        run.points.during(rng.choice(works), rng.randrange(12), inner)
