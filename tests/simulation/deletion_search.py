@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -237,9 +238,7 @@ def deletions_during_deliveries(graph: Graph, collection: Collection = Collectio
             if event is None:
                 break
             with told(run, f"deletion at call {calls} of delivery {number}"):
-                reached = run.points.during(
-                    lambda run=run, event=event: run.deliver_one(event), calls, run.request_twice
-                )
+                reached = run.points.during(partial(run.deliver_one, event), calls, run.request_twice)
                 run.finish(first)
             runs += 1
             if not reached:
@@ -258,8 +257,7 @@ def deliveries_during_deletions(graph: Graph, collection: Collection = Collectio
                 with told(run, f"event {which} at call {calls} of the deletion after {number} deliveries"):
                     run.stop_if_running()
                     run.is_deleting = True
-                    late = lambda run=run, event=event: run.deliver_one(event)  # noqa: E731 - bound to this run
-                    reached = run.points.during(run.request_deletion, calls, late)
+                    reached = run.points.during(run.request_deletion, calls, partial(run.deliver_one, event))
                     run.finish(first)
                 runs += 1
                 if not reached:
@@ -322,7 +320,7 @@ def _nest(run: Run, rng: random.Random, depth: int) -> None:
     if depth == 0:
         rng.choice([run.request_deletion, run.request_twice])()
         return
-    inner = lambda: _nest(run, rng, depth - 1)  # noqa: E731 - what runs at the call
+    inner = partial(_nest, run, rng, depth - 1)
     event = rng.choice([*run.sent, *run.ever]) if run.sent or run.ever else None
     works: list[Callable[[], None]] = [run.request_deletion]
     if event is not None:

@@ -466,7 +466,7 @@ def test_all_that_remains_is_told() -> None:
     now_ms, expiry_ms = platform.clock.ms, platform.runtime().result_expires_at_s() * 1000
     execution = Execution("e", now_ms)
     assert [(each.what, each.until_ms) for each in told.remains] == [
-        ("its name, and marks without data in the place of its steps", expiry_ms),
+        ("its name, and markers without data in the place of its steps", expiry_ms),
         ("results of deliveries that ran when it was deleted: delete it again then", now_ms + QUIET_MS),
         (
             "large results of late events for Tasks with guard 'commit', if any arrive",
@@ -483,7 +483,7 @@ def test_a_plain_execution_leaves_its_name_and_says_so() -> None:
     platform = Platform.of(chain("A"), {"A": FunctionOptions(guard=Guard.COMMIT)}, A=lambda event: event)
     platform.run("e", 1)
     told = delete_for_good(platform)
-    assert [each.what for each in told.remains] == ["its name, and marks without data in the place of its steps"]
+    assert [each.what for each in told.remains] == ["its name, and markers without data in the place of its steps"]
     assert platform.logged[-1] == ("deleted", {"execution": "e", "is_final": True})
 
 

@@ -392,7 +392,7 @@ def _tries(items: Mapping[Key, Item]) -> int:
 
 def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains]:
     expiry_ms = rt.result_expires_at_s() * 1000
-    yield Remains("its name, and marks without data in the place of its steps", expiry_ms)
+    yield Remains("its name, and markers without data in the place of its steps", expiry_ms)
     if again_ms is not None:
         yield Remains("results of deliveries that ran when it was deleted: delete it again then", again_ms)
     if rt.large is not None and work.of_tasks(lambda task: task.guard is Guard.COMMIT):
