@@ -118,12 +118,15 @@ WORLDS: Mapping[str, Callable[[], Scenario]] = {
     "stopped": lambda: plain(GRAPHS["chain"], faults=STOPPED),
     "redriven": lambda: plain(FAILING["task"], faults=REDRIVEN),
     "fork": lambda: of(MAP, Faults(crashes=0, duplicates=0, forks=1), fork_at("C")),
+    "given": lambda: of(MAP, Faults(crashes=0, duplicates=0, forks=1), fork_at("C", 7)),
+    "steps": lambda: plain(FAILING["second step of a branch"]),
 }
 
 WANTED: Mapping[str, Callable[[History], bool]] = {
     "stopped": lambda found: found.items[found.top()][0].get("status") == Status.ABORTED and found.next_step() > 2,
     "redriven": lambda found: sum("status" in item for item, _ in found.items.values()) > 1,
     "fork": lambda found: "fork" in found.made.names,
+    "given": lambda found: "fork" in found.made.names,
 }
 """What has happened in a world; operators do it at random."""
 
@@ -226,6 +229,15 @@ FORGERIES: dict[str, Forgery] = {
     ),
     "another input of a Map": Forgery("map", lambda found: found.change(found.top(1), value="[9,9,9]"), Rule.CAUSE),
     "another state in a branch": Forgery("map", lambda found: found.change(found.branch(), state="Z"), Rule.CAUSE),
+    "another input of a Map of that size": Forgery(
+        "packs", lambda found: found.change(found.top(1), value='{"items":[8,9]}'), Rule.CAUSE
+    ),
+    "a later state first in a branch": Forgery(
+        "steps", lambda found: found.change(found.branch(), state="F"), Rule.CAUSE
+    ),
+    "a fork with another input": Forgery(
+        "given", lambda found: found.change(found.top(-2), value="9"), Rule.CAUSE, name="fork"
+    ),
     "fewer branches": Forgery("map", _opens_less, Rule.CAUSE),
     "a billion branches": Forgery("map", _opens_more, Rule.FORM),
     # Results of fan-outs.
@@ -242,6 +254,7 @@ FORGERIES: dict[str, Forgery] = {
         "chain", lambda found: found.change(found.top(), at=found.made.store.clock.now_ms() + 10**9), Rule.TIME
     ),
     "a step before the start": Forgery("chain", lambda found: found.change(found.top(1), at=1), Rule.TIME),
+    "a branch before its fan-out": Forgery("joined", lambda found: found.change(found.branch(), at=1), Rule.TIME),
     "a step before the end of its Wait": Forgery(
         "wait", lambda found: found.change(found.top(), at=found.execution.started_ms), Rule.TIME
     ),
