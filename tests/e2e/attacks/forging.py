@@ -10,7 +10,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.e2e.attacks.world import STACK, World, until
+from tests.e2e.attacks.world import STACK, World
+from tests.e2e.conftest import until
 from unum_runtime.errors import StartsPaused
 from unum_runtime.model.checkpoint import Failure, Status, stop_record
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, definition_partition, start_key

@@ -13,8 +13,8 @@ from botocore.exceptions import ClientError
 from tests.e2e.attacks.forging import VERBS, Targets, changes, seen, stored, targets
 from tests.e2e.attacks.stack import VERBS as HOLES
 from tests.e2e.attacks.test_attacks_on_control import MAY
-from tests.e2e.attacks.world import STACK, World, record, until
-from tests.e2e.conftest import Deployment
+from tests.e2e.attacks.world import STACK, World, record
+from tests.e2e.conftest import Deployment, until
 from unum_runtime.client.verification.findings import Rule
 from unum_runtime.model.checkpoint import Failure, Status, Success, stop_record
 from unum_runtime.model.envelope import Envelope, Value
@@ -129,8 +129,8 @@ def attack(world: World, role: str, found: Targets) -> None:
     for address, event in itertools.product(handlers, events):
         with suppress(ClientError):
             lambdas.invoke(FunctionName=address, Payload=json.dumps(event))
-    key = found.keys["stop"]
-    execution = Execution(found.running, int(stored(world, found.keys["start"])["at"]))
+    key, start = found.keys["stop"], stored(world, found.keys["start"]) or {}
+    execution = Execution(found.running, int(start["at"]))
     forged = stop_record(Name(execution, (), 2), Failure("Forged", None), int(time.time() * 1000))
     item = {"pk": key.partition, "sk": key.sort, "ttl": int(time.time()) + 7 * 86_400, **forged.to_item()}
     with suppress(ClientError):

@@ -8,7 +8,7 @@ from itertools import pairwise
 from unum_runtime.client.verification.findings import Finding, Rule
 from unum_runtime.client.verification.joined_results import joined_wrongly
 from unum_runtime.errors import OutcomeCollected, UnumError
-from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Outcome, Phase, Status, Success
 from unum_runtime.model.naming import Key, Name, Scope
 from unum_runtime.model.states import FanOut
 from unum_runtime.protocol.control.entry import entered
@@ -184,9 +184,8 @@ class Causes:
             return
         limit = self.timeline.version_of(after).payload_limit
         outcome = limit_outcome(self.rt, effect.outcome, effect.continuation, limit=limit)
-        expected, found = (effect.state, effect.phase, outcome), (after.state, after.phase, after.outcome)
-        if isinstance(outcome, Failure) and isinstance(after.outcome, Failure):  # causes differ between releases
-            expected, found = (*expected[:2], outcome.error), (*found[:2], after.outcome.error)
+        expected = (effect.state, effect.phase, _content(outcome))
+        found = (after.state, after.phase, _content(after.outcome))
         if expected != found:
             yield _wrong(Rule.CAUSE, after, f"expected {_shown(expected)}, found {_shown(found)}")
 
@@ -260,16 +259,22 @@ class Causes:
     def _opens(self, step: Checkpoint, effect: Effect) -> Scope | None:
         """Return the fan-out that commit `step` must name as opened."""
         origin = self.timeline.start.fork
-        is_left_out = origin is not None and not step.name.frames and step.name.step == origin.step - 1
         scope = effect.scope if isinstance(effect, OpenScope) else None
+        if origin is None or scope is None or step.name.frames or step.name.step != origin.step - 1:
+            return scope
         # The last copy of a fork opens nothing if the fork begins with the fan-out.
-        return None if scope is not None and is_left_out and scope.state == origin.node else scope
+        return None if scope.state == origin.node else scope
 
 
 def _is_entered(before: Checkpoint, states: Sequence[str], state: object) -> bool:
     """Return True if `before`, a start or retry, leads to a fan-out's input."""
     is_again = before.phase is Phase.RETRIED and before.state in states
     return is_again or (isinstance(state, FanOut) and is_start(before.name))
+
+
+def _content(outcome: Outcome) -> Outcome | str | None:
+    """Return an outcome, or a failure's error alone: texts of causes differ between releases."""
+    return outcome.error if isinstance(outcome, Failure) else outcome
 
 
 def _wrong(rule: Rule, step: Checkpoint, found: str) -> Finding:

@@ -16,7 +16,7 @@ delivery reads it.
 Source: AWS Step Functions API Reference, "StopExecution".
 """
 
-from unum_runtime.model.checkpoint import Checkpoint, Failure, stop_record
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, stop_record
 from unum_runtime.model.naming import START_STEP, Execution, Key, Name, start_key
 from unum_runtime.protocol.delivery.collect import collect_last
 from unum_runtime.protocol.delivery.commit import create, shorten
@@ -74,7 +74,7 @@ def notes_partition(workflow: str, execution_name: str) -> str:
 def _create(rt: Runtime, record: Checkpoint) -> Checkpoint:
     """Create stop `record` unless another commit exists; return the winner."""
     # First, so that no stop that dies in between leaves a record that looks forged; a note alone means nothing.
-    note = {"at": record.committed_ms}
+    note: Item = {"at": record.committed_ms}
     rt.store.create(note_key(rt.workflow.name, record.name), note, expires_at_s=rt.result_expires_at_s())
     winner = create(rt, record)
     if winner is not None:
