@@ -278,3 +278,39 @@ def test_the_cost_of_an_execution_that_mocks_and_samples_answer_for(unum: Any, f
     assert (priced.code, json.loads(priced.out)["execution"]["tasks"]) == (0, 2)
     refused = unum("cost", "calls.json", "--auto-mock", "--items", "3")
     assert (refused.code, refused.err.startswith("--items: with --functions, the handlers decide that")) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("1e999", 2),
+        ('{"amount": -1e999}', 2),
+        ("NaN", 2),
+        ("9" * 400, 2),
+        ('"\\ud800"', 2),
+        ("[" * 600 + "]" * 600, 2),
+        ("[" * 100_000, 2),
+        ("1e308", 0),
+        ('"\\ud83c\\udf4f"', 0),
+    ],
+)
+def test_output_is_json_or_the_input_is_refused(
+    unum: Any, file: Callable[..., Path], given: str, expected: int
+) -> None:
+    file("same.json", {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
+    ran = unum("run", "same.json", "--input", given)
+    assert ran.code == expected
+    assert "Traceback" not in ran.err
+    if expected == 0:
+        assert json.loads(ran.out) == json.loads(given)
+    else:
+        assert ran.out == ""
+
+
+def test_message_with_half_a_character_is_printed_as_its_escape(unum: Any, file: Callable[..., Path]) -> None:
+    file("fails.json", {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "bad", "End": True}}})
+    file("bad_code.py", "def bad(event, context):\n    raise ValueError('half \\ud800')\n\nFUNCTIONS = {'bad': bad}\n")
+    ran = unum("run", "fails.json", "--functions", "bad_code.py", "--input", "1")
+    assert ran.code == 1
+    assert "half \\ud800" in ran.err
+    assert "Traceback (most recent call last)" not in ran.err.partition("half")[0]

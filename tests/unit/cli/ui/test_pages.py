@@ -214,10 +214,17 @@ def test_a_nudge_sends_a_lost_event_again(owner: tuple[Shop, Visitor]) -> None:
     assert shop.client.describe("lost").status is Status.SUCCEEDED
 
 
+NO_JSON = ("[" * 100_000, '{"a":' * 100_000, "1e999", "9" * 5_000, "NaN", '"\\ud800"')
+
+
 @pytest.mark.parametrize(
     ("path", "form"),
     [
         (f"{P}/start", {"input": "{"}),
+        *((f"{P}/start", {"input": bad}) for bad in NO_JSON),
+        *((f"{P}/answer", {"with": "success", "token": "wrong", "output": bad}) for bad in NO_JSON),
+        *((f"{E}/done/fork", {"node": "Ship", "name": "x", "input": bad}) for bad in NO_JSON),
+        (f"{E}/done/fork", {"node": "Ship", "name": "x", "visit": "9" * 5_000}),
         (f"{P}/start", {"input": "1", "name": "not a name"}),
         (f"{P}/answer", {"with": "success", "token": "wrong", "output": "1"}),
         (f"{P}/answer", {"with": "nothing"}),
