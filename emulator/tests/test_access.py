@@ -207,6 +207,16 @@ ATTACKS: Mapping[str, Callable[[Any, Entrance], dict[str, str]]] = {
     "an hour old": _signed_at(-1),
     "of the next hour": _signed_at(1),
     "other query": lambda here, it: _signed(here, dataclasses.replace(it, target=f"{it.target}?a=1")),
+    "other body, its hash in a header": lambda here, it: _signed(
+        here,
+        dataclasses.replace(it, body=it.body + b" "),
+        x_amz_content_sha256=hashlib.sha256(it.body + b" ").hexdigest(),
+    ),
+    "content not signed, as in S3": lambda here, it: (
+        _signed(here, it, x_amz_content_sha256="UNSIGNED-PAYLOAD")
+        if it.service != "s3"
+        else _without_signature(here, it)
+    ),
     "other body": lambda here, it: _signed(here, dataclasses.replace(it, body=it.body + b" ")),
 }
 

@@ -3,13 +3,20 @@
 import json
 import uuid
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import boto3
+import botocore.auth
 import pytest
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.credentials import Credentials
+
+from unum_emulator.settings import AccessKey
 
 FRIEND, EVIL = "http://localhost:3000", "http://evil.example"
 WRITING = """
@@ -124,10 +131,10 @@ def test_only_origins_of_a_bucket_s_rules_upload(cloud: Any, bucket: str) -> Non
     assert _objects(cloud, bucket) == ["sent"]
 
 
-def _url(cloud: Any, cors: Any) -> str:
+def _url(cloud: Any, cors: Any, authorization: str = "NONE") -> str:
     function = cloud.function(WRITING)
     options = {"Cors": {"AllowOrigins": cors, "AllowMethods": ["*"]}} if cors else {}
-    found = cloud.awslambda.create_function_url_config(FunctionName=function, AuthType="NONE", **options)
+    found = cloud.awslambda.create_function_url_config(FunctionName=function, AuthType=authorization, **options)
     path: str = cloud.path_of(found["FunctionUrl"])
     return path
 
@@ -170,9 +177,35 @@ def test_methods_with_iam_need_a_signature(make: Callable[[Any, str], str], clou
         assert (foreign.status, written.exists()) == (403, False)
         unsigned = cloud.send_raw("POST", target)
         assert (unsigned.status, written.exists()) == ((200, True) if kind == "NONE" else (403, False))
-        assert kind == "NONE" or unsigned.headers["content-type"] == "application/json"
+        if kind == "AWS_IAM":
+            assert unsigned.headers["content-type"] == "application/json"
+            guessed = cloud.signed(
+                "POST", target, service="execute-api", key=AccessKey(cloud.emulator.key.id, "guessed")
+            )
+            assert (cloud.send_raw("POST", target, b"", guessed).status, written.exists()) == (403, False)
         assert cloud.send_raw("POST", target, b"", cloud.signed("POST", target, service="execute-api")).status == 200
         assert written.exists()
+
+
+def test_presigned_requests_of_other_services_expire(cloud: Any, tmp_path: Path) -> None:
+    path, written = _url(cloud, None, "AWS_IAM"), tmp_path / "written"
+    target = f"{path}?path={quote(str(written), safe='')}"
+    key = Credentials(cloud.emulator.key.id, cloud.emulator.key.secret)
+
+    def presigned(ago: timedelta, lasts_s: int) -> str:
+        request = AWSRequest("POST", f"{cloud.emulator.endpoint}{target}")
+        with pytest.MonkeyPatch.context() as patch:
+            time = datetime.now(UTC) - ago
+            patch.setattr(botocore.auth, "get_current_datetime", lambda: time)
+            SigV4QueryAuth(key, "lambda", "us-east-1", expires=lasts_s).add_auth(request)
+        return str(cloud.path_of(request.url))
+
+    # AWS allows at most seven days.
+    for ago, lasts_s in ((timedelta(hours=1), 60), (timedelta(days=8), 9 * 86_400), (-timedelta(hours=1), 60)):
+        assert cloud.send_raw("POST", presigned(ago, lasts_s)).status in (400, 403)
+        assert not written.exists()
+    assert cloud.send_raw("POST", presigned(timedelta(minutes=1), 600)).status == 200
+    assert written.exists()
 
 
 @pytest.mark.parametrize("make", [_url, _http_api])
