@@ -39,6 +39,7 @@ class Definition:
             Python graphs.
         values: values that are known at deployment, by name: CDK tokens that replace ``${name}`` in texts.
         statements: permissions of its Tasks, besides invoking functions: objects of `aws_iam.PolicyStatement`.
+        declared: IAM actions in the statements of a Task, by its name: nothing else is derived from such a Task.
         extensions: fields of the IR that the Amazon States Language lacks, by the name of their state.
         compatibility: mode; `STRICT` refuses what Step Functions does otherwise, and applies its quotas.
     """
@@ -47,6 +48,7 @@ class Definition:
     functions: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     statements: tuple[Any, ...] = ()
+    declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     extensions: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     compatibility: Compatibility = Compatibility.GENEROUS
 
@@ -206,7 +208,7 @@ class Definition:
     @classmethod
     def _built(cls, built: Any) -> "Definition":
         bound = replace(cls._of(built.machine), values=built.values).bind(built.keys)
-        return replace(bound, functions=built.functions, statements=built.statements)
+        return replace(bound, functions=built.functions, statements=built.statements, declared=built.declared)
 
     @classmethod
     def _of(cls, value: Json, substitutions: Mapping[str, str] | None = None) -> "Definition":

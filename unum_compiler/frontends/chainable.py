@@ -4,7 +4,7 @@ The CDK renders them to the Amazon States Language. This module maps the tokens 
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct, IConstruct
 
+from unum_compiler.frontends.chained_permissions import read_permissions
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.keys import unique_keys
 from unum_compiler.frontends.lost_objects import restore_objects
@@ -24,12 +25,6 @@ from unum_compiler.frontends.values import TOKEN, named_functions, token_of_func
 from unum_compiler.parsing.document import parse
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json
-
-_INVOKE = ["lambda:InvokeFunction"]
-_EVENTS = frozenset(("events:PutTargets", "events:PutRule", "events:DescribeRule"))
-"""For rules that report the end of a job to Step Functions; this library polls jobs."""
-_EXECUTIONS = frozenset(("states:StartExecution", "states:DescribeExecution", "states:StopExecution"))
-"""For executions of other workflows; `task_permissions` derives them from the Task."""
 
 _LANGUAGES = {sfn.QueryLanguage.JSON_PATH: "JSONPath", sfn.QueryLanguage.JSONATA: "JSONata"}
 _INTRINSIC = re.compile(r"Ref|Fn::\w+")
@@ -43,6 +38,7 @@ class Built(NamedTuple):
         keys: replacements of Tasks' resources by their token: keys of functions, ARNs of activities.
         functions: functions by key.
         statements: permissions of its Tasks, without invoking the functions.
+        declared: IAM actions in the statements of a Task, by its name; nothing else is derived from such a Task.
         values: tokens of JSON text by the name of their placeholder.
     """
 
@@ -50,6 +46,7 @@ class Built(NamedTuple):
     keys: Mapping[str, str]
     functions: Mapping[str, Any]
     statements: tuple[iam.PolicyStatement, ...]
+    declared: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     values: Mapping[str, str] = MappingProxyType({})
 
 
@@ -149,11 +146,13 @@ def _built(machine: Json, root: IConstruct, statements: Iterable[iam.PolicyState
     keys = unique_keys(functions.values())
     # Known texts in place of properties: each read is a call to the CDK's process, here for each pair of both.
     ours = {every for text, each in by_text.items() if each in keys for every in (text, f"{text}:*")}
+    permitted = read_permissions(machine, root, statements, ours)
     return Built(
         machine=machine,
         keys={**{text: keys[function] for text, function in functions.items()}, **_activities(root)},
         functions={key: function for function, key in keys.items()},
-        statements=tuple(each for each in statements if not _is_needless(each, ours)),
+        statements=permitted.statements,
+        declared=permitted.declared,
     )
 
 
@@ -201,14 +200,6 @@ def _activities(root: IConstruct) -> dict[str, str]:
     """Return a plain ARN per activity token, which the compiler recognizes as an activity."""
     activities = (each for each in root.node.find_all() if isinstance(each, sfn.Activity))
     return {each.activity_arn: f"arn:aws:states:::activity:{each.node.id}" for each in activities}
-
-
-def _is_needless(statement: iam.PolicyStatement, ours: Collection[str]) -> bool:
-    """Return True if `statement` allows calls that never happen here, or, of functions `ours`, other grants allow."""
-    actions = statement.actions
-    if _EVENTS.issuperset(actions) or _EXECUTIONS.issuperset(actions):
-        return True
-    return actions == _INVOKE and {*ours}.issuperset(statement.resources)
 
 
 def _plain(value: Json) -> Json:

@@ -6,7 +6,7 @@ Source: AWS Step Functions Developer Guide, "IAM policies for using Distributed 
 from collections.abc import Iterator, Mapping
 
 from unum_compiler.services.service_arns import ANY, literals, resources
-from unum_compiler.services.service_permissions import Statement
+from unum_compiler.services.service_permissions import Condition, Statement
 from unum_runtime.aws.items import config
 from unum_runtime.model.states import Json
 
@@ -27,11 +27,13 @@ def dataset_statements(arguments: Mapping[str, Json]) -> Iterator[Statement]:
     match action:
         case "getObject":
             read = (_GET, _VERSION) if "versionid" in literals(parameters) else (_GET,)
-            yield _statement(read, *resources("s3", parameters))
+            yield _statement(read, *resources("s3", "GetObject", parameters))
             yield from _listed_in_manifest(parameters, settings)
         case "listObjectsV2":
             # s3:ListBucket is an action on the bucket, not on its objects.
-            yield _statement((_LIST,), _bucket(parameters))
+            prefix, bucket = literals(parameters).get("prefix"), _bucket(parameters)
+            condition = Condition("StringEquals", "s3:prefix", (prefix,)) if prefix else None
+            yield Statement((_LIST,), (bucket,), is_wide=bucket == ANY, condition=condition)
             if settings.get("Transformation") == config.LOAD:
                 yield _statement((_GET,), _within(parameters, separator=""))
         case "putObject":
@@ -60,7 +62,7 @@ def _below(bucket: str, prefix: str) -> str:
 def _bucket(parameters: Json) -> str:
     fields = parameters if isinstance(parameters, dict) else {}
     bucket = {name: value for name, value in fields.items() if name.removesuffix(".$") == "Bucket"}
-    return resources("s3", bucket)[0]
+    return resources("s3", "ListObjectsV2", bucket)[0]
 
 
 def _statement(actions: tuple[str, ...], *found: str) -> Statement:

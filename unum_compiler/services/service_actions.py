@@ -88,6 +88,37 @@ ANYWHERE = frozenset(
 )
 """Actions that IAM cannot restrict to a resource, or not to one in the parameters."""
 
+_ROLES_OF_THEIR_OWN = """
+    appsync athena backup bedrock cloudformation codebuild codepipeline comprehend databrew datasync dlm dms
+    emr-serverless events firehose glue iot kinesisanalytics lambda logs mediaconvert medialive personalize pipes
+    redshift rekognition sagemaker scheduler ssm states textract transcribe transfer translate
+"""
+_ROLES_OF_SEVERAL = {
+    "batch": "batch ecs-tasks",
+    "ecs": "ecs-tasks ecs",
+    "eks": "eks eks-fargate-pods ec2 pods.eks",
+    "elasticmapreduce": "elasticmapreduce ec2 application-autoscaling",
+    "rds": "rds monitoring.rds",
+    "s3": "s3 batchoperations.s3",
+}
+_PRINCIPALS_IN_CHINA = {"ec2": ("ec2.amazonaws.com.cn",), "elasticmapreduce": ("elasticmapreduce.amazonaws.com.cn",)}
+"""Names that two services have in China, besides the usual ones."""
+
+
+def _principals(services: str) -> tuple[str, ...]:
+    return tuple(
+        name for each in services.split() for name in (f"{each}.amazonaws.com", *_PRINCIPALS_IN_CHINA.get(each, ()))
+    )
+
+
+PASSED_TO: Mapping[str, tuple[str, ...]] = {
+    name: _principals(services)
+    for name, services in {**{each: each for each in _ROLES_OF_THEIR_OWN.split()}, **_ROLES_OF_SEVERAL}.items()
+}
+"""Service principals that get the role in an operation's parameters, by IAM prefix of the operation.
+
+Source: IAM User Guide, "Grant a user permissions to pass a role to an AWS service"; pages of the services on roles."""
+
 HERE = "${AWS::Region}:${AWS::AccountId}"
 
 
@@ -105,7 +136,6 @@ ARNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "bedrock": {"modelid": ("arn:${AWS::Partition}:bedrock:${AWS::Region}::foundation-model/{}",)},
     "cloudformation": {"stackname": (arn("cloudformation", "stack/{}/*"),)},
     "codebuild": {"projectname": (arn("codebuild", "project/{}"),)},
-    "databrew": {"name": (arn("databrew", "job/{}"),)},
     "ecs": {"taskdefinition": (arn("ecs", "task-definition/{}"), arn("ecs", "task-definition/{}:*"))},
     "elasticmapreduce": dict.fromkeys(("clusterid", "jobflowid"), (arn("elasticmapreduce", "cluster/{}"),)),
     "emr-containers": {"virtualclusterid": (arn("emr-containers", "/virtualclusters/{}"),)},
@@ -127,13 +157,15 @@ ARNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     # Secrets Manager appends a hyphen and six random characters to the name of a secret.
     "secretsmanager": {"secretid": (arn("secretsmanager", "secret:{}-??????"),)},
     "sns": {"topicarn": ("{}",), "targetarn": ("{}",)},
-    "ssm": {"name": (arn("ssm", "parameter/{}"),)},
     "states": {"statemachinearn": ("{}",), "activityarn": ("{}",), "executionarn": ("{}",)},
 }
 """ARNs by IAM prefix and folded name of the parameter with the resource; ``{}`` is the parameter's value."""
 
 OFTEN_ARNS = frozenset(("functionname", "jobdefinition", "jobqueue", "keyid", "modelid", "secretid", "taskdefinition"))
 """Parameters of `ARNS` that take a name or an ARN; a substitution could be either."""
+
+DEFAULT_NAMES: Mapping[tuple[str, str], str] = {("ecs", "cluster"): "default", ("scheduler", "groupname"): "default"}
+"""Names that services take for parameters that are not given, by IAM prefix and folded name of the parameter."""
 
 TRANSACTION: Mapping[str, str] = {
     "conditioncheck": "dynamodb:ConditionCheckItem",

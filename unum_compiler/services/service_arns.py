@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from unum_compiler.services.service_actions import ARNS, HERE, OFTEN_ARNS, arn
+from unum_compiler.services.resource_types import resource_templates
+from unum_compiler.services.service_actions import ARNS, DEFAULT_NAMES, HERE, OFTEN_ARNS, arn
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.model.states import Json
 
@@ -14,6 +15,8 @@ _ENDPOINT = re.compile(r"(?:https://)?(?P<api>[^./]+)\.execute-api\.(?P<region>(
 _SUBSTITUTION = re.compile(r"\$\{[^{}]*\}")
 _FUNCTION_COLONS = 6
 """Colons in the ARN of a function without a qualifier."""
+_PARAMETER = re.compile(r"(?<!\$)\{(\w+)\}")
+_ALIAS, _ZONE = "alias/", "/hostedzone/"
 _REGIONAL_MODEL = re.compile(r"(?:us|eu|apac|au|jp|ca|us-gov|global)\..*")
 
 
@@ -29,21 +32,24 @@ def literal(key: str, value: Json) -> str | None:
     return None if dynamic else str(value)
 
 
-def resources(prefix: str, parameters: Json) -> tuple[str, ...]:
-    """Return ARNs in `parameters` of a service with IAM prefix `prefix`; `ANY` if unknown."""
+def resources(prefix: str, operation: str, parameters: Json) -> tuple[str, ...]:
+    """Return ARNs in `parameters` of `operation`, of a service with IAM prefix `prefix`; `ANY` if unknown."""
     values = literals(parameters)
     match prefix:
         case "s3":
-            found = [_object(values)]
+            found = [*_objects(operation, values, parameters)]
         case "sqs":  # parameters have the URL of a queue, IAM its ARN
-            found = [_queue(values.get("queueurl"))]
-        case "events":
+            found = [_queue(values)]
+        case "events" if operation == "PutEvents":
             found = list(_buses(parameters))
         case "dynamodb":
             found = list(_tables(parameters))
         case _:
-            named = {name: templates for name, templates in ARNS.get(prefix, {}).items() if name in values}
-            found = [_named(name, values[name], each) for name, templates in named.items() for each in templates]
+            found = [_filled(prefix, template, values) for template in resource_templates(prefix, operation)]
+            if not found or ANY in found:
+                # By the parameter alone, for operations that are not in the table, and those that poll a job.
+                named = {name: templates for name, templates in ARNS.get(prefix, {}).items() if name in values}
+                found = [_named(name, values[name], each) for name, templates in named.items() for each in templates]
     return (ANY,) if ANY in found or not found else tuple(dict.fromkeys(found))
 
 
@@ -89,16 +95,81 @@ def _named(name: str, value: str | None, template: str) -> str:
     return template.replace("{}", value)
 
 
-def _object(values: Mapping[str, str | None]) -> str:
+def _filled(prefix: str, template: str, values: Mapping[str, str | None]) -> str:
+    """Return `template` with parameters in place of their names, and `*` in place of those that are unknown.
+
+    `ANY`, if no parameter is known.
+    """
+    names = _PARAMETER.findall(template)
+    if not names:
+        return arn(prefix, template)
+    known = [name for name in names if _value_of(prefix, name, values) is not None]
+    if not any(name in values or _as_arn(name) in values for name in known):
+        return ANY  # a default alone names nothing that the author has named
+    last = names[-1]
+    whole = _value_of(prefix, last, values)
+    if whole is not None and whole.startswith("arn:"):
+        return whole + (":*" if template.endswith(":*") else "")
+    if last.endswith("arn"):  # a placeholder of the deployment
+        return whole or ANY
+    text = _PARAMETER.sub(lambda match: _in_template(_value_of(prefix, match[1], values)), template)
+    return text if text.startswith("arn:") else arn(prefix, text)
+
+
+def _value_of(prefix: str, name: str, values: Mapping[str, str | None]) -> str | None:
+    """Return parameter `name`, or the ARN in its place, if the definition tells which of both it is."""
+    found = values.get(name, values.get(_as_arn(name), DEFAULT_NAMES.get((prefix, name))))
+    # A placeholder of the deployment could be a name or an ARN.
+    may_be_arn = name in OFTEN_ARNS or not name.endswith(("name", "id", "arn"))
+    return None if found is not None and may_be_arn and _SUBSTITUTION.fullmatch(found) else found
+
+
+def _as_arn(name: str) -> str:
+    """Return the parameter that takes an ARN in place of the name `name`: ``streamarn`` for ``streamname``."""
+    return f"{name.removesuffix('name')}arn"
+
+
+def _in_template(value: str | None) -> str:
+    """Return `value` as a part of an ARN."""
+    if value is None or value.startswith(_ALIAS):
+        return ANY  # permissions name keys, not their aliases
+    if value.startswith("arn:"):
+        return value.rpartition("/")[2]
+    return value.removeprefix(_ZONE).removeprefix("/")
+
+
+def _objects(operation: str, values: Mapping[str, str | None], parameters: Json) -> Iterator[str]:
     bucket = values.get("bucket")
     if bucket is None:
-        return ANY
+        yield ANY
+        return
     found = bucket if bucket.startswith("arn:") else f"arn:{PARTITION}:s3:::{bucket}"
-    return f"{found}/{values['key'] or ANY}" if "key" in values else found
+    if operation == "DeleteObjects":
+        yield from (f"{found}/{key or ANY}" for key in _deleted(parameters))
+    else:
+        yield f"{found}/{values['key'] or ANY}" if "key" in values else found
 
 
-def _queue(url: str | None) -> str:
-    match = _QUEUE_URL.fullmatch(url or "")
+def _deleted(parameters: Json) -> Iterator[str | None]:
+    """Yield the keys of the objects that ``DeleteObjects`` deletes."""
+    named = parameters.get("Delete") if isinstance(parameters, dict) else None
+    every = named.get("Objects") if isinstance(named, dict) else None
+    for each in every if isinstance(every, list) else [None]:
+        yield literals(each).get("key")
+
+
+def copied_object(values: Mapping[str, str | None]) -> str:
+    """Return the ARN of the object that an operation with `values` copies."""
+    source = (values.get("copysource") or "").removeprefix("/").partition("?")[0]
+    if not source:
+        return ANY
+    return source if source.startswith("arn:") else f"arn:{PARTITION}:s3:::{source}"
+
+
+def _queue(values: Mapping[str, str | None]) -> str:
+    if name := values.get("queuename"):
+        return arn("sqs", name)
+    match = _QUEUE_URL.fullmatch(values.get("queueurl") or "")
     if match is None:
         return ANY
     return f"arn:{PARTITION}:sqs:{match['region'] or '${AWS::Region}'}:{match['account']}:{match['name']}"

@@ -1,11 +1,20 @@
 """IAM permissions of a service Task: actions, restricted to resources in its parameters."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from unum_compiler.services.service_actions import ACTIONS, ANYWHERE, PREFIXES, TRANSACTION, arn
-from unum_compiler.services.service_arns import ANY, PARTITION, functions, literal, literals, resources, route
+from unum_compiler.services.service_actions import ACTIONS, ANYWHERE, PASSED_TO, PREFIXES, TRANSACTION, arn
+from unum_compiler.services.service_arns import (
+    ANY,
+    PARTITION,
+    copied_object,
+    functions,
+    literal,
+    literals,
+    resources,
+    route,
+)
 from unum_compiler.services.service_models import operation, service_model
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.aws.services.operation import Resource, parse
@@ -18,6 +27,20 @@ _ROLES = ("role", "servicerole", "noderole", "jobflowrole", "autoscalingrole")
 """Folded names of parameters with a role, besides those that end in ``RoleArn``."""
 
 
+class Condition(NamedTuple):
+    """A condition of a permission.
+
+    Attributes:
+        operator: such as ``StringEquals``.
+        key: condition key of IAM or of the service.
+        values: allowed values, with the placeholders of a statement's resources.
+    """
+
+    operator: str
+    key: str
+    values: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A permission.
@@ -27,11 +50,13 @@ class Statement:
         resources: ARNs with ``${AWS::Partition}``, ``${AWS::Region}`` and ``${AWS::AccountId}`` for those of the
             deployment, as in ``Fn::Sub``.
         is_wide: True if the permission includes more than the Task's resources, which only the run time knows.
+        condition: condition; None without one.
     """
 
     actions: tuple[str, ...]
     resources: tuple[str, ...]
     is_wide: bool = field(default=False, kw_only=True)
+    condition: Condition | None = field(default=None, kw_only=True)
 
 
 def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[Statement]:
@@ -55,21 +80,57 @@ def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[St
             return [] if is_open else [_statement("execute-api:Invoke", route(values))]
     called = parse(resource)
     prefix = _prefix(called.service)
-    own = _own(_actions(prefix, called, parameters), prefix, parameters)
+    own = _own(_actions(prefix, called, parameters), prefix, called.operation, parameters)
     waiting = _waiting(prefix, called, parameters) if pattern is Pattern.SYNC else ()
-    return [own, *waiting, *_passed_roles(prefix, called, parameters), *_objects(called, parameters)]
+    return [*own, *waiting, *_passed_roles(prefix, called, parameters), *_objects(called, parameters)]
+
+
+def runtime_statements(resource: str, pattern: Pattern, parameters: Json) -> list[Statement]:
+    """Return the permissions of one service Task that this library needs and Step Functions does not.
+
+    It polls and stops jobs whose end EventBridge reports to Step Functions, and reads connections itself.
+
+    Args:
+        resource: as `iam_statements`.
+        pattern: pattern of the call.
+        parameters: as `iam_statements`.
+    """
+    if resource == "http:invoke":
+        return _endpoint(parameters)[:1]
+    if pattern is not Pattern.SYNC or resource == "eks:runJob":
+        return []
+    called = parse(resource)
+    return [*_waiting(_prefix(called.service), called, parameters)]
 
 
 def _statement(action: str, *found: str) -> Statement:
     return Statement((action,), found, is_wide=ANY in found)
 
 
-def _own(actions: tuple[str, ...], prefix: str, parameters: Json) -> Statement:
-    found = (ANY,) if ANYWHERE.issuperset(actions) else resources(prefix, parameters)
+def _own(actions: tuple[str, ...], prefix: str, operation_name: str, parameters: Json) -> Iterator[Statement]:
+    """Yield the permission for `actions`, which the operation called `operation_name` requires."""
+    values = literals(parameters)
+    if operation_name in _COPIES and prefix == "s3":
+        yield _statement("s3:GetObject", copied_object(values))
+        actions = tuple(each for each in actions if each != "s3:GetObject")
+    found = (ANY,) if ANYWHERE.issuperset(actions) else resources(prefix, operation_name, parameters)
     if actions == INVOKE_FUNCTION:
-        values = literals(parameters)
         found = tuple(functions(values.get("functionname"), values))
-    return Statement(actions, found, is_wide=ANY in found)
+    limits = (
+        Condition("StringEquals", key, (value,))
+        for parameter, key in _LIMITS.get(actions, {}).items()
+        if (value := values.get(parameter))
+    )
+    yield Statement(actions, found, is_wide=ANY in found, condition=next(limits, None))
+
+
+_LIMITS: Mapping[tuple[str, ...], Mapping[str, str]] = {
+    ("s3:ListBucket",): {"prefix": "s3:prefix"},
+    ("emr-containers:StartJobRun",): {"executionrolearn": "emr-containers:ExecutionRoleArn"},
+}
+"""Condition keys that restrict actions to the value of a parameter, by its folded name."""
+
+_COPIES = frozenset(("CopyObject", "UploadPartCopy"))
 
 
 def _prefix(service: str) -> str:
@@ -100,7 +161,8 @@ def _waiting(prefix: str, called: Resource, parameters: Json) -> Iterator[Statem
     machine = literals(parameters).get("statemachinearn") or ""
     # Actions of Step Functions on executions name the execution, whose ARN contains the machine's name.
     if prefix != "states":
-        yield from (_own((action,), prefix, parameters) for action in actions)
+        for action in actions:
+            yield from _own((action,), prefix, action.partition(":")[2], parameters)
     elif ":stateMachine:" in machine:
         yield Statement(actions, (f"{machine.replace(':stateMachine:', ':execution:')}:*",))
     else:
@@ -110,12 +172,24 @@ def _waiting(prefix: str, called: Resource, parameters: Json) -> Iterator[Statem
 def _passed_roles(prefix: str, called: Resource, parameters: Json) -> Iterator[Statement]:
     """Yield the permission to pass roles to the called service."""
     shape = operation(called.name).input_shape
-    # STS assumes the role in its parameters, which needs no iam:PassRole.
-    roles = list(dict.fromkeys(_roles(prefix, shape, parameters))) if prefix != "sts" else []
+    roles = [] if prefix in _WITHOUT_PASSING else list(dict.fromkeys(_roles(prefix, shape, parameters)))
     if called.operation == "RunTask" and not roles:
         roles = [ANY]  # the roles of the task definition, which the parameters do not show
     if roles:
-        yield _statement("iam:PassRole", *((ANY,) if ANY in roles else roles))
+        yield _passed(prefix, roles)
+
+
+_WITHOUT_PASSING = frozenset(("sts", "emr-containers"))
+"""IAM prefixes of services that take roles without iam:PassRole: STS assumes them, EMR has a condition of its own."""
+
+
+def _passed(prefix: str, roles: list[str]) -> Statement:
+    found, services = (ANY,) if ANY in roles else tuple(roles), PASSED_TO.get(prefix, ())
+    if ANY in roles and not services:
+        # Any role to any service would be every permission of the account. Most services call themselves so.
+        services = (f"{prefix}.amazonaws.com",)
+    condition = Condition("StringEquals", "iam:PassedToService", services) if services else None
+    return Statement(("iam:PassRole",), found, is_wide=ANY in roles, condition=condition)
 
 
 def _roles(prefix: str, shape: Any, value: Json) -> Iterator[str]:
@@ -145,7 +219,7 @@ def _role(prefix: str, key: str, value: Json) -> Iterator[str]:
         yield ANY
     elif ":instance-profile/" in role:
         yield ANY  # only IAM knows the role in a profile
-    elif role.startswith(("arn:", "${")):
+    elif role.startswith("arn:") or (role.startswith("${") and prefix != "elasticmapreduce"):
         yield role
     elif prefix in ("glue", "elasticmapreduce"):  # accept names as well as ARNs
         yield f"arn:{PARTITION}:iam::${{AWS::AccountId}}:role/{role}"

@@ -1,10 +1,12 @@
 """IAM permissions of Tasks in the function that calls services."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from unum_compiler.services.dataset_permissions import dataset_statements
 from unum_compiler.services.service_arns import ANY, functions, literals
-from unum_compiler.services.service_permissions import INVOKE_FUNCTION, Statement, iam_statements
+from unum_compiler.services.service_permissions import INVOKE_FUNCTION, Statement, iam_statements, runtime_statements
 from unum_compiler.services.started_workflows import started_machine, starts_itself
 from unum_runtime.aws.services.nested_executions import is_start_alias
 from unum_runtime.model.naming import describe_alias, run_alias
@@ -18,7 +20,9 @@ RUN, DESCRIBE = "::Run", "::Describe"
 """Suffixes of a start alias's placeholder, for the ARNs of the run alias and the describe alias of its workflow."""
 
 
-def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) -> Iterator[Statement]:
+def task_statements(
+    task: Task, arguments: Json, aliases: Collection[str] = (), declared: Collection[str] | None = None
+) -> Iterator[Statement]:
     """Yield permissions for `task`; activities need none, being queues of this library, and signals call nothing.
 
     An assumed role has the permissions of the call itself, in its owner's account.
@@ -27,8 +31,11 @@ def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) 
         task: Task that calls a service.
         arguments: arguments of the Task, possibly with other names of the same resources.
         aliases: placeholders for start aliases of workflows.
+        declared: IAM actions that the author of the Task has allowed, and nothing else; None if nobody did.
     """
-    if task.resource in DATA_SET_TASKS:
+    if declared is not None:
+        yield from _undeclared(task, arguments, declared)
+    elif task.resource in DATA_SET_TASKS:
         yield from dataset_statements(arguments)
     elif str(task.resource).startswith((ACTIVITY, SIGNAL)):
         return
@@ -42,6 +49,15 @@ def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) 
         yield Statement(INVOKE_FUNCTION, tuple(_other_alias(alias, kind) for kind in asked))
     else:
         yield from iam_statements(str(task.resource), task.pattern, arguments)
+
+
+def _undeclared(task: Task, arguments: Json, declared: Collection[str]) -> Iterator[Statement]:
+    """Yield permissions that this library needs for `task`, and no `declared` action includes."""
+    patterns = [each.lower() for each in declared]  # IAM's names of actions are in any case
+    for statement in runtime_statements(str(task.resource), task.pattern, arguments):
+        left = [each for each in statement.actions if not any(fnmatchcase(each.lower(), one) for one in patterns)]
+        if left:
+            yield replace(statement, actions=tuple(left))
 
 
 def _other_alias(start_alias: str, kind: str) -> str:

@@ -85,7 +85,7 @@ class Program:
             for other in self.started.values():
                 # Through start aliases, the service function depends on all functions of the other workflows.
                 hosts[SERVICES].references.update(other.hosts)
-            warn_of_wide_permissions(construct, workflow, self.started)
+            warn_of_wide_permissions(construct, workflow, self.started, self.bound.declared)
         workflow = with_handlers(construct, workflow, hosts)
         return replace(self, workflow=with_one_key_each(workflow, hosts), hosts=hosts)
 

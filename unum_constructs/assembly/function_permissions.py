@@ -173,6 +173,7 @@ class FunctionPermissions:
                 own=self._own_aliases,
                 started=self.wired.program.started,
                 called=self.wired.program.called,
+                declared=self.wired.program.bound.declared,
             )
 
     def _state_statements(self, done: frozenset[Operation], *, starts: bool = True, key: str = "") -> Statements:
