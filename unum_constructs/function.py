@@ -29,6 +29,7 @@ from unum_constructs.cdk.nag import (
     Reasons,
     acknowledge,
 )
+from unum_constructs.cdk.policies import new_policy
 from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.states import Guard
@@ -253,5 +254,5 @@ def _role(scope: Construct, construct_id: str, group: logs.ILogGroup, *, in_vpc:
     acknowledge(role, ROLE)
     if in_vpc:
         statement = iam.PolicyStatement(actions=[*IN_VPC], resources=["*"])
-        acknowledge(iam.Policy(role, "Network", roles=[role], statements=[statement]), NETWORK)
+        acknowledge(new_policy(role, "Network", roles=[role], statements=[statement]), NETWORK)
     return role

@@ -17,6 +17,7 @@ from constructs import Construct
 
 from unum_constructs.cdk.lookup import path_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies
+from unum_constructs.cdk.policies import is_fixed, new_policy
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host, Managed
 from unum_runtime.cold_start.digest import short_digest
@@ -98,7 +99,10 @@ def attach_common(workflow: Construct, functions: Mapping[str, Common]) -> Commo
     Raises:
         ConstructError: a function belongs to more workflows than its role has policies for.
     """
-    crowded = [key for key, each in functions.items() if len(each.host.workflows) >= MOST_INLINE]
+    # A role that gets no policies has no limit of them either.
+    crowded = [
+        key for key, each in functions.items() if len(each.host.workflows) >= MOST_INLINE and not is_fixed(each.role)
+    ]
     managed = {key: _managed(workflow, key, functions[key]) for key in crowded}
     alike: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for key in sorted(functions.keys() - managed.keys()):
@@ -122,7 +126,7 @@ def _shared(scope: Construct, names: tuple[str, ...], functions: Mapping[str, Co
     roles = dict.fromkeys(each.role for each in functions.values())
     statements = [*first.failures, *first.state_statements]
     own = policy_id(scope, construct_id, [each.host for each in functions.values()])
-    return iam.Policy(scope, own.construct_id, statements=statements, roles=[*roles], policy_name=own.policy_name)
+    return new_policy(scope, own.construct_id, statements=statements, roles=roles, policy_name=own.policy_name)
 
 
 def policy_id(scope: Construct, construct_id: str, hosts: Iterable[Host]) -> PolicyId:

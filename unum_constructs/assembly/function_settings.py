@@ -20,7 +20,7 @@ from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common, policy_id
 from unum_constructs.assembly.concurrency import warn_of_long_queues
 from unum_constructs.assembly.function_permissions import FunctionPermissions
-from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_id_of, role_of, stack_of
+from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_of, session_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.hosting.environment import TOKEN
 from unum_constructs.hosting.host import Caller, Failures
@@ -126,9 +126,10 @@ class Assembly(FunctionPermissions):
         control.allow(hosts, [*every, *deletion, *shared])
         control.tell_kept(self.state.storage)
         handler.allow_own()
-        own = [role_id_of(each.function) for each in (handler, control)]
+        own = [session_of(each.function) for each in (handler, control)]
         senders = {"workflow": self.workflow.name, "trusted": [*own, *(self.timer.role_ids if self.timer else ())]}
-        control.trust(senders)
+        # Names of these functions would be circular there: without them, their letters are planned again.
+        control.trust({**senders, "trusted": [each for each in senders["trusted"] if not each.startswith(":")]})
         if self.timer:
             known = self.wired.known
             edges = [(known[key], [known[each] for each in to]) for key, to in delayed_edges(self.workflow).items()]

@@ -14,6 +14,7 @@ from constructs import Construct
 from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_OBJECTS, Actions, key_statement
 from unum_constructs.cdk.lookup import arn_of, role_of
+from unum_constructs.cdk.policies import new_policy
 from unum_constructs.cdk.storage import Storage, key_statements
 from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
@@ -81,7 +82,7 @@ def attach(
     deployed.
     """
     roles = [role_of(function)]
-    return iam.Policy(scope, construct_id, statements=[*statements], roles=roles, policy_name=policy_name)
+    return new_policy(scope, construct_id, statements=statements, roles=roles, policy_name=policy_name)
 
 
 def invoke_statements(

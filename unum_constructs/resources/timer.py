@@ -14,13 +14,15 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.lambda_settings import FORWARDER_TIMEOUT_S
-from unum_constructs.cdk.lookup import role_id_of
+from unum_constructs.cdk.lookup import role_of, session_of
 from unum_constructs.cdk.nag import MESSAGES, acknowledge
+from unum_constructs.cdk.policies import is_made
 from unum_constructs.cdk.queues import new_queue
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import permissions
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.schedules import WorkflowSchedules
+from unum_runtime.aws.senders import OWN_SESSION
 from unum_runtime.model.metrics import Metrics
 
 HANDLER = "unum_runtime.aws.forwarder.handle"
@@ -153,8 +155,13 @@ class WorkflowTimer(Construct):
 
     @property
     def role_ids(self) -> list[str]:
-        """Tokens of the ids of the roles that send events again: the forwarder's and the schedules'."""
-        return [role_id_of(self.forwarder), *([self.schedules.role.role_id] if self.schedules else ())]
+        """Tokens of the ids of the roles that send events again: the forwarder's and the schedules'.
+
+        Without that of the schedules, if another team makes their role: their events are then planned again.
+        """
+        has_id = self.schedules is not None and is_made(self.schedules.role)
+        own = session_of(self.forwarder) if is_made(role_of(self.forwarder)) else OWN_SESSION
+        return [own, *([self.schedules.role.role_id] if self.schedules and has_id else ())]
 
     def admit(self, senders: Mapping[str, Any], edges: Targets, intake: str, metrics: Metrics) -> None:
         """Let the forwarder deliver what functions may invoke themselves, and name other events to the intake.

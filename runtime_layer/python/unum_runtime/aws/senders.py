@@ -8,10 +8,14 @@ Messages that the workflow's own machinery sends again, the forwarder and EventB
 their first message as origin.
 """
 
+import os
 from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.json_text import parse_foreign
+
+OWN_SESSION = ":"
+"""Trusted sender that is the function itself, of which no template can put the name into its own environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +24,8 @@ class Senders:
 
     Attributes:
         workflow: name of the workflow.
-        trusted: ids of roles that no user code has: of the failure handler, the forwarder, and its schedules.
+        trusted: ids of roles that no user code has: of the failure handler, the forwarder, and its schedules. For roles
+            with unknown ids, the names of their functions after a colon.
         edges: names of functions to which a function may delay events, beside itself, by its name.
     """
 
@@ -34,7 +39,8 @@ class Senders:
 
     def trusts(self, sender: str) -> bool:
         """Return True if `sender` may send anything."""
-        return sender.partition(":")[0] in self.trusted
+        role, _, session = sender.partition(":")
+        return role in self.trusted or (session != "" and f":{session}" in self.trusted)
 
     def may_send(self, origin: str, address: str) -> bool:
         """Return True if the role of `origin` may invoke the function version `address` itself."""
@@ -46,10 +52,10 @@ class Senders:
 
 def parse_senders(text: str) -> Senders:
     """Return the senders in the JSON text of a function's environment."""
-    fields = parse_foreign(text)
+    fields, own = parse_foreign(text), os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
     return Senders(
         workflow=fields["workflow"],
-        trusted=frozenset(fields["trusted"]),
+        trusted=frozenset(f":{own}" if each == OWN_SESSION else each for each in fields["trusted"]),
         edges={name: tuple(targets) for name, targets in fields.get("edges", {}).items()},
     )
 
