@@ -9,10 +9,11 @@ Source: AWS Service Authorization Reference, the tables of actions and resource 
 parameters in the services' models.
 """
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+
+from unum_runtime.json_text import parse_json
 
 
 def resource_templates(prefix: str, operation: str) -> tuple[str, ...]:
@@ -24,7 +25,7 @@ def resource_templates(prefix: str, operation: str) -> tuple[str, ...]:
 def resource_table() -> Mapping[str, Mapping[str, str]]:
     """Return the operations in the table, separated by spaces, by IAM prefix and templates."""
     text = files(__package__).joinpath("resource_types.json").read_text("utf-8")
-    found: Mapping[str, Mapping[str, str]] = json.loads(text)
+    found: Mapping[str, Mapping[str, str]] = parse_json(text)
     return found
 
 

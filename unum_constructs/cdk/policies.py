@@ -5,7 +5,6 @@ roles that another team makes (`iam.Role.customize_roles`), too. Here such roles
 warning, or in the CDK's report of policies.
 """
 
-import json
 from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,6 +15,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct, IValidation
 
 from unum_constructs.cdk.lookup import node_of, path_of, stack_of
+from unum_runtime.json_text import to_text
 
 _CUSTOMIZED = "@aws-cdk/iam:customizeRoles"
 """Context that `iam.Role.customize_roles` sets."""
@@ -117,7 +117,7 @@ class _Warning:
                 f"unum:rolePolicy[{path_of(role)}]",
                 f"role {path_of(role)} gets no policy of this app, because it is imported with mutable=False, from "
                 f"another account, or without policy updates; executions fail until whoever has the role allows: "
-                f"{json.dumps(statements)}",
+                f"{to_text(statements)}",
             )
         self._roles = []  # once, also if the app is synthesized again
         return []
