@@ -11,6 +11,11 @@ from functools import partial
 import pytest
 
 from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.jsonata import engine
+from unum_runtime.asl.jsonata.engine import Expression
+from unum_runtime.asl.jsonata.library import isolate
+from unum_runtime.asl.jsonata.limits import metered
+from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.model.states import Json
 
@@ -108,12 +113,23 @@ def test_regular_expressions_have_one_budget_of_time(code: str, error: str) -> N
         ("jsonata('$spread(' + recursive('[[$s], [$s]]', '1') + ')')", WORK),
         ("jsonata('$lookup(' + recursive('[[$s], [$s]]', '1') + ', \"a\")')", WORK),
         ("jsonata(recursive('[[$s], [$s]]', '1') + '.a')", WORK),
-        ("jsonata(recursive('[[$s], [$s]]', '1') + '.*')", WORK),
+        ("jsonata(recursive('[[$s], [$s]]', '1') + '.*')", ITEMS),
         ("jsonata(recursive('[[$s], [$s]]', '1') + ' ~> |$|{}|')", VALUES),
         ("jsonata('($r := [1..999999]; $count($zip($r, $r, $r)))')", ITEMS),
         ("jsonata('$count([1..999999].[1..999999])')", "expected a value of at most 2000000 numbers in ranges"),
         ("jsonata('$count([1..99].$range(1, 999999, 1))')", "expected a value of at most 2000000 numbers in ranges"),
         ("jsonata(\"$reduce([1..500000], function($a, $b) { $a & 'xxxxxxxxxx' })\")", WORK),
+        ("jsonata('$count($reduce($states.input, $append))', list(range(100000)))", WORK),
+        ("jsonata('$count([1..3000].$distinct($states.input))', list(range(3000)))", WORK),
+        (
+            "jsonata('$count($map([1..3000], function($i) { $merge($states.input) }))', [{str(i): 1 for i in range(1000)}] * 30)",
+            WORK,
+        ),
+        ("jsonata('$count([1..100000].($substring(?, 0, 1)(\"abc\")))')", WORK),
+        ("jsonata('($s := [1..10000]; $count([1..100000].$s))')", ITEMS),
+        ("jsonata('($r := [1..3000]; $count($r@$a.$r@$b))')", ITEMS),
+        ("jsonata('$parseInteger($states.input, \"a\")', 'a' * 200000)", "expected a value of at most 1000 characters"),
+        ("jsonata('$number($states.input)', '1' * 200000 + 'x')", "D3030"),
         ("jsonata('(' * 5000 + '1' + ')' * 5000)", "nested too deeply"),
     ],
 )
@@ -174,6 +190,32 @@ def test_aliases_of_yaml_repeat_a_limited_number_of_values(code: str) -> None:
 )
 def test_what_is_large_and_harmless_works(code: str) -> None:
     assert outcome(code).startswith("OK ")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "$distinct($states.input)",
+        "$states.input[$ in $states.input]",
+        "($i := [0..$count($states.input) - 1]; $states.input[$i])",
+        "$spread($states.input.{'a': $})",
+        "$states.input{'k': $}",
+        "$states.input.[$].*",
+        "$sort($states.input)",
+        "$map($states.input, function($v) { $v + 1 })",
+    ],
+)
+def test_work_grows_in_proportion_to_input(expression: str) -> None:
+    small, large = work(expression, 1_000), work(expression, 8_000)
+    assert large < 12 * small
+
+
+def work(expression: str, size: int) -> int:
+    """Return the counted work of `expression` over `size` numbers."""
+    with isolate(), metered() as meter:
+        names = Names({"input": list(range(size))}, ExpressionContext({}))
+        Expression(expression)._engine.run(engine._Frame(names, "Output", meter))
+    return meter._work
 
 
 def test_timers_of_user_code_stay() -> None:

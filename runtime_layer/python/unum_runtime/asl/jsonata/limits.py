@@ -56,8 +56,8 @@ _MADE = 4
 """Work for a character of a text that was made and may stay in memory."""
 
 _LESS_WORK = "build large ones at once, as by $join or $map, and read them once"
-_MAKERS = frozenset({"binary", "unary", "function", "apply", "path", "partial", "transform"})
-"""Types of nodes that make a value; others return one that was there."""
+_MAKERS = frozenset({"binary", "unary", "function", "apply", "partial", "transform"})
+"""Types of nodes that make a value; paths count their own work, and others return a value that was there."""
 
 _Found = TypeVar("_Found")
 
