@@ -125,8 +125,8 @@ EXPRESSION_FIELDS = (
     ExpressionField(
         name="MaxInputBytesPerBatch",
         define=lambda text: _map(distributed=True, ItemBatcher={"MaxInputBytesPerBatch": text}),
-        accepts=jsonpath.is_positive,
-        answer=lambda _value, document: [{"Items": [item]} for item in document["list"]],
+        accepts=jsonpath.is_count,
+        answer=jsonpath.small_batches,
     ),
     ExpressionField(
         name="Output",
@@ -226,7 +226,7 @@ EXPRESSION_FIELDS = (
     ExpressionField(
         name="MaxItemsPerBatch",
         define=lambda text: _map(distributed=True, ItemBatcher={"MaxItemsPerBatch": text}),
-        accepts=jsonpath.is_positive,
+        accepts=jsonpath.is_count,
         answer=jsonpath.batches,
     ),
     ExpressionField(

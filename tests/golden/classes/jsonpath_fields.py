@@ -171,8 +171,19 @@ def _is_seven(value: Json, _document: Mapping[str, Json]) -> Json:
 
 
 def batches(size: Json, document: Mapping[str, Json]) -> Json:
+    """Return batches of `size` items; 0 is no limit."""
     items = document["list"]
-    return [{"Items": items[begin : begin + size]} for begin in range(0, len(items), size)]
+    return [{"Items": items[begin : begin + size]} for begin in range(0, len(items), size)] if size else whole(document)
+
+
+def small_batches(size: Json, document: Mapping[str, Json]) -> Json:
+    """Return batches of `size` bytes, too few for two items; 0 is no limit."""
+    return [{"Items": [item]} for item in document["list"]] if size else whole(document)
+
+
+def whole(document: Mapping[str, Json]) -> Json:
+    """Return one batch of all items."""
+    return [{"Items": document["list"]}]
 
 
 MESSAGE: dict[str, Json] = {"QueueUrl": "q", "MessageBody": "m"}
@@ -333,8 +344,8 @@ PATH_FIELDS = (
         name="MaxInputBytesPerBatchPath",
         define=lambda p: _map(distributed=True, ItemBatcher={"MaxInputBytesPerBatchPath": p}),
         takes="input reference",
-        accepts=or_in_text(is_positive),
-        answer=lambda _value, document: [{"Items": [item]} for item in document["list"]],
+        accepts=or_in_text(is_count),
+        answer=lambda size, document: small_batches(read_number(size), document),
         missing_source=None,
     ),
     PathField(
@@ -385,7 +396,7 @@ PATH_FIELDS = (
         name="MaxItemsPerBatchPath",
         define=lambda p: _map(distributed=True, ItemBatcher={"MaxItemsPerBatchPath": p}),
         takes="input reference",
-        accepts=or_in_text(is_positive),
+        accepts=or_in_text(is_count),
         answer=lambda size, document: batches(read_number(size), document),
         missing_source=None,
     ),
