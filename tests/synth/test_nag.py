@@ -286,3 +286,25 @@ def reasons_of(stack: Stack) -> set[str]:
         for entry in construct.node.metadata
         if "acknowledged" in entry.type.lower()
     }
+
+
+@pytest.mark.parametrize("definition", [chain("A"), EVERYTHING], ids=["plain", "everything"])
+def test_nothing_is_found_with_the_state_in_a_bucket(definition: Any) -> None:
+    options = {} if definition is not EVERYTHING else {"timeout": Duration.hours(1)}
+    deployment, _ = deployed(definition, store=Store.s3(), **options)
+    assert found_in_ours(deployment) == set()
+
+
+def test_lists_of_names_and_versions_are_limited_to_the_workflow() -> None:
+    deployment, flow = deployed(chain("A"), store=Store.s3())
+    reader = iam.Role(deployment.stack, "Reader", assumed_by=iam.AccountRootPrincipal())
+    flow.grant_read(reader)
+    policies = deployment.all("IAM::Policy").values()
+    lists = [
+        each
+        for policy in policies
+        for each in policy["Properties"]["PolicyDocument"]["Statement"]
+        if each["Action"] == "s3:ListBucketVersions"
+    ]
+    assert lists
+    assert all("s3:prefix" in each["Condition"]["StringLike"] for each in lists)

@@ -32,8 +32,9 @@ from unum_runtime.functions.configuration import INLINE, SERVICE_CALLS, STORE
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.log_level import LogLevel
+from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.metrics import Metrics
-from unum_runtime.model.naming import describe_alias, start_alias
+from unum_runtime.model.naming import definition_partition_prefix, describe_alias, partition_prefixes, start_alias
 from unum_runtime.model.states import ACTIVITY as ACTIVITY_TASK
 from unum_runtime.model.states import SIGNAL, Language
 from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
@@ -155,10 +156,24 @@ class Assembly(FunctionPermissions):
         ]
         if self.timer and self.timer.schedules:
             called.append(self.timer.schedules.arns)
+        if self.state.storage.in_bucket:
+            called += self._state_objects
         acknowledge_policies(workflow, arns, called)
         if self.distant_layers:
             # References to other stacks change their form at the end of synthesis, and cdk-nag reads the final one.
             acknowledge_when_resolved(workflow, arns, called)
+
+    @property
+    def _state_objects(self) -> list[str]:
+        """ARNs of the objects with the state, by the front of their names."""
+        storage, shared = self.state.storage, memo_partition_prefix("")
+        partitions = [*partition_prefixes(self.workflow.name), definition_partition_prefix(self.workflow.name), shared]
+        found = [
+            *storage.item_statements([Operation.CREATE], partitions),
+            *storage.entry_statements(self.workflow.name),
+            *storage.deletion_statements(self.workflow.name),
+        ]
+        return [arn for each in found for arn in each.resources]
 
     def report_slow_functions(self) -> None:
         """Report functions without bytecode for their Python, and fan-outs that wait for concurrency for hours.

@@ -247,7 +247,7 @@ class BucketStorage:
         """See `Storage`."""
         prefixes = [item_prefix(each) for each in partitions]
         actions = {action for operation in operations for action in _OBJECT_ACTIONS[operation]}
-        lists = [self._listing(_LIST_OBJECTS, prefixes)] if _LIST_OBJECTS in actions else []
+        lists = [self._listing(_LIST_OBJECTS, prefixes, is_limited=self.is_shared)] if _LIST_OBJECTS in actions else []
         return [self._on_objects(sorted(actions - {_LIST_OBJECTS}), prefixes), *lists]
 
     def entry_statements(self, workflow_name: str) -> list[iam.PolicyStatement]:
@@ -256,14 +256,14 @@ class BucketStorage:
 
     def list_statements(self, partitions: str) -> list[iam.PolicyStatement]:
         """See `Storage`."""
-        return [self._listing(_LIST_OBJECTS, [entry_prefix(partitions)])]
+        return [self._listing(_LIST_OBJECTS, [entry_prefix(partitions)], is_limited=True)]
 
     def deletion_statements(self, workflow_name: str) -> list[iam.PolicyStatement]:
         """See `Storage`."""
         entries = entry_prefix(execution_partition_prefix(workflow_name))
         prefixes = [*map(item_prefix, partition_prefixes(workflow_name)), entries]
         delete = self._on_objects(["s3:DeleteObject", "s3:DeleteObjectVersion"], prefixes)
-        return [delete, self._listing("s3:ListBucketVersions", prefixes)]
+        return [delete, self._listing("s3:ListBucketVersions", prefixes, is_limited=True)]
 
     def payload_bucket(self, payload: str) -> s3.IBucket | None:
         """See `Storage`."""
@@ -295,10 +295,10 @@ class BucketStorage:
         objects = [self.bucket.arn_for_objects(f"{prefix}*") for prefix in prefixes]
         return iam.PolicyStatement(actions=[*actions], resources=objects)
 
-    def _listing(self, action: str, prefixes: Iterable[str]) -> iam.PolicyStatement:
+    def _listing(self, action: str, prefixes: Iterable[str], *, is_limited: bool) -> iam.PolicyStatement:
         # S3 tells an absent object from a forbidden one only to those who may list the whole bucket, and reads of
         # absent objects are frequent. Where that is forbidden, the store lists by the object's name.
-        limit = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in prefixes]}} if self.is_shared else None
+        limit = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in prefixes]}} if is_limited else None
         return iam.PolicyStatement(actions=[action], resources=[self.bucket.bucket_arn], conditions=limit)
 
 
