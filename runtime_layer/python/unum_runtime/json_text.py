@@ -160,7 +160,8 @@ def find_fault(value: Any, text: str) -> str | None:
     try:
         if _may_have_long_integer(text):
             _decode_bounded(text)
-        is_unicode = is_utf8(text) and (_SURROGATE.search(text) is None or is_utf8(_COMPACT.encode(_decode(text))))
+        has_escape = "\\" in text and _SURROGATE.search(text) is not None
+        is_unicode = (text.isascii() or is_utf8(text)) and (not has_escape or is_utf8(_COMPACT.encode(_decode(text))))
     except InvalidJson as error:
         return str(error)
     except RecursionError:
@@ -180,7 +181,7 @@ def _is_too_deep(value: Any, text: str) -> bool:
             inner
             for outer in level
             for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list | tuple)
+            if isinstance(inner, _CONTAINERS)
         ]
         if not level:
             return False
@@ -219,6 +220,7 @@ def _out_of_range(numeral: str) -> InvalidJson:
     return InvalidJson(f"the number {shown} is beyond the range of a double, ±1.8e308; write it as a text")
 
 
+_CONTAINERS = (dict, list, tuple)
 _SHOWN = 20
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """Escape of a surrogate, or of a backslash before a text that looks like one."""
