@@ -48,7 +48,9 @@ def sort(items: list[Any] | None, comparator: Any) -> list[Any] | None:
 
 def _swaps(comparator: Any, one: Any, other: Any) -> bool:
     current().spend(VISIT)
-    return bool(Functions.func_apply(comparator, [one, other]))
+    answer = Functions.func_apply(comparator, [one, other])
+    # As JavaScript, in which empty arrays and objects are true.
+    return answer is not Utils.NULL_VALUE and (isinstance(answer, list | dict) or bool(answer and answer == answer))  # noqa: PLR0124 - NaN
 
 
 def distinct(items: Any) -> Any:

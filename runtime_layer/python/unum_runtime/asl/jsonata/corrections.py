@@ -54,7 +54,7 @@ class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no ty
         Raises:
             JException: the function fails, in Python's words too.
         """
-        validated = args if isinstance(args, _Validated) else self.validate(args, None)
+        validated = args if isinstance(args, _Validated) else self.validate(args, Utils.NULL_VALUE)
         try:
             return self._native.call(input, validated)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):

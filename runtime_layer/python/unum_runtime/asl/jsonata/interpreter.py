@@ -255,6 +255,18 @@ class Interpreter(Jsonata):  # type: ignore[misc] # the library has no types
         current().charge_range(size)
         return Utils.create_sequence_from_iter(range(int(lhs), int(rhs) + 1))
 
+    def evaluate_apply_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
+        """Apply functions with ``~>``; null is their context value, as in JSONata 2.0.6."""
+        if expr.rhs.type == "function":
+            return super().evaluate_apply_expression(expr, input, environment)
+        value, function = (self.eval(side, input, environment) for side in (expr.lhs, expr.rhs))
+        if not self.is_function_like(function):
+            raise JException("T2006", expr.position, function)
+        if self.is_function_like(value):
+            chain = self.eval(Jsonata.chain_ast(), None, environment)
+            return self.apply(chain, [value, function], Utils.NULL_VALUE, environment)
+        return self.apply(function, [value], Utils.NULL_VALUE, environment)
+
     def evaluate_sort_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
         """Sort `input`; each of its values gives each key once."""
         is_stream = bool(getattr(input, "tuple_stream", False))
