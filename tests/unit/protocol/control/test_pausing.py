@@ -34,7 +34,7 @@ def test_resumption_that_another_request_forestalls_ends_the_pause_that_is_there
     """Between its look and its write, another one resumes and pauses again."""
     paused = platform()
     ask(paused, "pause", reason="first")
-    record, done = pausing._record, []
+    record, done = pausing._record, list[int]()
 
     def late(rt: Any, number: int, item: Any) -> bool:
         if not done:
