@@ -51,6 +51,11 @@ class _WithoutTypes(ast.NodeTransformer):
         node.returns = None
         return self.generic_visit(node)
 
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        """Remove the annotation of a coroutine's result."""
+        node.returns = None
+        return self.generic_visit(node)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Replace the annotation of a field by None; classes of records need the field's name."""
         node.annotation = ast.copy_location(ast.Constant(None), node.annotation)

@@ -173,7 +173,8 @@ class Shop:
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """Begin what the run alias starts."""
         for _, payload in events:
-            self.platform.start(json.loads(payload)["start"], "the start record has the input")
+            name = json.loads(payload)["start"]
+            self.platform.start(name, start_record(self.platform.memory, "orders", name).outcome.value)
 
     def control(self, _address: str, payload: bytes) -> Any:
         rt, request = self.platform.runtime(), json.loads(payload)
