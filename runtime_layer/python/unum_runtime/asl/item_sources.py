@@ -13,7 +13,7 @@ STATE_DATA = "STATE_DATA"
 """Source of items from the state's input."""
 
 
-class ObjectField(dict[str, Json]):
+class ObjectField(dict[str, "Json"]):
     """Item that is a field of a JSON object, with its ``Key`` and its ``Value``."""
 
 

@@ -27,11 +27,12 @@ from unum_runtime.client.control import Control
 from unum_runtime.client.starting import Starts
 from unum_runtime.client.task_responses import Tasks
 from unum_runtime.errors import ClientError
-from unum_runtime.model.checkpoint import Began
+from unum_runtime.model.checkpoint import Began, Success
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.control import definition_request, operator_requests
 from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.protocol.runtime import CallbackPending
@@ -174,7 +175,9 @@ class Shop:
         """Begin what the run alias starts."""
         for _, payload in events:
             name = json.loads(payload)["start"]
-            self.platform.start(name, start_record(self.platform.memory, "orders", name).outcome.value)
+            record = start_record(self.platform.memory, "orders", name)
+            assert isinstance(record.outcome, Success)
+            self.platform.start(name, record.outcome.value)
 
     def control(self, _address: str, payload: bytes) -> Any:
         rt, request = self.platform.runtime(), json.loads(payload)
