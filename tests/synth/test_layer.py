@@ -54,7 +54,7 @@ from unum_constructs.layer.strip import strip_source
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
-SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 251, 304, 324, 428
+SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 258, 311, 331, 428
 """Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks call services, and of
 that in JSONata."""
 

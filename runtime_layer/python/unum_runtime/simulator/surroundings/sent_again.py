@@ -13,7 +13,10 @@ def check_sent_again(world: World, delivery: Delivery, sent: Event) -> None:
         return
     if (given_up.name, given_up.state) != (again.name, again.state):
         return
-    if (given_up.retries, given_up.tries) != (again.retries, again.tries):
+    # An earlier delivery of the event may have given out a token, whose answer ends the try.
+    attempt = (given_up.name, given_up.state, sum(given_up.retries))
+    has_begun = any((each.name, each.state, each.attempt) == attempt for each in world.tokens.values())
+    if not has_begun and (given_up.retries, given_up.tries) != (again.retries, again.tries):
         raise Broken(Invariant.CONSISTENT, f"{delivery} counts an attempt of {sent}, which has not begun")
     execution = again.name.execution
     last_ms = (execution.started_ms // 1000 + world.scenario.retention_s - DEADLINE_MARGIN_S + 1) * 1000
