@@ -1,5 +1,6 @@
 """The distributions, as users have them: built, installed into fresh environments, and used from there."""
 
+import configparser
 import json
 import re
 import sys
@@ -40,6 +41,23 @@ def test_wheels_have_their_packages_and_nothing_else(distributions: Path) -> Non
         assert {f"{each}/py.typed" for each in packages} <= {*names}
         assert {name.split("/")[0] for name in names} == {*packages, f"{package}-0.1.0.dist-info"}
         assert any(name.endswith("/licenses/LICENSE") for name in names)
+
+
+def test_commands_belong_to_the_wheel_that_has_their_code(distributions: Path) -> None:
+    """Otherwise an installation of that wheel alone has a command that cannot run."""
+    found = {}
+    for path in distributions.glob("*.whl"):
+        with zipfile.ZipFile(path) as wheel:
+            names = wheel.namelist()
+            text = "".join(wheel.read(name).decode() for name in names if name.endswith("/entry_points.txt"))
+        entries = configparser.ConfigParser()
+        entries.read_string(text)
+        scripts = entries["console_scripts"] if entries.has_section("console_scripts") else {}
+        for command, target in scripts.items():
+            module = target.partition(":")[0].replace(".", "/")
+            assert f"{module}.py" in names, f"{path.name}: {command} = {target}"
+            found[command] = path.name.partition("-")[0]
+    assert found["unum"] == "unum_cli"
 
 
 def test_the_runtime_needs_nothing_else(distributions: Path, tmp_path: Path) -> None:
