@@ -9,12 +9,14 @@ import argparse
 import itertools
 import random
 import time
+from collections.abc import Callable
+from functools import partial
 
 from tests.simulation.generated_workflows import by_seed, generated, small_sizes
 from tests.simulation.graphs import GRAPHS
 from tests.simulation.scenarios import BOTH, RANDOM, scenario
 from tests.simulation.wide_worlds import WORLDS
-from unum_runtime.simulator import Violation, explore, search
+from unum_runtime.simulator import Figures, Violation, explore, search
 
 CHUNK = 20
 """Seeds of one graph at a time, so that every graph has its turn."""
@@ -27,26 +29,31 @@ def main() -> int:
     print(f"first seed {options.seed}")
     try:
         for graph in options.graphs if options.states else []:
-            print(f"{graph}, every way: {explore(scenario(graph, faults=BOTH), max_states=options.states)}", flush=True)
+            report(f"{graph}, every way", partial(explore, scenario(graph, faults=BOTH), max_states=options.states))
         for round_ in itertools.count():
             seeds = range(options.seed + round_ * CHUNK, options.seed + (round_ + 1) * CHUNK)
             for graph, (way, fields) in itertools.product(options.graphs, RANDOM.items()):
                 if time.monotonic() > end_s:
                     print(f"nothing found in {round_} rounds of {CHUNK} runs for each graph and way")
                     return 0
-                print(f"{graph}, {way}: {search(scenario(graph, **fields), seeds)}", flush=True)
+                report(f"{graph}, {way}", partial(search, scenario(graph, **fields), seeds))
             for name, make in WORLDS.items():
                 if time.monotonic() > end_s:
                     break
-                print(f"wide, {name}: {search(make(), seeds)}", flush=True)
+                report(f"wide, {name}", partial(search, make(), seeds))
             for seed in seeds:
                 choose = by_seed(seed)
                 with small_sizes(choose):
-                    print(f"generated from seed {seed}: ", end="", flush=True)
-                    print(search(generated(choose), seeds), flush=True)
+                    report(f"generated from seed {seed}", partial(search, generated(choose), seeds))
     except Violation as violation:
         print(violation)
     return 1
+
+
+def report(name: str, find: Callable[[], Figures]) -> None:
+    """Print the name of a search, search, and print what was explored; a violation follows the name of its search."""
+    print(f"{name}: ", end="", flush=True)
+    print(find(), flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
