@@ -150,9 +150,9 @@ def check_requested(world: World, delivery: Delivery, event: Event) -> None:
 
 
 def _is_failed_by(delivery: Delivery, sent: Envelope) -> bool:
-    """Return True if `sent` is a retry of the invocation that a failure record says has failed."""
+    """Return True if `sent` repeats the invocation of a failure record, whose user code failed or never ran."""
     failed, error = delivery.event.envelope, delivery.event.error
-    return failed is not None and failed.name == sent.name and bool(error) and error not in TRANSIENT
+    return failed is not None and failed.name == sent.name and error not in TRANSIENT
 
 
 def check_failure(world: World, delivery: Delivery, key: Key, item: Item) -> None:

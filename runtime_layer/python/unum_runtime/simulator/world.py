@@ -36,7 +36,7 @@ class Event:
         ready_ms: earliest delivery, in milliseconds since 1970.
         returned: number of failed deliveries, as far as the platform counts them.
         is_record: the payload is Lambda's failure record of an event, with that event's envelope.
-        error: error type of the last failed delivery; empty for none.
+        error: error type of the last failed delivery; of a record, that of the event that it is about; empty for none.
         token: task token that a responder answers; empty for other events.
         signal: id of a signal; empty for other events.
         call: id of a request about a call; empty for other events.

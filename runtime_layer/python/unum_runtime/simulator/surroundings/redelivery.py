@@ -44,7 +44,7 @@ def redeliver(world: World, delivery: Delivery, error: str = KILLED) -> None:
     elif event.returned + 1 == ATTEMPTS:
         give_up(world, event, error)
     else:
-        world.waiting.append(replace(event, error=error, returned=event.returned + 1))
+        world.waiting.append(replace(event, error=_error(event, error), returned=event.returned + 1))
 
 
 def send_back(world: World, delivery: Delivery, error: str) -> None:
@@ -56,7 +56,7 @@ def send_back(world: World, delivery: Delivery, error: str) -> None:
         give_up(world, event, error)
         return
     ready_ms = world.clock.ms + REDELIVERIES_S[event.returned] * 1000
-    error = error if _is_handled(world, event) else ""
+    error = _error(event, error) if _is_handled(world, event) else ""
     world.waiting.append(replace(event, ready_ms=ready_ms, returned=event.returned + 1, error=error))
 
 
@@ -89,6 +89,12 @@ def errors(event: Event) -> Iterator[str]:
     yield event.error
     if not event.error and not event.is_record:
         yield BROKEN_CODE
+
+
+def _error(event: Event, error: str) -> str:
+    """Return the error of `event` after an attempt failed with `error`; a record keeps the one that it is about."""
+    # The checks of what a failure handler does depend on that error, however often the handler itself dies.
+    return event.error if event.is_record else error
 
 
 def _is_handled(world: World, event: Event) -> bool:
