@@ -6,12 +6,15 @@ from tests.simulation.mutations import DUPLICATE, NONE, Mutation
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Scope
+from unum_runtime.protocol.control import nudge
 from unum_runtime.protocol.delivery import ingress, join, perform
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import completion, neighbours
 from unum_runtime.protocol.planning.plan import BranchFailed, Commit, Invoke, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Invariant
+from unum_runtime.simulator import Faults, Invariant
+
+STOPPED = Faults(crashes=0, duplicates=0, stops=1, redrives=1, concurrency=1)
 
 
 def failure_counts(patch: pytest.MonkeyPatch) -> None:
@@ -49,6 +52,10 @@ def always_with_the_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ingress, "read_neighbours", with_the_first)
 
 
+def kept_arrivals_are_not_repeated(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(nudge, "record_previous", lambda _rt, _join: [])
+
+
 NEIGHBOUR_MUTATIONS = {
     "a failure counts for a quorum": Mutation(
         graph="quorum with a failure", faults=NONE, breaks=Invariant.NO_LOST_WORK, patch=failure_counts
@@ -64,6 +71,12 @@ NEIGHBOUR_MUTATIONS = {
     ),
     "a meeting with the first": Mutation(
         graph="meeting", faults=DUPLICATE, breaks=Invariant.SAME_VIEW, patch=always_with_the_first
+    ),
+    "a redrive that repeats no arrival of what it keeps": Mutation(
+        graph="meeting",
+        faults=STOPPED,
+        breaks=Invariant.NO_LOST_WORK,
+        patch=kept_arrivals_are_not_repeated,
     ),
 }
 """Every mistake by name."""

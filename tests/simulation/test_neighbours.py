@@ -12,6 +12,11 @@ from unum_runtime.simulator.recorded_calls import Primitive
 
 PEOPLE = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 LOST = Faults(crashes=1, duplicates=0, throttles=1, losses=1, concurrency=2)
+STOPPED = Faults(crashes=0, duplicates=0, stops=1, redrives=1, concurrency=1)
+EVERYTHING = Faults(
+    crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, splits=1, freezes=1, skews=2, repeats=1, give_ups=2,
+    stops=1, jumps=2, concurrency=3,
+)  # fmt: skip
 RUNS = 3
 MAX_STATES = 400
 ALL = [*QUORUMS, *MEETINGS]
@@ -32,6 +37,17 @@ def test_ways_with_a_crash_and_a_duplicate(graph: str, collection: Collection) -
 @pytest.mark.parametrize("faults", [PEOPLE, LOST], ids=["nudged and redriven", "lost"])
 def test_what_was_lost_is_found(graph: str, faults: Faults) -> None:
     assert search(scenario(graph, faults=faults), range(RUNS)).ends == RUNS
+
+
+@pytest.mark.parametrize("graph", ["meeting", pytest.param("meetings", marks=pytest.mark.long)])
+def test_redrive_after_a_stop_at_every_point_runs_to_the_end(graph: str) -> None:
+    assert explore(scenario(graph, faults=STOPPED)).is_complete
+
+
+@pytest.mark.parametrize(("graph", "seeds"), [("meetings", [88, 95, 133]), ("meetings in lanes", [0, 9, 16])])
+def test_branches_meet_whatever_operators_and_lambda_do(graph: str, seeds: list[int]) -> None:
+    given = scenario(graph, faults=EVERYTHING, tick_ms=1)
+    assert search(given, [*seeds, *range(1_000, 1_000 + RUNS)]).ends == len(seeds) + RUNS
 
 
 def counted_branches() -> list[str]:

@@ -20,7 +20,7 @@ from unum_runtime.protocol.delivery.join import continue_scope, fail
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.start import execution_routes
 from unum_runtime.protocol.fanout.completion import add_completed_again
-from unum_runtime.protocol.fanout.neighbours import record_arrival
+from unum_runtime.protocol.fanout.neighbours import record_arrival, record_previous
 from unum_runtime.protocol.history.overdue import is_overdue
 from unum_runtime.protocol.history.pending import (
     Complete,
@@ -204,7 +204,8 @@ class _Search:
         # Ended branches alone are normal while others run; repeating their set entries would only cost writes.
         if not self._sends or part.is_decided or (self._silent_ms and not self._overdue(part.missing)):
             return False
-        self._perform([*_failures(self._rt, part.ended), *part.ended.arrivals])
+        joined = (invoke for join in part.ended.joins for invoke in record_previous(self._rt, join))
+        self._perform([*_failures(self._rt, part.ended), *part.ended.arrivals, *joined])
         return _is_complete(self._rt, part.ended)
 
     def _overdue(self, pending: list[Missing]) -> list[Missing]:

@@ -26,6 +26,13 @@ def record_arrival(rt: Runtime, effect: JoinNeighbour) -> list[Invoke]:
     return [Invoke(Name(name.execution, scope.branch(own), name.step), state, Neighbours()) for own in ready]
 
 
+def record_previous(rt: Runtime, join: Invoke) -> list[Invoke]:
+    """Record that the previous branch has arrived at neighbour join `join`; return it if its own branch has too."""
+    name = join.name
+    scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index
+    return [join] if _add_arrival(rt, scope, name, index, _PREVIOUS) else []
+
+
 def read_neighbours(rt: Runtime, envelope: Envelope) -> Value:
     """Return the input of a neighbour join: ``[previous, own]``, with None as `previous` of the first branch.
 

@@ -63,6 +63,8 @@ class EndedBranches:
         failed: failures that count against the scope.
         nodes: ends of the completed nodes of a region, possibly missing from arrival sets; empty for other scopes.
         arrivals: arrivals and results of branches that may be missing from arrival sets.
+        joins: neighbour joins of branches that have not arrived there, although the branch before each has; its arrival
+            may be missing.
     """
 
     scope: Scope
@@ -70,6 +72,7 @@ class EndedBranches:
     failed: tuple[BranchFailed, ...]
     nodes: tuple[CompleteBranch, ...] = ()
     arrivals: tuple[JoinNeighbour | FeedNext, ...] = ()
+    joins: tuple[Invoke, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -253,9 +256,8 @@ class _Survey:
         latest_ms = max((self.over[index] for index in self.over if index // SHARD_SIZE == self.shard), default=0)
         # Without a quorum the first failure decides; repeating the others would only cost writes.
         failed = self.failed if self._fan_out.quorum is not None else self.failed[:1]
-        ended = EndedBranches(
-            self.opened.scope, tuple(self.done), tuple(failed), tuple(self.nodes), tuple(self.arrivals)
-        )
+        arrivals, joins = tuple(self.arrivals), tuple(self._awaited_joins(courses))
+        ended = EndedBranches(self.opened.scope, tuple(self.done), tuple(failed), tuple(self.nodes), arrivals, joins)
         if self._is_decided:
             found = [pending_join(self.rt, self.opened, ended, latest_ms)]
         return Part(found, ended, self._is_decided, latest_ms, {} if self._is_decided else self.inside)
@@ -297,6 +299,27 @@ class _Survey:
                 self.arrivals.append(own)
             fed = (each for step in previous for each in fed_by(workflow, step))
             self.arrivals.extend(each for each in fed if each.waiting not in begun)
+
+    def _awaited_joins(self, courses: list[list[Checkpoint]]) -> Iterator[Invoke]:
+        """Yield neighbour joins of branches that have not arrived there, although the branch before each has."""
+        workflow, scope = self.rt.workflow, self.opened.scope
+        inside = [task for task in workflow.tasks if task.meets_previous and task.scope == scope.state]
+        if not inside:
+            return
+        joins = {workflow.committer(task.name): task.name for task in inside}
+        # Nothing else repeats the arrival of a branch whose own join has committed, or waits for a job or an answer. A
+        # redrive keeps such commits, and the branch after it would wait for ever.
+        before = self._sequences(self.shard - 1)[-1] if self.shard else []
+        for index, (previous, course) in enumerate(zip([before, *courses], courses, strict=False)):
+            arrived = [(step.name, joins[step.state]) for step in previous if step.state in joins]
+            ahead = plan(workflow, previous[-1]) if previous else None
+            if isinstance(ahead, JoinNeighbour):
+                arrived.append((ahead.invoke.name, ahead.invoke.state))
+            present = {step.name.step for step in course}
+            own = scope.branch(self.shard * SHARD_SIZE + index)
+            for name, state in arrived:
+                if name.step - 1 not in present:
+                    yield Invoke(replace(name, frames=own), state, Neighbours())
 
     def _next(self, index: int) -> Iterator[Missing]:
         """Yield the first commit of branch `index` if it is due; under MaxConcurrency another branch comes first."""
