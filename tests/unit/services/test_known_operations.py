@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from unum_compiler.services.service_models import operation
 from unum_compiler.services.service_tasks import check_parameters, check_spelling, iam_statements, refusal_reason
 from unum_runtime.aws.services.integrations import OPTIMIZED
 from unum_runtime.aws.services.jobs import JOBS
+from unum_runtime.aws.services.operation import parse
 from unum_runtime.model.states import Pattern
 
 RESPONSE, SYNC, CALLBACK = Pattern.RESPONSE, Pattern.SYNC, Pattern.CALLBACK
@@ -61,6 +63,15 @@ def integrations() -> Iterator[tuple[str, Pattern]]:
 )
 def test_known(resource: str, pattern: Pattern) -> None:
     assert refusal_reason(resource, pattern) is None
+
+
+OVER_HTTP = {"apigateway:invoke", "http:invoke", "eks:call", "eks:runJob"}
+"""Actions that are no operation of an AWS API."""
+
+
+@pytest.mark.parametrize("resource", sorted({name for name, _ in integrations()} - OVER_HTTP))
+def test_action_is_an_operation_of_the_model(resource: str) -> None:
+    assert operation(resource).name == parse(resource).operation
 
 
 def problems(resource: str, parameters: Any, pattern: Pattern = RESPONSE) -> list[str]:

@@ -1,6 +1,7 @@
 """Jobs that are waited for: the table fits the services' models, and each way of ending is told from running."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,6 +67,24 @@ def test_the_table_fits_the_models(resource: str) -> None:
         assert {fold_name(name) for name in stopped.required_members} <= {
             fold_name(name) for name in job.stop_parameters or job.handle
         }
+
+
+FAILURE = re.compile("fail|error|time|cancel|stop|fault|abort|terminat", re.IGNORECASE)
+
+ENDED_ON_PURPOSE = {
+    "ecs:runTask": {"STOPPED"},  # every task ends so; its containers tell of failures
+    "elasticmapreduce:terminateCluster": {"TERMINATED", "TERMINATED_WITH_ERRORS"},
+    "emr-serverless:createApplication": {"STOPPING", "STOPPED"},  # it exists, and was stopped since
+    "emr-serverless:stopApplication": {"STOPPED"},
+    "emr-serverless:deleteApplication": {"TERMINATED"},
+    "emr-serverless:cancelJobRun": {"CANCELLED", "FAILED"},
+}
+"""Statuses that sound like failures and are successes of these jobs."""
+
+
+@pytest.mark.parametrize("resource", JOBS)
+def test_no_success_has_the_name_of_a_failure(resource: str) -> None:
+    assert {each for each in JOBS[resource].succeeded if FAILURE.search(each)} == ENDED_ON_PURPOSE.get(resource, set())
 
 
 @pytest.mark.parametrize("resource", JOBS)
