@@ -1,5 +1,6 @@
 """People nudge executions at any time and redrive those that have failed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,6 +63,11 @@ def test_what_was_stopped_in_a_wait_goes_on_at_its_time(graph: str) -> None:
 )
 def test_redrives_of_what_failed_or_was_stopped_by_chance(graph: str) -> None:
     assert search(of(FAILING[graph], STOPS_AND_REDRIVES), range(12)).ends == 12
+
+
+def test_redrive_times_are_consistent_on_clocks_that_run_and_differ() -> None:
+    faults = replace(STOPS_AND_REDRIVES, skews=2)
+    assert search(replace(of(FAILING["branch that is told the count"], faults), tick_ms=1), range(12)).ends == 12
 
 
 def test_what_was_stopped_and_redriven_succeeds() -> None:

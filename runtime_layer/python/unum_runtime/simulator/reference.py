@@ -150,7 +150,7 @@ class Reference:
             return {}
         # A request that copied and died may have fixed the time before the one that committed.
         at_ms = checkpoint.continuation.variables.get(REDRIVEN_AT, 0)
-        if not end.at_ms <= at_ms <= checkpoint.committed_ms:
+        if not end.at_ms - self.past.tolerance_ms <= at_ms <= checkpoint.committed_ms:
             raise Unexplained(f"{checkpoint.name}: redriven at {at_ms}, before the end at {end.at_ms} or after itself")
         return {REDRIVES: self.redrives, REDRIVEN_AT: at_ms}
 

@@ -154,6 +154,25 @@ def test_requests_of_one_redrive_have_one_time_wherever_they_die(distributed: di
     assert number > 9
 
 
+@pytest.mark.parametrize("distributed", [{}, DISTRIBUTED], ids=["inline", "distributed"])
+def test_step_of_a_redrive_is_as_old_as_its_time(distributed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    branch = chain("A", "B", B=DATED) | distributed
+    platform = failed(around(branch, after="D"), [1, 2, 3], 2, B=dated(seen))
+    query = platform.memory.query
+
+    def slow(*positional: Any, **named: Any) -> Any:
+        platform.clock.ms += 1_000
+        return query(*positional, **named)
+
+    monkeypatch.setattr(platform.memory, "query", slow)
+    seen.clear()
+    at_ms = redrive(platform.runtime(), "e")
+    monkeypatch.undo()
+    deliver_all(platform)
+    assert set(seen) == {timestamp(at_ms)}
+
+
 def test_times_of_several_requests_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def latest(rt: Runtime, *what: Any) -> int:
         pin(rt, *what)

@@ -84,8 +84,10 @@ def _begin_again(rt: Runtime, old: Workflow, steps: list[Checkpoint], began: Beg
         if pinned(rt.store, rt.workflow.name, name) is None and not runs_again(rt, old, was, again):
             _refuse_if_failed(was, last)
         # Copies of an earlier, unfinished request have its time: all of the redrive must show the same.
-        entry = _counted(rt, entry, steps, pin(rt, name, began))
-        checkpoint, following = entering(rt, name, entry, now_ms)
+        at_ms = pin(rt, name, began)
+        entry = _counted(rt, entry, steps, at_ms)
+        # The checks above took time: a step from before them would be older than the redrive that it tells of.
+        checkpoint, following = entering(rt, name, entry, max(now_ms, at_ms))
         again = same_size(was, following)
         note_copies(rt, name, again.scope)
         # Copies come first: once the commit below exists, deliveries read the new scope.
