@@ -162,6 +162,7 @@ def check_failure(world: World, delivery: Delivery, key: Key, item: Item) -> Non
     """
     failures = {parse_json(str(item[field])) for field in ("error", "caught_error") if field in item}
     last_ms = (world.identity.started_ms // 1000 + world.scenario.retention_s - DEADLINE_MARGIN_S) * 1000
+    last_ms = min(last_ms, deadline_ms(world.scenario.workflow, world.identity) or last_ms)
     early = {THROTTLED} if world.clock.ms + MOST_MS + tolerance_ms(world.scenario.faults) < last_ms else set()
     if delivery.event.is_record and not (TRANSIENT | early).isdisjoint(failures):
         raise Broken(Invariant.CONSISTENT, f"{delivery} commits {failures} at {key}, but user code did not fail")
