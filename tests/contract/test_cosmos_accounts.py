@@ -1,5 +1,6 @@
 """Accounts and containers of Cosmos DB that the store takes and refuses."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from azure.cosmos import CosmosClient, PartitionKey
 from tests.contract.cosmos_service import DATABASE, KEY, OPTIONS, CosmosServer, cosmos_server
 from unum_runtime.errors import StoreDenied, StoreError
 from unum_runtime.model.naming import Key
-from unum_runtime.store.cosmos import CosmosStore, create_container
+from unum_runtime.store.cosmos import CosmosStore, check_account, create_container
 
 ITEM = Key("w/e:1", "000000001")
 TWO_REGIONS = {"readableLocations": [{"name": name, "databaseAccountEndpoint": ""} for name in ("West US", "East US")]}
@@ -51,6 +52,17 @@ def test_accounts_that_break_the_contract_are_refused(level: str, account: dict[
         create(server)
         with pytest.raises(StoreError, match=f"Cosmos DB {server.url} {DATABASE}/state: .*{message}"):
             connect(server)
+
+
+def test_account_that_tells_no_consistency_is_refused() -> None:
+    account = SimpleNamespace(
+        ConsistencyPolicy=None,
+        ReadableLocations=[{"name": "West US"}],
+        WritableLocations=[{"name": "West US"}],
+        _EnableMultipleWritableLocations=False,
+    )
+    with pytest.raises(StoreError, match="got None in West US"):
+        check_account("place", account)
 
 
 def test_containers_of_another_form_are_refused(cosmos: CosmosServer) -> None:

@@ -27,15 +27,17 @@ class Container:
 
     id = "c"
 
-    def __init__(self, answer: Any = None, *, status: int | None = None) -> None:
-        self.answer, self.status = answer, status
+    def __init__(self, answer: Any = None, *, status: int | None = None, substatus: int | None = None) -> None:
+        self.answer, self.status, self.substatus = answer, status, substatus
         self.asked: list[tuple[str, Any, dict[str, Any]]] = []
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         def call(*given: Any, **options: Any) -> Any:
             self.asked.append((operation, given, options))
             if self.status is not None:
-                raise CosmosHttpResponseError(self.status, "why")  # type: ignore[no-untyped-call]
+                error = CosmosHttpResponseError(self.status, "why")  # type: ignore[no-untyped-call]
+                error.sub_status = self.substatus
+                raise error
             return self.answer
 
         return call
@@ -58,6 +60,18 @@ def test_an_item_is_stored_in_this_form() -> None:
     body = {"expires_at_ms": soon(), "item": {"at": 1}, "ttl": 3_660, **names}
     assert container.asked == [("create_item", (body,), {})]
     assert type(container.asked[0][1][0]["ttl"]) is int
+
+
+def test_expired_item_may_be_deleted_an_hour_from_now() -> None:
+    container = Container()
+    store(container).create(KEY, {"at": 1}, expires_at_s=soon() // 1000 - 10_000)
+    assert container.asked[0][1][0]["ttl"] == 3_600
+
+
+@pytest.mark.parametrize("status", [409, 412, 449])
+def test_lost_race_is_lost_whatever_its_substatus(status: int) -> None:
+    container = Container(status=status, substatus=5352)
+    assert store(container).put(KEY, Document(soon(), {}), replaces=None) is False
 
 
 def test_a_set_is_stored_in_this_form_and_many_members_are_added_without_a_patch() -> None:

@@ -56,6 +56,13 @@ def test_an_item_is_replaced_whatever_was_there(store: ErasableStore) -> None:
     assert store.list_items("wf/STARTED~0") == {}  # type: ignore[attr-defined]  # these stores have an index
 
 
+def test_no_item_is_replaced_by_one_that_is_too_large(store: ErasableStore) -> None:
+    store.create(Key(MINE, "000000001"), {"value": "1"}, expires_at_s=LATER)
+    with pytest.raises(StoreError, match=MINE):
+        store.replace(Key(MINE, "000000001"), {"value": "x" * 420_000}, expires_at_s=LATER)
+    assert store.query(MINE) == {Key(MINE, "000000001"): {"value": "1"}}
+
+
 def test_an_expiry_is_replaced(store: ErasableStore, clock: MovableClock) -> None:
     store.create(Key(MINE, "1"), {"value": "1"}, expires_at_s=LATER)
     store.replace(Key(MINE, "1"), {"at": 7}, expires_at_s=clock.ms // 1000 + 10)

@@ -100,6 +100,20 @@ def test_item_and_index_entry_are_written_together_or_not_at_all(
     assert store.list_items("p") == {KEY: listed}
 
 
+def test_replaced_item_is_listed_at_its_new_place_alone(store: FirestoreStore) -> None:
+    for at in ("001/a", "002/a"):
+        store.replace(KEY, {"list": "p", "list_at": at, "at": 7}, expires_at_s=LATER)
+    assert [item["list_at"] for item in store.list_items("p").values()] == ["002/a"]
+
+
+def test_write_loses_if_its_document_was_deleted_meanwhile(store: FirestoreStore) -> None:
+    store.create(KEY, {"at": 1}, expires_at_s=LATER)
+    found = store.get(KEY)
+    assert found is not None
+    store.erase(KEY.partition)
+    assert store.put(KEY, found, replaces=found) is False
+
+
 @pytest.mark.parametrize("foreign", [{}, {EXPIRY: "never"}, {"item": 7}, {"item": {"at": [1], "n": True, "x": 1.5}}])
 def test_entries_of_other_writers_are_listed_whatever_they_have(
     store: FirestoreStore, foreign: dict[str, object]

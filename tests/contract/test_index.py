@@ -74,6 +74,14 @@ def test_the_loser_of_a_create_is_not_listed(store: Store, index: Index) -> None
     assert places(index.list_items("p", limit=2)) == ["002/b", "001/a"]
 
 
+def test_the_loser_of_a_create_is_in_no_other_list_at_its_place(store: Store, index: Index) -> None:
+    for partition_ in ("p", "q"):
+        item: Any = {"list": partition_, "list_at": "001/a", "at": 7}
+        store.create(Key("execution", "a"), item, expires_at_s=LATER)
+    assert places(index.list_items("p")) == ["001/a"]
+    assert index.list_items("q") == {}
+
+
 def test_collected_items_are_still_listed(store: Store, index: Index) -> None:
     add(store, "001/a")
     store.collect([Key("p:001/a", "one")])

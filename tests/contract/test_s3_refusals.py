@@ -86,3 +86,9 @@ def test_an_object_that_s3_does_not_delete_is_an_error() -> None:
 def test_members_too_far_apart_for_a_name_are_an_error() -> None:
     with pytest.raises(StoreError, match="fit into 1024 bytes, got some 9999 apart"):
         S3Store(Refusing, "b").add(KEY, 1, 10_000, expires_at_s=1)
+
+
+@pytest.mark.parametrize("code", ["409", "ConditionalRequestConflict", "NoSuchKey"])
+def test_write_without_a_condition_cannot_lose_a_race(code: str) -> None:
+    with pytest.raises(StoreError, match=f"PutObject s3://b/.*{code}"):
+        S3Store(lambda: Refusing(code), "b").add(KEY, 1, expires_at_s=1)

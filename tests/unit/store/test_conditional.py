@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import MovableClock
+from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
+from unum_runtime.store import conditional
+from unum_runtime.store.base import MAX_ITEM_BYTES
 from unum_runtime.store.conditional import ConditionalStore, Document, pause
 
 SET, LEASE = Key("w/e:1/done", "done"), Key("w/e:1/lease", "1")
@@ -101,3 +104,42 @@ def test_pauses_grow_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     for round_ in (1, 10, 100, 200):
         pause(round_)
     assert pauses == [(0, 0.002), (0, 0.02), (0, 0.2), (0, 0.2)]
+
+
+class Crowded(Documents):
+    """Store whose first writes lose to other writers."""
+
+    lost = 3
+
+    def put(self, key: Key, document: Document, *, replaces: Document | None) -> bool:
+        self.lost -= 1
+        return self.lost < 0 and super().put(key, document, replaces=replaces)
+
+
+def test_each_lost_attempt_but_the_first_waits_longer(clock: MovableClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    paused: list[int] = []
+    monkeypatch.setattr(conditional, "pause", paused.append)
+    assert Crowded(clock).create(LEASE, {"at": 1}, expires_at_s=10**10) is None
+    assert paused == [1, 2]
+
+
+class Partition(Documents):
+    """Store that lists all of its documents, the newest first."""
+
+    def documents(self, partition: str, newest: int | None, **_before: Any) -> Iterator[tuple[Key, Document]]:
+        assert (partition, newest) == ("p", 9)
+        return iter(sorted(self.stored.items(), reverse=True))
+
+
+def test_page_has_no_sets(clock: MovableClock) -> None:
+    store = Partition(clock)
+    store.create(Key("p", "1"), {"at": 1}, expires_at_s=10**10)
+    store.add(Key("p", "2"), 7, expires_at_s=10**10)
+    assert store.page("p", before="~", limit=9) == {Key("p", "1"): {"at": 1}}
+
+
+def test_size_of_an_item_counts_its_key_its_names_and_its_values(store: Documents) -> None:
+    key, beside = Key("partition", "sort"), len("partition" + "sort" + "value")
+    with pytest.raises(StoreError, match=f"got an item of {MAX_ITEM_BYTES + 1}$"):
+        store.create(key, {"value": "x" * (MAX_ITEM_BYTES - beside + 1)}, expires_at_s=10**10)
+    assert store.create(key, {"value": "x" * (MAX_ITEM_BYTES - beside)}, expires_at_s=10**10) is None

@@ -41,3 +41,19 @@ def test_an_item_is_extended_once() -> None:
     store, key = LargeItems(MemoryStore(SystemClock()), MemoryObjects(), "w"), Key("w/e:1#1", "s")
     assert store.extend(key, {"a": 1}, unless="a", expires_at_s=10**11)[0]
     assert store.extend(key, {"a": 2}, unless="a", expires_at_s=10**11) == (False, {"a": 1})
+
+
+def test_delivery_writes_each_text_once() -> None:
+    puts: list[str] = []
+
+    class Noting(MemoryObjects):
+        def put(self, name: str, content: bytes) -> None:
+            puts.append(name)
+            super().put(name, content)
+
+    store = LargeItems(MemoryStore(SystemClock()), Noting(), "w", least_bytes=8)
+    for step in ("1", "2"):
+        store.create(Key("w/e:1", step), {"value": "x" * 9}, expires_at_s=10**11)
+    assert len(puts) == 1
+    store.in_delivery().create(Key("w/e:1", "3"), {"value": "x" * 9}, expires_at_s=10**11)
+    assert len(puts) == 2
