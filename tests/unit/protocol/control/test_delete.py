@@ -1,6 +1,8 @@
 """Deletions of executions that wait for answers and jobs, of other versions' steps, and what is told of the rest."""
 
+from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ from tests.unit.protocol.job_platform import JOB, watching
 from tests.unit.protocol.map_platform import around, mapped
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler import compile_workflow
+from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable, RefusedDelivery
+from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable, RefusedDelivery, TimeIsShort
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import Failure, Item, Success, start_record
 from unum_runtime.model.naming import (
@@ -509,3 +512,91 @@ def test_a_request_that_is_short_of_time_says_that_it_is_not_done() -> None:
     said = answer(hurried, parse(request(Control.DELETE, "e")), None)
     assert said == {"deleted_ms": platform.clock.ms, "again_ms": None, "remains": [], "is_done": False}
     assert rest(platform)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_late_token_of_the_fourth_try_is_deleted_by_the_second_deletion(place: str) -> None:
+    states, tokens = asking("A", "Ask"), Tokens()
+    states["States"]["Ask"]["Retry"] = [{"ErrorEquals": ["Again"], "IntervalSeconds": 1, "MaxAttempts": 3}]
+    platform = Platform.of(PLACES[place](states), F=tokens)
+    platform.options["own_address"] = "F:1"
+    platform.start("e", [1])
+    platform.deliver_all()
+    for number in range(3):
+        task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
+        platform.deliver_all()
+        if number == 2:
+            deletes_before(platform, is_token)
+        platform.deliver(platform.pass_to_next())
+    assert any(is_token(key) for key in rest(platform))
+    delete_for_good_now(platform)
+
+
+def test_most_tries_of_any_step_are_noted() -> None:
+    steps = {Key("w/e:1", f"{number}"): {"attempt": number} for number in (0, 1, 3, 2)}
+    assert control_delete._tries(steps) == 4
+
+
+def waits_of_one_mailbox() -> Platform:
+    """Return a platform with a stopped execution, both branches of which wait for one signal."""
+    wait = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "unum:signal:go", "End": True}}}
+    platform = Platform.of(around(wait), {}, **{"$services": lambda _: CallbackPending()})
+    platform.options["own_address"] = "services"
+    platform.start("e", [1, 2])
+    platform.deliver_all()
+    end(platform)
+    return platform
+
+
+def test_deletion_that_was_cut_off_between_two_waits_of_a_mailbox_finds_the_other() -> None:
+    whole, platform = waits_of_one_mailbox(), waits_of_one_mailbox()
+    delete_for_good(whole)
+    assert rest(whole) == []
+    checks = Counter[str]()
+
+    def cut_off() -> int:
+        checks["all"] += 1
+        gone = [key for key in platform.memory._items if key.sort == "pending"]
+        return 10**6 if len(gone) != 1 else 0
+
+    platform.options["remaining_ms"] = cut_off
+    with pytest.raises(TimeIsShort):
+        delete(platform.runtime(), "e")
+    del platform.options["remaining_ms"]
+    delete_for_good(platform)
+    assert rest(platform) == []
+
+
+@pytest.mark.parametrize(
+    ("platform", "checks"),
+    [
+        (lambda: stopped(chain("F/A", "F/B"), 1), 2),  # one for each step
+        (lambda: stopped(mapped("F/A"), [*range(SHARD_SIZE + 1)]), 5),  # two steps, a fan-out, two parts of it
+        (waits_of_one_mailbox, 6),  # two steps, a fan-out of one part, two waits
+    ],
+)
+def test_time_is_checked_before_each_part(platform: Callable[[], Platform], checks: int) -> None:
+    deleted, asked = platform(), Counter[str]()
+
+    def remaining_ms() -> int:
+        asked["all"] += 1
+        return 10**6
+
+    deleted.options["remaining_ms"] = remaining_ms
+    delete(deleted.runtime(), "e")
+    assert asked["all"] == checks
+
+
+def test_longest_lifetimes_are_told_of_what_remains() -> None:
+    lifetimes = {"A": timedelta(days=3), "B": timedelta(days=9)}
+    options = {
+        name: FunctionOptions(memoize=Memoization(key=["$.n"], lifetime=lifetime))
+        for name, lifetime in lifetimes.items()
+    }
+    platform = Platform.of(chain("A", "B"), options, A=lambda event: event, B=lambda event: event)
+    platform.run("e", {"n": 1})
+    platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
+    platform.options["result_retention_s"] = 30 * 86_400
+    remains = delete(platform.runtime(), "e").remains
+    days = {(each.until_ms - platform.clock.ms) // DAY_MS for each in remains if each.until_ms is not None}
+    assert {9, 31} <= days

@@ -7,6 +7,7 @@ from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.map_platform import deployed, mapped, result
 from tests.unit.protocol.platform import Platform
 from unum_compiler import graph as g
+from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import SHARD_SIZE, checkpoint_key
 from unum_runtime.protocol.control.nudge import missing, nudge
@@ -169,3 +170,23 @@ def test_a_search_that_finds_collected_results_leaves_the_fan_out_to_its_end(*, 
     ((message, fields),) = platform.logged
     assert (message, set(fields)) == ("refused", {"reason"})
     assert "collected" in fields["reason"]
+
+
+def test_failure_that_was_not_counted_counts_beside_branches_that_run() -> None:
+    def fail_odd(event: int) -> int:
+        if event % 2:
+            raise ValueError(event)
+        return event
+
+    platform = drawn(g.map(g.task("A"), items=g.out).quorum(2), A=fail_odd)
+    platform.start("e", [1, 3, 2])
+    first, second, _ = platform.sent
+    platform.sent.clear()
+    platform.store = Forgetful(platform.memory)
+    platform.deliver(first)
+    platform.store = platform.memory
+    nudge(platform.runtime(), "e")
+    platform.deliver(second)
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.status is Status.FAILED

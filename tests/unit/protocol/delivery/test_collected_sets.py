@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.collected_keys import CollectedKeys
 from tests.unit.protocol.control.test_nudge import drawn
 from tests.unit.protocol.map_platform import around, deployed, mapped
 from tests.unit.protocol.platform import Platform, chain
@@ -146,3 +147,86 @@ def test_duplicate_continues_the_outermost_settled_fan_out() -> None:
     with pytest.raises(OutcomeCollected):
         platform.deliver(event)
     assert [(each.name, each.state) for each in platform.sent] == [(following.name, "C")]
+
+
+def left_members(platform: Platform) -> list[Any]:
+    return [key for key, (members, _) in platform.memory._sets.items() if members]
+
+
+def test_late_addition_to_the_set_of_a_failed_fan_out_is_taken_back() -> None:
+    platform = deployed(mapped("A", after="C"), A=odd)
+    platform.collection = Collection.EAGER
+    platform.start("e", [2, 1])
+    first, second = platform.sent
+    platform.sent.clear()
+    add = platform.memory.add
+
+    def fail_before(*given: Any, **named: Any) -> Any:
+        platform.memory.add = add
+        platform.deliver(second)
+        return add(*given, **named)
+
+    platform.memory.add = fail_before
+    platform.deliver(first)
+    assert platform.memory._sets
+    assert left_members(platform) == []
+
+
+def test_late_failure_after_a_quorum_is_taken_back() -> None:
+    platform = drawn(g.map(g.task("A"), items=g.out).quorum(1), A=odd)
+    platform.collection = Collection.EAGER
+    platform.start("e", [1, 2])
+    first, second = platform.sent
+    platform.sent.clear()
+    add = platform.memory.add
+
+    def succeed_before(*given: Any, **named: Any) -> Any:
+        platform.memory.add = add
+        platform.deliver(second)
+        return add(*given, **named)
+
+    platform.memory.add = succeed_before
+    platform.deliver(first)
+    assert len(platform.memory._sets) == 2
+    assert left_members(platform) == []
+
+
+def test_result_for_a_branch_that_never_arrives_is_collected_with_its_fan_out() -> None:
+    inner = g.map(g.task("D"), items=g.out)
+    flow = g.map(g.task("A") >> inner >> g.task("X") >> g.task("B").after_previous("A"), items=g.out)
+    platform = drawn(flow, A=lambda items: [odd(each) for each in items], D=same, X=same, B=same)
+    platform.collection = Collection.EAGER
+    platform.run("e", [[2], [1]])
+    assert platform.memory._sets
+    assert left_members(platform) == []
+
+
+def test_outcome_before_an_end_of_its_own_is_collected() -> None:
+    platform = deployed(chain("A"), A=lambda _: "x" * 300_000)
+    platform.workflow = deployed(
+        {
+            "StartAt": "A",
+            "States": {
+                "A": {"Type": "Task", "Resource": "A", "Next": "P"},
+                "P": {"Type": "Pass", "Parameters": {"of.$": "$"}, "End": True},
+            },
+        }
+    ).workflow
+    platform.collection = Collection.EAGER
+    ending = platform.run("e", 1)
+    assert ending is not None
+    assert ending.status is Status.SUCCEEDED
+    first, last = platform.steps()
+    assert (first.name.step, last.name.step) == (1, 2)
+    assert TOMBSTONE in platform.memory._items[checkpoint_key("w", first.name)][0]
+
+
+@pytest.mark.parametrize("definition", [chain("A", "B"), mapped("A", "B", after="C")], ids=["chain", "map"])
+def test_plain_steps_collect_only_what_exists_and_query_no_jobs(definition: Any) -> None:
+    platform = deployed(definition)
+    platform.collection = Collection.EAGER
+    platform.store = collected = CollectedKeys(platform.memory)
+    platform.run("e", [1, 2])
+    assert collected.keys
+    assert [key for key in collected.keys if key not in platform.memory._items.keys() | platform.memory._sets] == []
+    assert [partition for partition in collected.queried if partition.startswith("token:")] == []

@@ -10,6 +10,7 @@ from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
 from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
+from unum_runtime.protocol.planning.plan import CompleteBranch
 
 E = Execution("e", 0)
 AT_MS = 200_000
@@ -76,3 +77,9 @@ def test_places_inside_a_collected_scope_are_left_out() -> None:
     assert {*delivery.paths()} == {(outer,)}
     delivery.collected = [outer]
     assert {*delivery.paths()} == set()
+
+
+def test_scopes_around_an_ended_branch_without_outcome_are_named() -> None:
+    delivery, frames = DeliveryState({}), (Frame("M", 1, 0, 0, 2),)
+    delivery.ended = [CompleteBranch(E, frames, Success(1))]
+    assert {*delivery.paths()} == {(Scope(E, (), "M", 1, 0, 2),)}

@@ -16,6 +16,7 @@ from unum_runtime.model.naming import Execution, Frame, Name, Scope
 from unum_runtime.model.states import Guard, Pattern, Task
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import Fusion, fits, is_first, may_fuse
+from unum_runtime.protocol.delivery.perform import _fuse
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
@@ -161,3 +162,40 @@ def test_an_outcome_is_known_to_be_absent_after_the_only_one_before_it_without_a
     delivery = delivered(before)
     delivery.is_new = True
     assert is_first(rt, delivery, event_for(before, "A"), event_for(after, "B")) is not bool(leased)
+
+
+def test_only_a_delivery_that_goes_on_from_outcomes_of_its_own_runs_the_next_step() -> None:
+    rt, delivery = runtime(), delivered(at(1))
+    task = rt.workflow.task("B")
+    assert may_fuse(rt, delivery, at(2), task)
+    delivery.found = [at(1)]
+    assert not may_fuse(rt, delivery, at(2), task)
+    delivery.found, delivery.may_continue = [], False
+    assert not may_fuse(rt, delivery, at(2), task)
+    nothing = DeliveryState({}, may_continue=True)
+    assert not may_fuse(rt, nothing, at(2), task)
+
+
+@pytest.mark.parametrize("first", [[], ["A"]])
+def test_waits_are_neither_fused_nor_in_the_way_of_the_step_after_them(first: list[str]) -> None:
+    definition = chain(*first, "W", "B")
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 0, "Next": "B"}
+    platform = Platform.of(definition, A=lambda event: event, B=lambda event: event)
+    platform.options |= {"fuses": lambda *_: True, "own_address": "A"}
+    ending = platform.run(value=1)
+    assert ending is not None
+    assert (ending.outcome, platform.calls["B"]) == (Success(1), 1)
+
+
+def test_step_after_a_wait_takes_no_lease_for_the_wait() -> None:
+    definition = chain("W", "B")
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 1, "Next": "B"}
+    rt = Platform.of(definition, B=lambda event: event).runtime()
+    assert is_first(rt, delivered(at(1)), event_for(at(1), "W"), event_for(at(2), "B"))
+
+
+def test_wait_that_is_due_already_is_not_fused() -> None:
+    definition = chain("A", "W")
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 1, "End": True}
+    rt = replace(Platform.of(definition, A=lambda event: event).runtime(), fuses=lambda *_: True)
+    assert not _fuse(rt, delivered(at(1)), event_for(at(2), "W"))

@@ -13,10 +13,12 @@ from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
+from unum_runtime.model.ir import Variant
 from unum_runtime.model.memo_keys import memo_key
 from unum_runtime.model.naming import Key, lease_key
 from unum_runtime.model.states import Guard, MemoScope
 from unum_runtime.protocol.delivery.lease import PATIENCE_MS
+from unum_runtime.protocol.delivery.memo import _own_names, find_stored
 from unum_runtime.protocol.delivery.waiter import MOST_MS
 from unum_runtime.store.memory import MemoryStore
 
@@ -475,3 +477,28 @@ def test_a_lifetime_of_its_own_ends_at_a_whole_second() -> None:
     platform.run("one", {"n": 3})
     ((item, expires_at_s),) = [stored for key, stored in platform.memory._items.items() if is_memo(key)]
     assert repr(item["until"]) == repr(expires_at_s) == str(platform.clock.ms // 1000 + 86_400)
+
+
+def test_handlers_of_one_function_share_nothing_by_choice_either() -> None:
+    options = {"F": choose(version="1", scope=MemoScope.FUNCTION)}
+    platform = Platform.of(chain("F/One", "F/Two"), options, F=lambda event: event)
+    states = {each.name: replace(each, handler=each.name) for each in platform.workflow.tasks}
+    platform.workflow = replace(platform.workflow, states=states)
+    platform.run(value=1)
+    assert platform.calls.total() == 2
+
+
+def test_call_whose_remembered_result_cannot_be_read_fails() -> None:
+    platform = memoized()
+    platform.store = platform.memory = Broken(platform.clock)
+    key = memo_key("w", platform.workflow.task("Square"), "d")
+    assert find_stored(platform.runtime(), key, None) is None
+    platform.workflow = replace(platform.workflow, variant=Variant.CALL)
+    with pytest.raises(StoreError):
+        find_stored(platform.runtime(), key, None)
+
+
+def test_name_of_a_result_has_its_handler() -> None:
+    platform = named(memoized(), version="1", scope=MemoScope.FUNCTION)
+    task = replace(platform.workflow.task("Square"), handler="one.square")
+    assert _own_names(platform.runtime(), task, 1)[1] == "one.square"

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.platform import MovableClock
-from unum_runtime.protocol.delivery.pause import MAX_AGE_MS, PauseReader, newest_record
+from tests.unit.protocol.platform import MovableClock, Platform, chain
+from unum_runtime.errors import StartsPaused
+from unum_runtime.protocol.delivery.pause import MAX_AGE_MS, Pause, PauseReader, newest_record, refuse_start
 from unum_runtime.store.memory import MemoryStore
 
 
@@ -20,3 +23,11 @@ def test_a_sandbox_reads_once_in_ten_seconds_and_again_if_its_clock_was_set_back
 
 def test_the_record_before_the_first_has_the_number_zero() -> None:
     assert newest_record(MemoryStore(), "w") == (0, {})
+
+
+def test_start_with_an_invalid_name_is_refused_without_a_read() -> None:
+    platform = Platform.of(chain("A"), A=lambda event: event)
+    platform.store = store = CountingStore(platform.memory)
+    with pytest.raises(StartsPaused):
+        refuse_start(platform.runtime(), "x" * 3_000, Pause(0, "why"))
+    assert store.calls == {}

@@ -9,7 +9,7 @@ from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.job_platform import watching
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import chain
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import TOMBSTONE, Failure
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.runtime import Call
 
@@ -85,6 +85,10 @@ def test_each_try_has_a_token_of_its_own(collection: Collection) -> None:
     assert len(asked.tokens) == len(set(asked.tokens)) == 3
     asked.answered(asked.tokens[-1], "yes")
     assert result(asked.platform) == "yes"
+    stored = [item for key, (item, _) in asked.platform.memory._items.items() if key.partition.startswith("token:")]
+    left = [item for item in stored if TOMBSTONE not in item]
+    assert len(stored) == 6
+    assert left == ([] if collection is Collection.EAGER else stored)
 
 
 @pytest.mark.parametrize("collection", Collection)

@@ -459,3 +459,19 @@ def test_a_removed_note_expires_at_a_whole_second(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(platform.memory, "replace", lambda _key, _item, *, expires_at_s: expiries.append(expires_at_s))
     remove_note(platform.runtime(), note_key("w", Execution("e", BEGUN_MS), 1))
     assert repr(expiries) == f"[{BEGUN_MS // 1000}]"
+
+
+def test_mark_of_a_deletion_is_no_end_while_the_start_record_is_kept() -> None:
+    platform, bus = announcing("A")
+    platform.run()
+    bus.entries.clear()
+    mark = change(Failure(DELETED, None), Status.FAILED)
+    assert StatusEvents(put=bus.put).announce(platform.runtime(), mark)
+    assert bus.entries == []
+
+
+def test_execution_whose_input_is_too_large_is_announced() -> None:
+    platform, bus = announcing("A")
+    platform.start(value="x" * 400_000)
+    platform.deliver_all()
+    assert bus.told == ["RUNNING", "FAILED"]

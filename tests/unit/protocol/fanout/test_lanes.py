@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.map_platform import mapped
-from tests.unit.protocol.platform import Platform
+from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.checkpoint import Failure, Phase, Success
-from unum_runtime.model.naming import Key, Scope, checkpoint_key
+from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key
 from unum_runtime.protocol.delivery.commit import create, draft
+from unum_runtime.protocol.fanout import lanes
 from unum_runtime.protocol.fanout.lanes import Lanes, next_in_lane, read_origin
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
 from unum_runtime.protocol.planning.plan import Commit, Invoke, plan
@@ -110,3 +111,19 @@ def test_an_origin_that_opens_another_fan_out_is_named() -> None:
     with pytest.raises(InconsistentHistory) as error:
         read_origin(platform.runtime(), scope)
     assert str(error.value).startswith(f"{scope.origin}: expected that it opens {scope}, found OpenScope(")
+
+
+def test_an_origin_that_opens_no_fan_out_is_named() -> None:
+    platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    platform.start("e", 1)
+    execution = platform.sent[0].name.execution
+    scope = Scope(execution, (), "M", 2, 0, 2)
+    assert scope.origin == platform.steps()[0].name
+    with pytest.raises(InconsistentHistory, match="expected that it opens"):
+        read_origin(platform.runtime(), scope)
+
+
+def test_next_branch_may_begin_with_a_commit() -> None:
+    platform, scope, _ = opened([1, 2])
+    begins = Commit(Name(scope.execution, scope.branch(1), 0), "B", Phase.ENTERED, Success(1))
+    assert lanes._unless_settled(platform.runtime(), begins) == [begins]

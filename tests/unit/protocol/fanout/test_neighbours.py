@@ -67,6 +67,16 @@ def test_a_commit_that_leads_elsewhere_is_named() -> None:
     assert Success([10, 20]) == read_neighbours(platform.runtime(), event).given
 
 
+def test_a_commit_that_leads_to_no_join_is_named() -> None:
+    platform, event = met()
+    key = checkpoint_key("w", before(event, 0))
+    item, expires_at_s = platform.memory._items[key]
+    failed = {name: text for name, text in item.items() if name != "value"} | {"error": '"E"', "cause": "null"}
+    platform.memory._items[key] = failed, expires_at_s
+    with pytest.raises(InconsistentHistory, match="found BranchFailed"):
+        read_neighbours(platform.runtime(), event)
+
+
 def test_nothing_is_left_of_meetings_in_a_fan_out_that_failed_before_all_had_met() -> None:
     def fails_for_three(n: int) -> int:
         if n == 3:

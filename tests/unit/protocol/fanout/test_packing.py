@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -301,3 +302,26 @@ def test_a_fan_out_without_places_completes_beside_those_with_packs() -> None:
     waiting = mapped(("Work", task()), ("W", {"Type": "Wait", "Seconds": 1}))
     assert packed_tasks(waiting) == {}
     assert executed(waiting, 3, lambda event: event).usage.calls > START_AND_ENDS
+
+
+def test_entry_whose_outcome_is_gone_is_an_error() -> None:
+    platform, place, checkpoint = placed()
+    committed(platform, place, replace(checkpoint, outcome=Success("x" * 1_000)))
+    del platform.memory._items[aside(checkpoint)]
+    with pytest.raises(InconsistentHistory, match="expected an outcome in"):
+        committed(platform, place, replace(checkpoint, outcome=Success("small")))
+
+
+def test_failed_branch_of_a_parallel_fails_it() -> None:
+    branches = [{"StartAt": name, "States": {name: {"Type": "Task", "Resource": name, "End": True}}} for name in "AB"]
+    definition = {"StartAt": "P", "States": {"P": {"Type": "Parallel", "Branches": branches, "End": True}}}
+
+    def fail(event: Any) -> Any:
+        raise ValueError(event)
+
+    platform = Platform.of(definition, A=lambda event: event, B=fail)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    ending = platform.run("e", 1)
+    assert ending is not None
+    assert isinstance(ending.outcome, Failure)
+    assert ending.outcome.error == "ValueError"

@@ -10,7 +10,7 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.progress import Reach, progress
 from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.naming import Name, Scope, checkpoint_key, meeting_key
+from unum_runtime.model.naming import Execution, Name, Scope, checkpoint_key, meeting_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.control.take_over import take_over
@@ -163,3 +163,12 @@ def test_a_task_that_waits_is_not_taken_over() -> None:
     said = f"{own.following}: expected the result of 'b' in the branch before"
     with pytest.raises(NotOurEvent, match=exactly(said)):
         take_over(platform.runtime(), request, {})
+
+
+def test_sets_of_a_second_fan_out_are_numbered_from_zero() -> None:
+    first = g.map(g.task("a") >> g.task("b").after_previous("b"), items=g.out)
+    second = g.map(g.task("c") >> g.task("d").after_previous("d"), items=g.out)
+    workflow = Definition.from_graph(first >> second).compile("w", None)
+    for waiting in ("b", "d"):
+        scope = Scope(Execution("e", 0), (), str(workflow.task(waiting).scope), 1, 0, 2)
+        assert arrival_key(workflow, scope, 1, waiting) == meeting_key("w", scope, 1, 0)

@@ -22,6 +22,8 @@ from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import Call, CallbackPending
 from unum_runtime.protocol.waiting import callback
 from unum_runtime.protocol.waiting.callback import hash_of, last_try, taken_key
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 
 @pytest.fixture
@@ -471,3 +473,19 @@ def test_a_nudge_goes_to_the_version_that_waits_and_is_not_delayed(plain: Asking
     ((address, nudge),) = sent
     assert address == "F:1"
     assert Envelope.from_json(json.loads(nudge)).due_ms is None
+
+
+def test_event_of_any_size_waits_if_there_is_a_bucket() -> None:
+    waiting = asking(Parameters={"FunctionName": "F", "Payload": {"token.$": "$$.Task.Token"}})
+    waiting.platform.store = LargeItems(waiting.platform.memory, MemoryObjects(), "w")
+    waiting.platform.start(value="x" * 379_900)
+    waiting.platform.deliver_all()
+    assert len(waiting.tokens) == 1
+
+
+def test_try_whose_token_was_collected_is_no_last_try(plain: Asking) -> None:
+    event = plain.event()
+    plain.platform.deliver(event)
+    assert last_try(plain.platform.runtime(), event.name, "Ask") is not None
+    plain.platform.memory.collect(key for key in plain.platform.memory._items if key.partition.startswith("token:"))
+    assert last_try(plain.platform.runtime(), event.name, "Ask") is None

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol import job_platform
+from tests.unit.protocol.collected_keys import CollectedKeys
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.job_platform import JOB, LOOK_S, Watching, watching
 from tests.unit.protocol.map_platform import around, deliver, result
 from tests.unit.protocol.platform import chain
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import nudge
@@ -424,3 +427,22 @@ def test_chains_of_rare_looks_become_one_as_well(monkeypatch: pytest.MonkeyPatch
     assert len(platform.later) == 2
     platform.pass_time(800)
     assert len(platform.later) == 1
+
+
+def test_collected_job_is_neither_polled_nor_started_again() -> None:
+    platform = watching(collection=Collection.EAGER)
+    look = platform.begun()
+    first = replace(look, job=None)
+    platform.memory.collect(key for key in platform.memory._items if key.sort.startswith("job."))
+    assert service_job.last_job(platform.runtime(), look.name, "Job") is None
+    with pytest.raises(RefusedDelivery, match="its job was collected"):
+        service_job.with_stored_job(platform.runtime(), first)
+
+
+def test_jobs_are_collected_once() -> None:
+    platform = watching(collection=Collection.EAGER)
+    look, collected = platform.begun(), CollectedKeys(platform.memory)
+    platform.store = collected
+    for count in (1, 1):
+        service_job.collect_jobs(platform.runtime(), look, platform.workflow.task("Job"))
+        assert len(collected.keys) == count

@@ -358,3 +358,47 @@ def test_a_wait_whose_time_is_over_is_continued_by_a_nudge_if_its_check_has_died
 
 def is_of_same_try(one: Envelope, other: Envelope) -> bool:
     return (one.name, one.state, one.retries) == (other.name, other.state, other.retries)
+
+
+def test_try_after_two_retriers_takes_a_slot_of_its_own() -> None:
+    platform = begun(later())
+    (event,) = platform.sent
+    rt, box, task = platform.runtime(), Mailbox(execution_of(platform), "go", ""), platform.workflow.task("A")
+    tries = [replace(event, retries=retries) for retries in ((0, 0), (1, 0), (1, 1))]
+    for each_try in tries:
+        signal_wait.begin_wait(rt, each_try, box, Limits())
+    assert isinstance(event.input, Value)
+    found = [signal_wait.in_own_slot(rt, each_try, task, event.input).job for each_try in tries]
+    assert found == [{callback.SLOT: box.slot(number)} for number in range(3)]
+    last = signal_wait.last_wait(rt, box, event.name, "A")
+    assert last is not None
+    assert (last[0].envelope.retries, last[1]) == ((1, 1), box.slot(2))
+
+
+def test_late_check_starts_no_second_retry() -> None:
+    platform = waiting(one(TimeoutSeconds=10, Retry=RETRY), {})
+    check = platform.pass_to_next()
+    platform.deliver(check)
+    platform.deliver(platform.pass_to_next())  # the next try, which waits
+    ((_, next_check),) = platform.waiting
+    platform.deliver(check)
+    assert [event for _, event in platform.waiting] == [next_check]
+
+
+def test_signal_that_came_before_its_wait_is_taken_without_a_call() -> None:
+    platform = begun(later())
+    send(platform, "early")
+    platform.deliver_all()
+    assert (outcome(platform), platform.calls["A"]) == ("early", 0)
+
+
+def test_collected_result_sends_no_event_again() -> None:
+    platform = begun(later())
+    event = platform.sent.pop()
+    item = {**callback.result_item(Success(1), By.RESPONDER), TOMBSTONE: 1}
+    assert callback._take_result(platform.runtime(), event, item, By.CLOCK) == CallbackPending()
+    assert platform.sent == []
+
+
+def test_overdue_try_is_checked_at_once() -> None:
+    assert callback.next_check(Limits(timeout_s=1), 2_500) == JobPending(None, 0)
