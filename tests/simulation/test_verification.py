@@ -25,7 +25,10 @@ from unum_runtime.simulator import Faults, Scenario
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "1"))
 
-FAULTS = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
+FAULTS = Faults(
+    crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, splits=1, freezes=1, skews=2, repeats=1, give_ups=2,
+    stops=1, jumps=2, concurrency=3,
+)  # fmt: skip
 
 FEATURES: dict[str, Graph] = {**REGIONS, **WAVES, **QUORUMS, **MEETINGS, **PACKED, **RECOVERING, **FAILING}
 
@@ -63,6 +66,15 @@ def test_histories_of_regions_waves_and_packs_are_believed(graph: str) -> None:
     for seed in range(2 * RUNS):
         least_bytes = 8 if seed % 2 and graph not in FAILING else None
         assert [*faults_of(run_by_chance(feature(graph, least_bytes=least_bytes), seed))] == []
+
+
+@pytest.mark.parametrize("seed", [10, 14])
+def test_waits_that_a_redrive_kept_are_believed(seed: int) -> None:
+    assert [*faults_of(run_by_chance(feature("wait in a branch"), seed))] == []
+
+
+def test_throttles_near_the_timeout_are_believed() -> None:
+    assert [*faults_of(run_by_chance(feature("timeout during a retry", least_bytes=8), 5))] == []
 
 
 @pytest.mark.parametrize("graph", signal_scenarios.GRAPHS)

@@ -174,7 +174,9 @@ class Causes:
 
     def _check_due(self, invoke: Invoke, after: Checkpoint) -> Iterator[Finding]:
         is_success = isinstance(after.outcome, Success) and after.continuation.caught is None
-        if is_success and invoke.due_ms is not None and after.committed_ms < invoke.due_ms - SKEW_MS:
+        if not is_success or invoke.due_ms is None or self._has_waited_before(after):
+            return
+        if after.committed_ms < invoke.due_ms - SKEW_MS:
             early_s = (invoke.due_ms - after.committed_ms) // 1000
             yield _wrong(Rule.TIME, after, f"is committed {early_s} s before the end of its wait")
 
@@ -255,6 +257,15 @@ class Causes:
         opening = step.name.frames[0].iteration - 1 if step.name.frames else step.name.step - 1
         ends = (each.name.step for each in self.timeline.top_level if each.ending is not None)
         return opening - 1 in ends
+
+    def _has_waited_before(self, step: Checkpoint) -> bool:
+        """Return True for a branch's commit that a redrive kept: it waited in the fan-out before."""
+        if not step.name.frames or not self._is_carried(step):
+            return False
+        opening = step.name.frames[0].iteration - 1
+        # What runs after the redrive waits again, and a commit with a time before it cannot be of then.
+        opened = (each for each in self.timeline.top_level if each.name.step == opening)
+        return any(step.committed_ms <= each.committed_ms + SKEW_MS for each in opened)
 
     def _opens(self, step: Checkpoint, effect: Effect) -> Scope | None:
         """Return the fan-out that commit `step` must name as opened."""
