@@ -533,7 +533,7 @@ def test_late_token_of_the_fourth_try_is_deleted_by_the_second_deletion(place: s
 
 
 def test_most_tries_of_any_step_are_noted() -> None:
-    steps = {Key("w/e:1", f"{number}"): {"attempt": number} for number in (0, 1, 3, 2)}
+    steps: dict[Key, Item] = {Key("w/e:1", f"{number}"): {"attempt": number} for number in (0, 1, 3, 2)}
     assert control_delete._tries(steps) == 4
 
 
