@@ -44,7 +44,7 @@ def test_redrive_after_a_stop_at_every_point_runs_to_the_end(graph: str) -> None
     assert explore(scenario(graph, faults=STOPPED)).is_complete
 
 
-@pytest.mark.parametrize(("graph", "seeds"), [("meetings", [88, 95, 133]), ("meetings in lanes", [0, 9, 16])])
+@pytest.mark.parametrize(("graph", "seeds"), [("meetings", [88, 95, 133, 334]), ("meetings in lanes", [0, 9, 16])])
 def test_branches_meet_whatever_operators_and_lambda_do(graph: str, seeds: list[int]) -> None:
     given = scenario(graph, faults=EVERYTHING, tick_ms=1)
     assert search(given, [*seeds, *range(1_000, 1_000 + RUNS)]).ends == len(seeds) + RUNS

@@ -332,6 +332,10 @@ def _neighbour_joins(rt: Runtime, effect: JoinNeighbour) -> list[JoinNeighbour]:
     if index == 0:
         return [effect]
     before = Name(name.execution, scope.branch(index - 1), name.step)
-    key = checkpoint_key(rt.workflow.name, replace(before, step=name.step - 1))
-    previous = [JoinNeighbour(replace(effect.invoke, name=before))] if rt.store.read([key]) else []
+    last = replace(before, step=name.step - 1)
+    key = checkpoint_key(rt.workflow.name, last)
+    item = rt.store.read([key]).get(key)
+    # A failure is no arrival: the scope may not have failed yet, and the join would find no input.
+    has_arrived = item is not None and isinstance(Checkpoint.from_item(last, item).outcome, Success)
+    previous = [JoinNeighbour(replace(effect.invoke, name=before))] if has_arrived else []
     return [*previous, effect]
