@@ -43,3 +43,23 @@ def test_concurrency_and_recursion_are_set_at_creation_and_at_update(cloud: Any)
 
     stacks.delete_stack(StackName="settings")
     stacks.get_waiter("stack_delete_complete").wait(StackName="settings", WaiterConfig={"Delay": 1})
+
+
+def test_alarm_on_an_expression_is_created(cloud: Any) -> None:
+    metric = {"Metric": {"Namespace": "N", "MetricName": "M"}, "Period": 60, "Stat": "Sum"}
+    properties = {
+        "AlarmName": "sum",
+        "ComparisonOperator": "GreaterThanThreshold",
+        "EvaluationPeriods": 1,
+        "Threshold": 0,
+        "Metrics": [
+            {"Id": "one", "MetricStat": metric, "ReturnData": False},
+            {"Id": "all", "Expression": "one + one"},
+        ],
+    }
+    template = {"Resources": {"Alarm": {"Type": "AWS::CloudWatch::Alarm", "Properties": properties}}}
+    cloud.client("cloudformation").create_stack(StackName="alarms", TemplateBody=json.dumps(template))
+    watch = cloud.client("cloudwatch")
+    cloud.until(lambda: watch.describe_alarms(AlarmNames=["sum"])["MetricAlarms"])
+    (alarm,) = watch.describe_alarms(AlarmNames=["sum"])["MetricAlarms"]
+    assert alarm["StateValue"] == "INSUFFICIENT_DATA"

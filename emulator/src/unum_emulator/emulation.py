@@ -27,6 +27,7 @@ from unum_emulator.aws_lambda.faults import FaultInjector
 from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool
 from unum_emulator.aws_services import (
+    alarms,
     cloudformation,
     dynamodb_attributes,
     iam_actions,
@@ -49,6 +50,7 @@ _GAPS = (
     node_errors,
     function_urls,
     event_sources,
+    alarms,
     cloudformation,
     stepfunctions,
     secure_transport,
