@@ -18,7 +18,8 @@ def batches(
 
     Args:
         items: items to distribute.
-        most_items: maximum items of a batch; None or 0 for no limit, as measured on AWS in September 2026.
+        most_items: maximum items of a batch; None or 0 for no limit. Step Functions accepts 0, as reported in 2026,
+            though the specification asks for a positive integer.
         most_bytes: maximum JSON text of a branch's input, in bytes; None or 0 for `MOST_BYTES`.
         extra: fields of every input besides ``Items``.
     """
