@@ -68,7 +68,8 @@ def queries(cuts: list[CutStore]) -> int:
 def unbegun(width: int, inner: int = 0) -> Platform:
     """An execution of which every event for a branch was lost; with Maps of `inner` inside, for their branches."""
     branch = {"StartAt": "N", "States": {"N": {"Type": "Map", "ItemProcessor": chain("B"), "End": True}}}
-    platform = deployed(around(branch, after="C") if inner else mapped("B", after="C"))
+    machine = around(branch, after="C", MaxConcurrency=0) if inner else mapped("B", after="C", MaxConcurrency=0)
+    platform = deployed(machine)
     platform.memory = platform.store = IndexedStore(platform.clock)
     platform.start("e", [[*range(inner)]] * width if inner else [0] * width)
     while any(event.state != "B" for event in platform.sent):
