@@ -103,6 +103,7 @@ def _run_here(awaitable: Any) -> Any:
     _at_work.append(task)
     try:
         result = loop.run_until_complete(task)
+        is_late = not _at_work  # user code has swallowed the cancellation
     except Interruption:
         # Whatever stands still in this loop, the next delivery must not run it.
         loop.close()
@@ -114,6 +115,8 @@ def _run_here(awaitable: Any) -> Any:
         raise
     finally:
         _at_work.clear()
+    if is_late:
+        raise Interruption
     return result
 
 

