@@ -135,7 +135,9 @@ def test_nothing_survives_a_signal(numbers: tuple[signal.Signals, ...], project:
     for number in numbers:
         process.send_signal(number)
     process.communicate(timeout=PATIENCE_S)  # until the page has closed its output, too
-    assert process.returncode == (0 if numbers == (signal.SIGINT,) else 128 + numbers[0])
+    # Signals that are pending together have no order.
+    expected = {0} if numbers == (signal.SIGINT,) else {128 + number for number in numbers}
+    assert process.returncode in expected
     assert not (project / ".unum-dev.env").exists()
 
 
