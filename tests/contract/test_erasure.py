@@ -56,6 +56,24 @@ def test_an_item_is_replaced_whatever_was_there(store: ErasableStore) -> None:
     assert store.list_items("wf/STARTED~0") == {}  # type: ignore[attr-defined]  # these stores have an index
 
 
+def test_replaced_item_is_listed_at_its_own_place_alone(store: ErasableStore) -> None:
+    key, place = Key(MINE, "000000001"), {PARTITION: "wf/REDRIVEN~0", PLACE: "2/e"}
+    listed: Any = [
+        {"at": 7, **place},  # an item without an entry gets one
+        {"at": 8, **place},  # and keeps it
+        {"at": 9, **place, PLACE: "3/e"},
+        {"at": 9, **place, PARTITION: "wf/REDRIVEN~1"},
+        {"at": 10},
+    ]
+    store.create(key, {"at": 6}, expires_at_s=LATER)
+    for item in listed:
+        store.replace(key, item, expires_at_s=LATER)
+        for partition in ("wf/REDRIVEN~0", "wf/REDRIVEN~1"):
+            found = store.list_items(partition)  # type: ignore[attr-defined]  # these stores have an index
+            assert [*found] == [key] * (item.get(PARTITION) == partition), item
+        assert store.query(MINE) == {key: item}
+
+
 def test_no_item_is_replaced_by_one_that_is_too_large(store: ErasableStore) -> None:
     store.create(Key(MINE, "000000001"), {"value": "1"}, expires_at_s=LATER)
     with pytest.raises(StoreError, match=MINE):

@@ -140,11 +140,11 @@ def json_option(option: str, given: str) -> Json:
     Raises:
         UsageError: unreadable source or invalid JSON; names line and column.
     """
-    from unum_compiler.parsing.document import parse  # noqa: PLC0415
+    from unum_compiler.parsing.document import DEEP_DATA, parse  # noqa: PLC0415
 
     source, text = _given_text(option, given)
     try:
-        return parse(text, source=source)
+        return parse(text, source=source, too_deep=DEEP_DATA)
     except DefinitionError as error:
         remedy = "" if given[:1] in "@-" else "; quote JSON for the shell, or write @FILE to read a file"
         raise UsageError(f"{option}: {error}{remedy}") from error

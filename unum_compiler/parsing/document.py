@@ -10,11 +10,14 @@ from typing import Any
 from unum_compiler.problems import shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.json_text import MAX_DEPTH
 from unum_runtime.model.states import Json
 
 _INTEGER_BITS = 1024
 _SUBSTITUTION = re.compile(r"\$\{[^{}\s]+\}")
 _TOO_DEEP = "nested too deeply to be read; take inner fan-outs into workflows of their own"
+DEEP_DATA = f"nested too deeply to be read; at most {MAX_DEPTH} levels of arrays and objects are allowed"
+"""Problem of texts that are no definitions, such as inputs."""
 
 
 class _Repeating(dict[str, Json]):
@@ -23,12 +26,13 @@ class _Repeating(dict[str, Json]):
     key: str
 
 
-def parse(text: str, *, source: str = "") -> Json:
+def parse(text: str, *, source: str = "", too_deep: str = _TOO_DEEP) -> Json:
     """Return the JSON value in `text`.
 
     Args:
         text: JSON (RFC 8259), with unique keys in every object.
         source: name of the text's origin, the first part of a syntax error's place.
+        too_deep: problem of a text that is nested too deeply; by default that of a definition.
 
     Raises:
         DefinitionError: the text is no JSON (its place has line and column), or an object repeats a key.
@@ -39,10 +43,10 @@ def parse(text: str, *, source: str = "") -> Json:
         place = f"{source}:{error.lineno}:{error.colno}" if source else f"line {error.lineno}, column {error.colno}"
         raise DefinitionError((Problem(place, f"expected JSON: {error.msg}{_unquoted(text[error.pos :])}"),)) from error
     except RecursionError as error:
-        raise DefinitionError((Problem(source or "$", _TOO_DEEP),)) from error
+        raise DefinitionError((Problem(source or "$", too_deep),)) from error
     except ValueError as error:
         raise DefinitionError((Problem(source or "$", f"expected JSON: {error}"),)) from error
-    return copy_json(value)
+    return copy_json(value, too_deep=too_deep)
 
 
 def _unquoted(rest: str) -> str:
@@ -51,8 +55,12 @@ def _unquoted(rest: str) -> str:
     return f'; write "{found[0]}" with quotes: fields of numbers take the number in it' if found else ""
 
 
-def copy_json(value: Any) -> Json:
+def copy_json(value: Any, *, too_deep: str = _TOO_DEEP) -> Json:
     """Return a deep copy of `value` as plain JSON.
+
+    Args:
+        value: Python objects; tuples become arrays.
+        too_deep: problem of a value that is nested too deeply; by default that of a definition.
 
     Raises:
         DefinitionError: with every place of a value that JSON cannot express.
@@ -62,7 +70,7 @@ def copy_json(value: Any) -> Json:
         if not problems:
             return json.loads(json.dumps(value))  # tuples become arrays
     except RecursionError as error:
-        problems = (Problem("$", _TOO_DEEP),)
+        problems = (Problem("$", too_deep),)
         raise DefinitionError(problems) from error
     raise DefinitionError(problems)
 

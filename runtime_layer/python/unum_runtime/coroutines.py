@@ -110,6 +110,8 @@ def _run_here(awaitable: Any) -> Any:
         del _loops[_HERE]
         raise
     except BaseException:
+        # A task that `cancel_running` has cancelled ends with `CancelledError`, which is no `Exception`; and a
+        # `SystemExit` of user code must pass here, too.
         if task.cancelled() and not _at_work:
             raise Interruption from None
         raise

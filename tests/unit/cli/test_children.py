@@ -5,16 +5,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
+from tests.unit.cli.states_table import ADDRESS, states_table
 from unum_compiler import compile_workflow
-from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.store.dynamodb import DynamoStore
 
-ADDRESS = ("--table", "states", "--workflow", "w")
 HALF = {"StartAt": "Half", "States": {"Half": {"Type": "Task", "Resource": "half", "End": True}}}
 EACH = {
     "Type": "Map",
@@ -27,36 +23,11 @@ DEFINITION = {"StartAt": "Each", "States": {"Each": EACH}}
 
 @pytest.fixture(autouse=True)
 def execution(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        client: Any = boto3.client("dynamodb")
-        client.create_table(
-            TableName="states",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[
-                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", PARTITION, PLACE)
-            ],
-            KeySchema=_keys("pk", "sk"),
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": INDEX,
-                    "KeySchema": _keys(PARTITION, PLACE),
-                    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*PROJECTED]},
-                }
-            ],
-        )
+    with states_table(monkeypatch) as store:
         workflow = compile_workflow(DEFINITION, name="w", functions=None)
-        halves = LocalWorkflow(workflow, {"half": lambda event, _: event / 2}, DynamoStore(client, "states"))
+        halves = LocalWorkflow(workflow, {"half": lambda event, _: event / 2}, store)
         halves.run("good", [2, "two"])
         yield
-
-
-def _keys(partition: str, place: str) -> list[dict[str, str]]:
-    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": place, "KeyType": "RANGE"}]
 
 
 @pytest.fixture

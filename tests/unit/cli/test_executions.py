@@ -8,8 +8,8 @@ from typing import Any
 import boto3
 import pytest
 from botocore.stub import Stubber
-from moto import mock_aws
 
+from tests.unit.cli.states_table import ADDRESS, keys, states_table
 from tests.unit.client.run_alias import RUN, Answering
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import in_stack
@@ -19,16 +19,10 @@ from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.client import Client
 from unum_runtime.client.starting import Starts
 from unum_runtime.model.envelope import with_alias
-from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.dynamodb import DynamoStore
 
-ADDRESS = ("--table", "states", "--workflow", "w")
 DEFINITION = {"StartAt": "Half", "States": {"Half": {"Type": "Task", "Resource": "half", "End": True}}}
-
-
-def keys(partition: str, sort: str) -> Any:
-    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
 START = with_alias(RUN, "start-w")
@@ -44,29 +38,7 @@ class Dropping:
 @pytest.fixture(autouse=True)
 def executions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A table with an execution that succeeded, one that failed, and one that runs."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        client: Any = boto3.client("dynamodb")
-        client.create_table(
-            TableName="states",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[
-                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", PARTITION, PLACE)
-            ],
-            KeySchema=keys("pk", "sk"),
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": INDEX,
-                    "KeySchema": keys(PARTITION, PLACE),
-                    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*PROJECTED]},
-                }
-            ],
-        )
-        store = DynamoStore(client, "states")
+    with states_table(monkeypatch) as store:
         workflow = compile_workflow(DEFINITION, name="w", functions=None)
         local = LocalWorkflow(workflow, {"half": lambda event, _: event["n"] / event["of"]}, store)
         local.run("good", {"n": 1, "of": 2})

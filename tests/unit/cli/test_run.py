@@ -103,6 +103,10 @@ def test_a_failed_execution_is_shown_with_error_cause_and_place(unum: Any) -> No
         ("@sums_code.py", "--input: sums_code.py:2:1: expected JSON: "),
         ("[NaN]", "NaN is no JSON number"),
         ('{"a": 1, "a": 2}', 'the key "a" occurs twice'),
+        (
+            "[" * 100_000,
+            "--input: $: nested too deeply to be read; at most 500 levels of arrays and objects are allowed",
+        ),
         (json.dumps("x" * 380_001), "--input: 380003 bytes of JSON, but at most 380000 are stored"),
     ],
 )

@@ -7,13 +7,11 @@ from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
+from tests.unit.cli.states_table import ADDRESS, states_table
 from unum_compiler import compile_workflow
 from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.store.dynamodb import DynamoStore
 
-ADDRESS = ("--table", "states", "--workflow", "w")
 DEFINITION = {
     "StartAt": "Half",
     "States": {
@@ -26,21 +24,9 @@ DEFINITION = {
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A table with an execution that succeeded and one that failed."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        client: Any = boto3.client("dynamodb")
-        client.create_table(
-            TableName="states",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-        )
+    with states_table(monkeypatch) as store:
         workflow = compile_workflow(DEFINITION, name="w", functions=None)
-        local = LocalWorkflow(workflow, {"half": lambda event, _: event / 2}, DynamoStore(client, "states"))
+        local = LocalWorkflow(workflow, {"half": lambda event, _: event / 2}, store)
         local.run("good", 2)
         local.run("bad", "two")
         yield boto3.resource("dynamodb").Table("states")

@@ -16,7 +16,7 @@ class ErasableStore(Store, Protocol):
     """Store that can delete partitions; every store of `unum_runtime.store` can."""
 
     def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
-        """Replace any item or set at `key` by `item`.
+        """Replace any item or set at `key` by `item`, and its index entry by that of `item`, if any.
 
         Raises:
             StoreError: the store refused or did not answer; the item may be replaced or not.

@@ -47,10 +47,10 @@ class S3Store(ConditionalStore):
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
-        if PARTITION in item:
-            # Before the item, so that no list misses it. Lists leave out entries whose item is absent or has another
-            # place, as after a lost create.
-            self._write(names.entry_name(str(item[PARTITION]), str(item[PLACE]), key), b"")
+        # Before the item, so that no list misses it. Lists leave out entries whose item is absent or has another place,
+        # as after a lost create.
+        for entry in _entry_names(key, item):
+            self._write(entry, b"")
         return super().create(key, item, expires_at_s=expires_at_s)
 
     def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
@@ -66,7 +66,10 @@ class S3Store(ConditionalStore):
 
     def replace(self, key: Key, item: Item, *, expires_at_s: int) -> None:
         """See `ErasableStore.replace`."""
-        self._delete_entries([key])
+        entries = _entry_names(key, item)
+        for entry in entries:
+            self._write(entry, b"")
+        self._delete_entries([key], keep=entries)
         super().replace(key, item, expires_at_s=expires_at_s)
 
     def erase(self, partition: str, *, keep: Collection[str] = ()) -> int:
@@ -178,12 +181,12 @@ class S3Store(ConditionalStore):
     def _versions(self, prefix: str) -> Iterator[str]:
         return (each["Key"] for page in self._pages("list_object_versions", prefix) for each in page)
 
-    def _delete_entries(self, keys: Iterable[Key]) -> None:
-        """Delete the index entries of the items at `keys`, with all versions."""
+    def _delete_entries(self, keys: Iterable[Key], keep: Collection[str] = ()) -> None:
+        """Delete the index entries of the items at `keys` with all versions, except those with names in `keep`."""
         for _, key, found in self._documents((("", key) for key in keys), None):
-            if PARTITION in found.item:
-                name = names.entry_name(str(found.item[PARTITION]), str(found.item[PLACE]), key)
-                self._delete_versions(name, [name])
+            for name in _entry_names(key, found.item):
+                if name not in keep:
+                    self._delete_versions(name, [name])
 
     def _delete_versions(self, prefix: str, doomed: Collection[str]) -> None:
         """Delete all versions of the objects `doomed`, whose names have `prefix`."""
@@ -204,6 +207,11 @@ class S3Store(ConditionalStore):
                 raise store_error(f"DeleteObjects {self.place}", error) from error
             for each in refused.get("Errors", ()):
                 raise StoreError(f"DeleteObjects {self.place}/{each['Key']}: {each['Code']}: {each['Message']}")
+
+
+def _entry_names(key: Key, item: Item) -> tuple[str, ...]:
+    """Return the name of the index entry of the item at `key`, if it has one."""
+    return (names.entry_name(str(item[PARTITION]), str(item[PLACE]), key),) if PARTITION in item else ()
 
 
 def _content(document: Document) -> bytes:
