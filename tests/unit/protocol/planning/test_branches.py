@@ -2,13 +2,15 @@
 
 import pytest
 
-from tests.unit.protocol.planning.plan_records import BOOM, NOW, at, frame, left, value
+from tests.unit.protocol.planning.plan_records import BOOM, NOW, E, at, frame, left, value
 from tests.unit.protocol.planning.plan_workflows import LANES, MAP, choice, do_pass, each, flow, task, wait
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Continuation, Phase, Success
 from unum_runtime.model.envelope import Siblings
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
+from unum_runtime.protocol.planning.advance import branch_evaluation
+from unum_runtime.protocol.planning.evaluation import CHILD, EvaluationContext
 from unum_runtime.protocol.planning.plan import (
     Commit,
     InlineCommit,
@@ -52,6 +54,17 @@ def test_each_branch_has_random_numbers_of_its_own() -> None:
     assert isinstance(first, Invoke)
     assert isinstance(second, Invoke)
     assert first.input != second.input
+
+
+def test_only_branches_of_a_distributed_map_are_child_executions() -> None:
+    inside = {"B": task(Parameters={"id.$": "$$.Execution.Id"})}
+    far = each("N", **inside)
+    far["ItemProcessor"]["ProcessorConfig"] = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    workflow = flow(A=task("M"), M=far, N=each(C=task()))
+    assert workflow.names_children
+    evaluation = EvaluationContext(workflow, E, NOW, "seed")
+    seen = [branch_evaluation(workflow.fan_out(state), 0, 5, evaluation).variables for state in "MN"]
+    assert [CHILD in variables for variables in seen] == [True, False]
 
 
 def test_branches_that_begin_at_once_and_after_another() -> None:

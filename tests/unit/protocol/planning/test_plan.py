@@ -149,6 +149,11 @@ ROWS: dict[str, tuple[Workflow, Checkpoint, Effect | Opened]] = {
         start_record(E, [5]),
         Commit(at(1), "M", Phase.ENTERED, Success([5]), Continuation(variables={INPUT: [5]})),
     ),
+    "start record that failed, of a workflow that keeps its input": (
+        ECHO,
+        start_record(E, 0).saying(outcome=BOOM),
+        Commit(at(1), "A", Phase.LEFT, BOOM),
+    ),
     "success, then a Task": (CHAIN, left("A", Success(1)), Invoke(at(2), "B", value(1))),
     "success with variables, then a Task": (
         ASSIGN,

@@ -1,6 +1,7 @@
 """Quotas of Step Functions in executions of strict workflows; other executions have none of them."""
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,8 @@ from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Ending, Failure, Success, start_record
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json, Map, Parallel
+from unum_runtime.protocol import planning
+from unum_runtime.protocol.planning import quotas
 from unum_runtime.protocol.planning.advance import AtFanOut, advance
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.plan import Commit, plan
@@ -90,6 +93,21 @@ def test_a_fail_state_keeps_its_error() -> None:
 def test_values_of_the_quota_pass() -> None:
     states = {"A": {"Type": "Pass", "Next": "B"}, "B": {**TASK, **ENDS}}
     assert run(states, LARGE).outcome == Success(LARGE)
+
+
+def test_a_strict_workflow_without_a_size_takes_every_value() -> None:
+    definition = Definition.from_asl({"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}, "B": TASK | ENDS}})
+    workflow = replace(replace(definition, compatibility=Compatibility.STRICT).compile("w", None), payload_limit=None)
+    assert LocalWorkflow(workflow, {"f": ECHO}).run("e", f"{LARGE}x").outcome == Success(f"{LARGE}x")
+
+
+def test_a_workflow_that_is_not_strict_does_not_import_quotas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(planning, "quotas")
+    monkeypatch.setitem(sys.modules, quotas.__name__, None)  # an import of it fails
+    states = {"A": {"Type": "Pass", "Next": "B"}, "B": TASK | ENDS}
+    assert run(states, 1, Compatibility.GENEROUS).outcome == Success(1)
+    with pytest.raises(ImportError):
+        run(states, 1)
 
 
 def test_a_catcher_of_a_fan_out_catches_its_oversized_result() -> None:

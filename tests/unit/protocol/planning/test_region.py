@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.unit.protocol.planning.plan_workflows import graph
 from unum_compiler import graph as g
-from unum_runtime.model.checkpoint import Checkpoint, Phase, Success
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Phase, Success
 from unum_runtime.model.naming import Execution, Name, Scope
 from unum_runtime.protocol.planning.plan import CompleteBranch, Invoke, OpenScope, branch, plan
 from unum_runtime.protocol.planning.region import begin, begin_node
@@ -42,6 +44,20 @@ def test_a_node_without_sources_begins_as_a_branch() -> None:
     region = opened(1)
     assert begin(region, 1, lambda _: None) == branch(region, 1)
     assert begin(region, 2, lambda _: None) is None
+
+
+@pytest.mark.parametrize(
+    ("phase", "outcome"), [(Phase.ENTERED, Success(1)), (Phase.LEFT, Failure("E", None))], ids=["running", "failed"]
+)
+def test_a_node_waits_for_a_source_without_result(phase: Phase, outcome: Outcome) -> None:
+    region = opened(1)
+    sources = [
+        Checkpoint(
+            name=Name(E, region.scope.branch(index), 0), state=name, phase=at, outcome=last, digest="", committed_ms=1
+        )
+        for index, (name, at, last) in enumerate((("a", Phase.LEFT, Success(1)), ("b", phase, outcome)))
+    ]
+    assert begin(region, 2, lambda index: sources[index]) is None
 
 
 def test_a_node_begins_when_its_last_source_has_ended() -> None:

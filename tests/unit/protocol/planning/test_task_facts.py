@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.planning.test_advance import READER, T, each
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.model.states import Json
@@ -85,6 +86,17 @@ def test_values_that_pass_unchanged_are_not_evaluated(
 @pytest.mark.parametrize(("fields", "gives"), [({}, False), (INVOKE, False), (WAITS, True)])
 def test_a_token_is_given_to_responders_alone(fields: dict[str, Any], *, gives: bool) -> None:
     assert facts(**fields).gives_token is gives
+
+
+DATA_SETS = ("ItemReader", "ResultWriter")
+
+
+def test_a_reading_task_evaluates_its_result_and_a_writing_task_does_not() -> None:
+    writer = {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "b"}}
+    some = each({"T": T}, mode="DISTRIBUTED", ItemReader=READER, ResultWriter=writer)
+    found = task_facts(compile_workflow({"StartAt": "M", "States": {"M": some}}, name="w", functions=None))
+    assert [found[f"M ({field})"].takes_input for field in DATA_SETS] == [False, False]
+    assert [found[f"M ({field})"].gives_result for field in DATA_SETS] == [False, True]
 
 
 SYNC = "arn:aws:states:::ecs:runTask.sync"

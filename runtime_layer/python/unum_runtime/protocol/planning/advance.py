@@ -376,7 +376,7 @@ def _visit_fan_out(
             f"expected {state.quorum} to {SHARD_SIZE} branches, of which {state.quorum} are enough; got {len(inputs)}"
         )
         raise StatesError("States.Runtime", cause)
-    limit = program.number("MaxConcurrency", value, context) if isinstance(state, Map) and state.has_limit else None
+    limit = program.number("MaxConcurrency", value, context) if isinstance(state, Map) else None
     if state.needs:
         limit = sum(not sources for _, sources in state.needs)
     if evaluation.workflow.strict:
@@ -404,8 +404,9 @@ def _end_of_branch(
     state: FanOut, index: int, entered: Json, evaluation: EvaluationContext, branches: list[Visits] | None
 ) -> Arrival:
     """Return the end of branch `index`, computed in place."""
-    visits: Visits | None = None if branches is None else []
-    if branches is not None and visits is not None:
+    visits: Visits | None = None
+    if branches is not None:
+        visits = []
         branches.append(visits)
     inner = branch_evaluation(state, index, entered, evaluation)
     return _follow(branch_start(state, index), Success(entered), inner, visits)

@@ -7,7 +7,7 @@ from unum_runtime.asl.program import Program
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.json_text import to_text
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, Form, Language, Pattern, Task
+from unum_runtime.model.states import READ_ITEMS, SIGNAL, Form, Language, Pattern, Task
 from unum_runtime.protocol.planning.evaluation import compiled
 
 _LIMITS = {"timeout_s": "TimeoutSeconds", "heartbeat_s": "HeartbeatSeconds"}
@@ -50,7 +50,7 @@ def _facts_of(workflow: Workflow, task: Task) -> TaskFacts:
     return TaskFacts(
         program=program,
         limits={limit: field for limit, field in _LIMITS.items() if {field, f"{field}Path"} & task.data.keys()},
-        takes_input=program.takes_input and not is_wrapped and task.resource != WRITE_RESULTS,
+        takes_input=program.takes_input and not is_wrapped,
         gives_result=program.gives_result and not is_wrapped and task.resource != READ_ITEMS,
         needs_input_after=_needs_input_after(task),
         may_share_variables=not program.takes_input and task.language is Language.JSONPATH,  # JSONata copies values
