@@ -2,7 +2,7 @@
 
 import zlib
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -133,6 +133,17 @@ def test_clocks_may_differ_by_a_day() -> None:
         read_back(made)
 
 
+@pytest.mark.parametrize(
+    ("result_retention_s", "kept_s"), [(None, 14_400), (3600, 14_400), (90 * DAY_S, 7776_000 + 7200)]
+)
+def test_a_definition_is_kept_no_longer_than_needed(result_retention_s: int | None, kept_s: int) -> None:
+    made = platform(retention_s=7200, result_retention_s=result_retention_s)
+    made.clock.ms = write_definition(made.runtime()) - 1000
+    made.clock.pass_seconds(kept_s + DAY_S + 1)
+    with pytest.raises(DefinitionNotStored):
+        read_back(made)
+
+
 def test_a_longer_retention_writes_a_copy_of_its_own() -> None:
     made = platform(retention_s=7200)
     write_definition(made.runtime())
@@ -231,9 +242,19 @@ def test_a_start_record_has_no_definition() -> None:
         read_definition(made.store, "w", "")
 
 
-def test_a_definition_of_a_later_release_is_named() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"version":1', '"new_field":2,"version":1'),
+        lambda text: text.replace('"function":"A"', '"function":"A","new_field":2'),
+        lambda text: text.replace('"start_at"', '"begin_at"'),
+    ],
+    ids=["of the workflow", "of a Task", "another name"],
+)
+def test_a_definition_of_a_later_release_is_named(change: Callable[[str], str]) -> None:
     made = platform()
-    text = made.workflow.to_json().replace('"version":1', '"new_field":2,"version":1')
+    text = change(made.workflow.to_json())
+    assert text != made.workflow.to_json()
     digest = definition_records.short_digest(text.encode())
     body = b64encode(zlib.compress(text.encode())).decode()
     made.store.create(definition_key("w", digest, 1, 0), {BODY: body}, expires_at_s=FAR)

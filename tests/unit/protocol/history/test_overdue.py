@@ -1,9 +1,12 @@
 """When a pending commit is overdue."""
 
+import pytest
+
 from tests.unit.protocol.map_platform import deployed, mapped
 from unum_runtime.cold_start.records import replace
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.history.overdue import is_overdue
+from unum_runtime.protocol.history.pending import WaitsFor
 
 RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 100, "MaxAttempts": 1}]}
 
@@ -32,3 +35,23 @@ def test_a_join_is_overdue_from_the_end_of_the_silence_on() -> None:
     assert not is_overdue(platform.runtime(), join, 10_000)
     platform.clock.ms += 1
     assert is_overdue(platform.runtime(), join, 10_000)
+
+
+@pytest.mark.parametrize("waits_for", [WaitsFor.TIME, WaitsFor.ANSWER])
+def test_what_has_no_due_time_is_never_overdue(waits_for: WaitsFor) -> None:
+    platform = deployed(mapped("A"))
+    platform.start("e", [1])
+    (branch,) = missing(platform.runtime(), "e")
+    platform.clock.pass_seconds(10**6)
+    assert not is_overdue(platform.runtime(), replace(branch, waits_for=waits_for), 10_000)
+
+
+def test_an_answer_is_overdue_after_the_deadline_of_the_execution() -> None:
+    platform = deployed({**mapped("A"), "TimeoutSeconds": 100})
+    platform.start("e", [1])
+    (branch,) = missing(platform.runtime(), "e")
+    answer = replace(branch, waits_for=WaitsFor.ANSWER)
+    platform.clock.pass_seconds(109.999)
+    assert not is_overdue(platform.runtime(), answer, 10_000)
+    platform.clock.ms += 1
+    assert is_overdue(platform.runtime(), answer, 10_000)

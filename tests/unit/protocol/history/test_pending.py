@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.protocol.callback_platform import WAITING, asking
 from tests.unit.protocol.control.test_nudge import drawn
+from tests.unit.protocol.control.test_signal import WAIT, WITH_KEY, before_its_wait
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.job_platform import JOB, SERVICES, Watching, watching
 from tests.unit.protocol.map_platform import deployed, lose, mapped, result
@@ -14,13 +15,18 @@ from unum_compiler import graph as g
 from unum_constructs import Definition
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.mailbox import Mailbox
 from unum_runtime.model.naming import SHARD_SIZE, Scope, checkpoint_key
 from unum_runtime.model.states import Pattern
+from unum_runtime.protocol.control import signal_by_key
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.history.pending import EndedBranches, Opened, Resend, WaitsFor, part_of, pending_after
 from unum_runtime.protocol.planning.plan import Invoke
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting import callback
+from unum_runtime.protocol.waiting.callback import nudge_job
+from unum_runtime.protocol.waiting.listeners import keep
+from unum_runtime.protocol.waiting.signal_slots import Signal
 
 
 def find(platform: Platform) -> list[tuple[int, int]]:
@@ -95,6 +101,16 @@ def test_each_earlier_part_is_read_once() -> None:
     platform.store = counting
     found = part_of(platform.runtime(), opened_by(platform), 1)
     assert (len(found.missing), counting.calls["query"]) == (SHARD_SIZE, 2)
+
+
+def test_no_part_is_read_again_for_lanes_within_it() -> None:
+    platform = deployed(mapped("A", MaxConcurrency=2))
+    platform.start("e", [*range(6)])
+    lose(platform, "A", 3)
+    counting = CountingStore(platform.memory)
+    platform.store = counting
+    found = part_of(platform.runtime(), opened_by(platform), 0)
+    assert ([each.name.frames[-1].index for each in found.missing], counting.calls["query"]) == ([3], 1)
 
 
 def opened_by(platform: Platform) -> Opened:
@@ -316,6 +332,51 @@ def test_a_task_that_joins_and_waits_for_an_answer_is_planned_with_the_results()
     (found,) = missing(platform.runtime(), "e")
     assert (found.state, found.waits_for) == ("Ask", WaitsFor.ANSWER)
     assert isinstance(found.effect, Invoke)
+
+
+def test_an_activity_without_an_answer_waits_for_it_and_for_no_signal() -> None:
+    activity = {"Type": "Task", "Resource": "arn:aws:states:eu-west-1:123456789012:activity:a", "End": True}
+    functions: dict[str, Any] = {"$services": lambda _: CallbackPending()}
+    platform = Platform.of({"StartAt": "A", "States": {"A": activity}}, {}, **functions)
+    platform.start("e", 1)
+    platform.deliver_all()
+    (found,) = missing(platform.runtime(), "e")
+    assert (found.waits_for, found.signal) == (WaitsFor.ANSWER, None)
+
+
+def test_a_wait_whose_key_is_no_key_is_pending_until_its_event_comes() -> None:
+    platform = before_its_wait(WITH_KEY)
+    (found,) = missing(platform.runtime(), "e")
+    assert (found.waits_for, found.signal) == (WaitsFor.DELIVERY, None)
+    assert isinstance(found.effect, Invoke)
+
+
+def test_a_wait_without_a_key_waits_for_its_signal() -> None:
+    platform = for_signals(WAIT)
+    platform.start("e", {})
+    platform.deliver_all()
+    (found,) = missing(platform.runtime(), "e")
+    assert (found.waits_for, found.signal) == (WaitsFor.ANSWER, Mailbox(found.name.execution, "go", ""))
+
+
+def test_a_wait_that_has_met_its_signal_resumes_from_it_whatever_else_it_has_not_heard() -> None:
+    platform = for_signals({**WAIT, "Parameters": {"Key": "x"}})
+    platform.start("e", {})
+    platform.deliver_all()
+    signal_by_key.send(platform.runtime(), signal_by_key.request("go", "x", "yes", id="1"))
+    platform.sent.clear()
+    keep(platform.runtime(), Signal("go", "2", "2", "x"), 60)  # its sender died before it reached the wait
+    (found,) = missing(platform.runtime(), "e")
+    slot = Mailbox(found.name.execution, "go", "x").slot(0)
+    assert isinstance(found.effect, Resend)
+    assert found.effect.envelope.job == nudge_job(slot)
+
+
+def for_signals(wait: Any) -> Platform:
+    functions: dict[str, Any] = {"$services": lambda _: CallbackPending()}
+    platform = Platform.of({"StartAt": "A", "States": {"A": {**wait, "End": True}}}, {}, **functions)
+    platform.options["own_address"] = "services"
+    return platform
 
 
 def test_an_event_that_resumes_from_the_end_of_its_time_checks_the_time_again() -> None:

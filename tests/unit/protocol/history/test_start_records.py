@@ -2,11 +2,13 @@
 
 import pytest
 
-from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput
 from unum_runtime.model.checkpoint import Checkpoint, Failure, start_record
 from unum_runtime.model.naming import Execution, start_key
-from unum_runtime.protocol.history.start_records import record_start, stored_start
-from unum_runtime.store.memory import MemoryStore
+from unum_runtime.protocol.history.start_records import checked_input, record_start, stored_start
+from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects, MemoryStore
 
 FAR = 10**10
 
@@ -38,6 +40,16 @@ def test_what_a_deletion_has_left_keeps_the_name() -> None:
         record(store, start_record(Execution("e", 1), 1))
     with pytest.raises(ExecutionDoesNotExist, match="was deleted"):
         stored_start(store, "w", "e")
+
+
+def test_an_input_too_large_for_an_item_needs_a_bucket() -> None:
+    store, large = MemoryStore(), "x" * MAX_OUTCOME_BYTES
+    with_bucket = LargeItems(store, MemoryObjects(), "w")
+    assert checked_input(large, with_bucket) == large
+    for given in (None, store):
+        with pytest.raises(InvalidExecutionInput, match=f"input: {MAX_OUTCOME_BYTES + 2} bytes of JSON"):
+            checked_input(large, given)
+        assert checked_input(large[2:], given) == large[2:]
 
 
 def test_inputs_are_compared_whatever_the_order_of_their_fields() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.client.test_region_history import begun as of_region
 from tests.unit.protocol.control.test_compatibility import choosing, failed, on_new
+from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
@@ -17,7 +18,7 @@ from unum_runtime.model.naming import Frame, Name
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.timeline import Timeline, entered_state, following, is_success
-from unum_runtime.protocol.planning.plan import JoinNeighbour, OpenScope
+from unum_runtime.protocol.planning.plan import Invoke, JoinNeighbour, OpenScope
 
 
 def passed(event: Any) -> Any:
@@ -37,6 +38,20 @@ def test_a_start_has_the_version_of_the_first_step() -> None:
     timeline = Timeline(later, commits, [platform.workflow])
     assert [timeline.version_of(each) for each in commits] == [platform.workflow] * 3
     assert Timeline(later, commits[:1]).version_of(commits[0]) is later
+
+
+def test_commits_are_sorted_by_step_in_whatever_order_they_are_read() -> None:
+    platform, commits = ended("A", "B")
+    timeline = Timeline(platform.workflow, reversed(commits))
+    assert [*timeline.top_level] == commits
+    assert [timeline.after(each.name) for each in commits] == [*commits[1:], None]
+    assert timeline.last(()) == commits[-1]
+
+
+def test_the_latest_time_is_that_of_the_last_commit() -> None:
+    platform, commits = ended("A", "B")
+    later = replace(commits[-1], committed_ms=commits[0].committed_ms + 5)
+    assert Timeline(platform.workflow, [*commits[:-1], later]).latest_ms == commits[0].committed_ms + 5
 
 
 def test_a_commit_is_followed_by_the_next_of_its_branch_alone() -> None:
@@ -83,6 +98,16 @@ def test_a_redrive_that_mends_a_failure_without_user_code_comes_from_the_failed_
     assert entered_state(led.effect) == redriven.state
 
 
+def test_a_redrive_that_mends_the_first_state_comes_from_the_start() -> None:
+    old = failed(mapped("A", ItemsPath="$.items"), {"list": [1]})
+    new = on_new(old, mapped("A", ItemsPath="$.list"))
+    commits = [start_record(new.memory, "w", "e"), *new.steps()]
+    redriven = next(each for each in commits if each.digest == new.workflow.digest)
+    led = Timeline(new.workflow, commits, [old.workflow]).way_to(redriven)
+    assert led is not None
+    assert led.effect.name == Name(commits[0].name.execution, (), 1)
+
+
 def test_a_collected_step_leads_nowhere() -> None:
     platform, commits = ended("A", "B")
     newer = compile_workflow(chain("A", "B", "C"), name="w", functions=["A", "B", "C"])
@@ -112,3 +137,19 @@ def test_an_arrival_that_waits_for_no_result_stays_what_it_is() -> None:
     effect = following(platform.workflow, branch).effect
     assert isinstance(effect, JoinNeighbour)
     assert timeline.joined(effect) is effect
+
+
+def test_a_wave_inside_of_a_branch_joins_results_of_that_branch() -> None:
+    wave = g.map(g.task("A") >> g.task("B").after_previous("A"), items=g.out, name="wave")
+    flow = g.map(wave, items=g.out)
+    functions = {"A": passed, "B": lambda both: [both["previous"], both["own"]]}
+    platform = Platform(Definition.from_graph(flow).compile("w", None), functions)
+    platform.start("e", [[1, 2], [3, 4]])
+    platform.deliver_all()
+    timeline = Timeline(platform.workflow, [start_record(platform.memory, "w", "e"), *platform.steps()])
+    (arrived,) = (
+        each for each in platform.steps() if each.state == "A" and [f.index for f in each.name.frames] == [1, 1]
+    )
+    begins = timeline.joined(following(platform.workflow, arrived).effect)
+    assert isinstance(begins, Invoke)
+    assert begins.input.own().value == {"own": 4, "previous": 3}

@@ -288,15 +288,15 @@ class _Survey:
 
         workflow, before = self.rt.workflow, self._sequences(self.shard - 1)[-1] if self.shard else []
         for previous, course in zip([before, *courses], [*courses, []], strict=True):
-            own = plan(workflow, course[-1]) if course else None
-            awaited = workflow.task(own.invoke.state).after_previous if isinstance(own, JoinNeighbour) else None
-            found, begun = result_of(previous, awaited), {step.state for step in course}
-            if isinstance(own, JoinNeighbour) and awaited and found is not None:
-                begins = begin_joined(own, found)
-                begun.add(begins.state)
-                yield missing_after(self.rt, begins, max(course[-1].committed_ms, found.committed_ms))
-            elif isinstance(own, JoinNeighbour) and awaited:
-                self.arrivals.append(own)
+            own, begun = plan(workflow, course[-1]) if course else None, {step.state for step in course}
+            if isinstance(own, JoinNeighbour) and (awaited := workflow.task(own.invoke.state).after_previous):
+                found = result_of(previous, awaited)
+                if found is None:
+                    self.arrivals.append(own)
+                else:
+                    begins = begin_joined(own, found)
+                    begun.add(begins.state)
+                    yield missing_after(self.rt, begins, max(course[-1].committed_ms, found.committed_ms))
             fed = (each for step in previous for each in fed_by(workflow, step))
             self.arrivals.extend(each for each in fed if each.waiting not in begun)
 
