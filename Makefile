@@ -12,8 +12,8 @@ RELEASE := .venv-release
 TASKS := .venv-tasks
 VENDOR := unum_cli/ui/static/vendor
 DAGRE := node_modules/@dagrejs/dagre/dist/dagre.esm.js
-OWN := unum-runtime unum-compiler unum-cli
-PROJECTS := pyproject.toml runtime_layer/pyproject.toml unum_compiler/pyproject.toml unum_cli/pyproject.toml emulator/pyproject.toml
+OWN := unum-runtime unum-simulator unum-compiler unum-cli
+PROJECTS := runtime_layer runtime_layer/python/unum_simulator unum_compiler unum_cli emulator .
 CORE := template_structure permissions cross_stack samples
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/delivery/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 SEPARATE := $(patsubst %,tests/e2e/test_%.py,cdk definitions readme repair service_cases stranded upgrade versions)
@@ -70,7 +70,7 @@ synth-newest: setup  ## what is synthesized, with the newest CDK there is
 	.venv-newest/bin/python -m pytest -n 2 --dist loadfile $(CORE:%=tests/synth/test_%.py) -k "not cfn_lint"
 
 dist: setup  ## all distributions, in dist/
-	for project in runtime_layer unum_compiler unum_cli emulator .; do $(UV) build --no-build-isolation --python $(BIN)/python --out-dir dist $$project || exit; done
+	for project in $(PROJECTS); do $(UV) build --no-build-isolation --python $(BIN)/python --out-dir dist $$project || exit; done
 
 sbom: dist $(RELEASE)/ready  ## what an installation of all distributions contains, in CycloneDX's format, as dist/unum.cdx.json
 	rm -rf $(RELEASE)/user
@@ -141,14 +141,14 @@ emulator: setup  ## a shell in which AWS is the emulator
 
 setup: .venv/ready $(EMULATOR)/ready $(TASKS)/ready node_modules/.ready
 
-.venv/ready: requirements.txt $(PROJECTS)
+.venv/ready: requirements.txt $(PROJECTS:%=%/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed, {sys.executable} is {sys.version.split()[0]}: make PYTHON=python3.11")'
 	@echo "Installing Python packages into .venv (about a minute, once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(UV_LOCK) > .venv/uv.txt
 	@test -x $(UV) || $(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r .venv/uv.txt
 	$(UV) pip sync --python $(BIN)/python requirements.txt
-	$(UV) pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation -e runtime_layer -e unum_compiler -e unum_cli -e . -e emulator
+	$(UV) pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation $(PROJECTS:%=-e %)
 	@touch $@
 
 $(EMULATOR)/ready: emulator/requirements.txt emulator/pyproject.toml .venv/ready

@@ -21,9 +21,9 @@ from workloads import map_of_texts
 
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryStore
+from unum_simulator.local import LocalWorkflow
 
 MEGABYTE = 1_000_000
 

@@ -13,7 +13,7 @@ from workloads import Workload, workloads
 
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Guard
-from unum_runtime.simulator.metering import meter
+from unum_simulator.metering import meter
 
 FIGURES = ("calls", "write_units", "read_units", "moved_bytes", "invocations", "payload_bytes", "items")
 OBJECT_FIGURES = ("object_writes", "object_reads", "object_bytes")

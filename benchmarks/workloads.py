@@ -8,7 +8,7 @@ from typing import Any
 from unum_compiler import compile_workflow
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import AT_ONCE, Guard, Json, Task
-from unum_runtime.simulator.local import Function
+from unum_simulator.local import Function
 
 SMALL = "x" * 100
 """Payload between a chain's Tasks; items and results of fan-outs are numbers."""

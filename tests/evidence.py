@@ -85,7 +85,7 @@ def _search(seeds: int) -> dict[str, Any]:
     # The simulator is imported for a measurement only: rendering needs none of it.
     from tests.simulation.graphs import GRAPHS  # noqa: PLC0415
     from tests.simulation.scenarios import RANDOM, scenario  # noqa: PLC0415
-    from unum_runtime.simulator import search  # noqa: PLC0415
+    from unum_simulator import search  # noqa: PLC0415
 
     found = [search(scenario(graph, **fields), range(seeds)) for graph in GRAPHS for fields in RANDOM.values()]
     return {

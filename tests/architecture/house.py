@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / "runtime_layer" / "python"
 
 DISTRIBUTIONS: Mapping[str, Path] = {
     "unum_cli": ROOT / "unum_cli",
     "unum_compiler": ROOT / "unum_compiler",
     "unum_constructs": ROOT / "unum_constructs",
-    "unum_runtime": ROOT / "runtime_layer" / "python" / "unum_runtime",
+    "unum_runtime": PYTHON / "unum_runtime",
+    "unum_simulator": PYTHON / "unum_simulator",
     "unum_emulator": ROOT / "emulator" / "src" / "unum_emulator",
 }
 

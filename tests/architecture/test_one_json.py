@@ -20,7 +20,7 @@ READERS = frozenset({"json", "simplejson", "orjson", "ujson"})
 
 
 def product() -> Iterator[Path]:
-    own = (DISTRIBUTIONS[name] for name in ("unum_cli", "unum_compiler", "unum_constructs", "unum_runtime"))
+    own = (folder for name, folder in DISTRIBUTIONS.items() if name != "unum_emulator")
     folders = (*own, ROOT / "runtime_layer/python/unum_task_responses")
     return (path for folder in folders for path in modules(folder) if "template" not in path.parts)
 

@@ -20,8 +20,8 @@ from tests.contract import broken_stores
 from tests.contract.cosmos_service import DATABASE, KEY, OPTIONS
 from tests.simulation.definitions import machine, map_, task
 from unum_compiler import compile_workflow
-from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.cosmos import CosmosStore
+from unum_simulator.local import LocalWorkflow
 
 WORKFLOW = compile_workflow(
     machine(A=task("a", "M"), M=map_(machine(B=task("b")), "C"), C=task("c")), name="w", functions=None

@@ -11,8 +11,8 @@ from tests.simulation.definitions import machine, map_, parallel, task
 from unum_compiler.definition import Definition
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.firestore import FirestoreStore
+from unum_simulator.local import LocalWorkflow
 
 INNER = machine(Columns=map_(machine(Cell=task("cell"))))
 DEFINITION = machine(

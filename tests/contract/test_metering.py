@@ -13,9 +13,9 @@ from unum_compiler import compile_workflow
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.states import Guard, Json, Task
-from unum_runtime.simulator.local import Function, LocalWorkflow
-from unum_runtime.simulator.metering import BEGUN_MS, StillClock, Usage, meter
 from unum_runtime.store.dynamodb import Attributes, DynamoStore
+from unum_simulator.local import Function, LocalWorkflow
+from unum_simulator.metering import BEGUN_MS, StillClock, Usage, meter
 
 TABLE = "table"
 

@@ -23,7 +23,7 @@ from unum_emulator.process import Emulator
 from unum_runtime.clock import SkippingClock
 from unum_runtime.functions import service_function
 from unum_runtime.model.states import Form, Json
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 pytestmark = [pytest.mark.e2e, recordings.needed]
 

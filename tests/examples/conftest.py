@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Ending
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REGION = "us-east-1"

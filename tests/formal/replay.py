@@ -15,14 +15,14 @@ from unum_runtime.clock import Clock
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import Control
-from unum_runtime.simulator import Context, Faults, Function, Scenario
-from unum_runtime.simulator.exploration import settle
-from unum_runtime.simulator.faults import Fault
-from unum_runtime.simulator.moves import REQUESTS, Kind, Move, make, moves
-from unum_runtime.simulator.recorded_calls import Primitive
-from unum_runtime.simulator.scenario import REQUEST_ID
-from unum_runtime.simulator.simulated_store import SimulatedStore
-from unum_runtime.simulator.world import Delivery, Event, World
+from unum_simulator import Context, Faults, Function, Scenario
+from unum_simulator.exploration import settle
+from unum_simulator.faults import Fault
+from unum_simulator.moves import REQUESTS, Kind, Move, make, moves
+from unum_simulator.recorded_calls import Primitive
+from unum_simulator.scenario import REQUEST_ID
+from unum_simulator.simulated_store import SimulatedStore
+from unum_simulator.world import Delivery, Event, World
 
 LINE = re.compile(r"^\s*@ (\d+) (\w+) ?(\d+)?\s*$", re.MULTILINE)
 FORK = "fork"

@@ -10,8 +10,8 @@ from tests.formal import spin
 from tests.formal.check import MISTAKES, SCENARIOS
 from tests.formal.replay import Replay, lines
 from tests.simulation import broken_stores, control_scenarios, mutations, stop_mutations, test_forks
-from unum_runtime.simulator.invariants import Broken, Invariant
-from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_simulator.invariants import Broken, Invariant
+from unum_simulator.simulated_store import SimulatedStore
 
 pytestmark = [
     pytest.mark.long,

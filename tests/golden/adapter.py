@@ -20,8 +20,8 @@ from unum_runtime.errors import DefinitionError, StatesError
 from unum_runtime.model.checkpoint import Ending, Success
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, Form, Json, Task
-from unum_runtime.simulator.local import Function, LocalWorkflow
-from unum_runtime.simulator.stand_ins.mock_file import parse_mocks
+from unum_simulator.local import Function, LocalWorkflow
+from unum_simulator.stand_ins.mock_file import parse_mocks
 
 EXECUTION = "judged"
 RECORDED_IN = Home(region="us-east-1", account="111111111111", role_arn="snf_role_arn")

@@ -10,7 +10,7 @@ from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 Handler = Callable[[Json, Any], Json]
 END = {"End": True}

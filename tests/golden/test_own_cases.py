@@ -27,7 +27,7 @@ from tests.golden import adapter
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 FILES = sorted(Path(__file__).with_name("asl").glob("*.json"))
 SLACK_S = 1

@@ -11,7 +11,7 @@ from tests.golden import adapter
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 KEYS = st.sampled_from(["a", "b", "c"])
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "a", "2016-03-14T01:59:00Z", "5"])

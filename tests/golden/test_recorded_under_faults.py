@@ -10,8 +10,8 @@ from tests.golden import adapter
 from tests.golden.recordings import cases, judge, needed
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import FanOut, Task, Wait
-from unum_runtime.simulator.faults import Faults
-from unum_runtime.simulator.simulation import simulate
+from unum_simulator.faults import Faults
+from unum_simulator.simulation import simulate
 
 SEEDS = int(os.environ.get("UNUM_SEEDS", "50"))
 """Ways through each case."""

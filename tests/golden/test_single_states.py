@@ -10,7 +10,7 @@ from unum_cli.commands.state_test import given
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Home
 from unum_runtime.model.states import Json
-from unum_runtime.simulator import single
+from unum_simulator import single
 
 DEPLOYED = {"lambda_func_00000001": lambda _event, _context: "HelloWorld!"}
 """The function that the recorded tests deploy; one call has no mock, and AWS called it."""

@@ -9,11 +9,14 @@ from uv import find_uv_bin
 ROOT = Path(__file__).parents[2]
 PROJECTS = {
     "unum_runtime": ROOT / "runtime_layer",
+    "unum_simulator": ROOT / "runtime_layer" / "python" / "unum_simulator",
     "unum_compiler": ROOT / "unum_compiler",
     "unum_cli": ROOT / "unum_cli",
     "unum_constructs": ROOT,
 }
 """What one environment of a user has."""
+
+WITHOUT_CDK = tuple(name for name in PROJECTS if name != "unum_constructs")
 
 EVERY = {**PROJECTS, "unum_emulator": ROOT / "emulator"}
 """The emulator has an environment of its own."""

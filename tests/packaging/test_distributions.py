@@ -12,10 +12,17 @@ from typing import Any
 import pytest
 
 from tests import readme
-from tests.packaging.environments import EVERY, PROJECTS, environment, run, uv
+from tests.packaging.environments import EVERY, PROJECTS, WITHOUT_CDK, environment, run, uv
 
 BESIDES = {"unum_runtime": ("unum_task_responses",)}
 """Further packages of a distribution."""
+
+ENTRY_POINTS = {
+    "unum_cli": "('unum', True)",
+    "unum_compiler": "('unum-workflows', True)",
+    "unum_simulator": "('unum', True)",
+}
+"""Commands and pytest plugins of distributions that have some."""
 
 MINUTE_S = 60
 
@@ -60,9 +67,26 @@ def test_commands_belong_to_the_wheel_that_has_their_code(distributions: Path) -
     assert found["unum"] == "unum_cli"
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_each_wheel_works_without_the_other_wheels_beside_it(name: str, distributions: Path, tmp_path: Path) -> None:
+    """pip installs what it requires; its commands and plugins are of code that is there."""
+    (wheel,) = distributions.glob(f"{name}-*.whl")
+    python = environment(tmp_path, sys.executable, "--find-links", str(distributions), str(wheel))
+    code = (
+        f"import {name}, importlib.metadata as m, importlib.util as u; "
+        f"print(*[(each.name, u.find_spec(each.module) is not None) for each in m.distribution('{name}').entry_points])"
+    )
+    assert run(python, "-c", code, cwd=tmp_path).strip() == ENTRY_POINTS.get(name, "")
+    if name == "unum_cli":
+        assert "why" in run(python.parent / "unum", "--help", cwd=tmp_path)
+
+
 def test_the_runtime_needs_nothing_else(distributions: Path, tmp_path: Path) -> None:
     python = environment(tmp_path, sys.executable, *map(str, distributions.glob("unum_runtime-*.whl")))
-    code = "import unum_runtime.simulator, importlib.metadata as m; print(*[each.name for each in m.distributions()])"
+    code = (
+        "import unum_runtime.functions.task_function, importlib.metadata as m; "
+        "print(*[each.name for each in m.distributions()])"
+    )
     assert run(python, "-c", code, cwd=tmp_path).split() == ["unum-runtime"]
 
 
@@ -77,9 +101,7 @@ def test_the_client_needs_no_cdk(distributions: Path, tmp_path: Path) -> None:
 
 def test_the_command_needs_no_cdk(distributions: Path, tmp_path: Path) -> None:
     """`pip install unum-cli` gives operators what they need, without the constructs and their 200 MB of CDK."""
-    needed = [
-        path for name in ("unum_runtime", "unum_compiler", "unum_cli") for path in distributions.glob(f"{name}-*.whl")
-    ]
+    needed = [path for name in WITHOUT_CDK for path in distributions.glob(f"{name}-*.whl")]
     python = environment(tmp_path, sys.executable, *map(str, needed))
     code = (
         "from importlib.util import find_spec as f; print(f('aws_cdk'), f('unum_constructs'), f('boto3') is not None)"
@@ -94,8 +116,9 @@ def test_the_command_needs_no_cdk(distributions: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_has_the_page_with_all_its_files(distributions: Path, tmp_path: Path) -> None:
-    (runtime, compiler, cli) = (next(distributions.glob(f"{name}-*.whl")) for name in list(PROJECTS)[:3])
-    python = environment(tmp_path, sys.executable, f"{runtime}[client]", str(compiler), f"{cli}[ui]")
+    wheels = {name: str(next(distributions.glob(f"{name}-*.whl"))) for name in WITHOUT_CDK}
+    wheels["unum_cli"] += "[ui]"
+    python = environment(tmp_path, sys.executable, *wheels.values())
     code = (
         "from unum_cli.ui.assets import asset; from unum_cli.ui.site import _TEMPLATES; import unum_cli.ui.server; "
         "names = ('page.css', 'live.js', 'graph.js', 'dagre.js', 'icon.svg'); "

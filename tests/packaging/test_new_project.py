@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.environments import PROJECTS, environment
+from tests.packaging.environments import WITHOUT_CDK, environment
 
 pytestmark = [pytest.mark.packaging, pytest.mark.e2e, pytest.mark.timeout(20 * 60)]
 
@@ -49,7 +49,7 @@ class Project:
 def project(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """What `unum init` writes, from an environment with the command alone."""
     folder = tmp_path_factory.mktemp("user")
-    needed = [path for name in list(PROJECTS)[:3] for path in distributions.glob(f"{name}-*.whl")]
+    needed = [path for name in WITHOUT_CDK for path in distributions.glob(f"{name}-*.whl")]
     unum = environment(folder, sys.executable, *map(str, needed)).parent / "unum"
     Project(folder, distributions, unum).run(str(unum), "init", "my-shop")
     return Project(folder / "my-shop", distributions, unum)

@@ -9,7 +9,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.delivery import commit, delivery_state, run_task
 from unum_runtime.protocol.planning.plan import Commit
-from unum_runtime.simulator import Invariant
+from unum_simulator import Invariant
 
 
 def tries_lost_on_the_way(patch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
-from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_simulator.simulated_store import SimulatedStore
 
 
 class CountingStore(SimulatedStore):

@@ -10,7 +10,7 @@ from tests.simulation.call_scenarios import CRASH, EXPIRED, FORGOTTEN, HOUR_S, L
 from unum_runtime.protocol.control.sharing import calling
 from unum_runtime.protocol.delivery import memo
 from unum_runtime.protocol.history import start_records
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 
 def compares_all_arguments(patch: pytest.MonkeyPatch) -> None:

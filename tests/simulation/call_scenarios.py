@@ -9,7 +9,7 @@ from tests.simulation.recovery_scenarios import Flaky, retry
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.states import Json
 from unum_runtime.model.variants import called
-from unum_runtime.simulator import Context, Faults, Scenario
+from unum_simulator import Context, Faults, Scenario
 
 EQUAL: tuple[Json, ...] = ({"n": 1, "x": 1}, {"n": 1, "x": 2})
 """Arguments with the same key, but others beside it."""

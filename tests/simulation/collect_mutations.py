@@ -9,7 +9,7 @@ from tests.simulation.mutations import NONE, Mutation
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import stop
 from unum_runtime.protocol.delivery import collect, join, perform
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 STOP = Faults(crashes=0, duplicates=0, stops=1)
 

@@ -12,7 +12,7 @@ from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.control import nudge, redrive, redrive_fan_out
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.planning.plan import branch
-from unum_runtime.simulator.scenario import Context
+from unum_simulator.scenario import Context
 
 FIRST_ROUND = 3
 """The steps up to this are made before an execution is redriven."""

@@ -10,7 +10,7 @@ from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Workflow
 from unum_runtime.model.states import Json
-from unum_runtime.simulator import Context, Function
+from unum_simulator import Context, Function
 
 
 def varying(event: Json, context: Context) -> Json:

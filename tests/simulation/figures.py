@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from tests.simulation.scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
-from unum_runtime.simulator import Faults, explore
+from unum_simulator import Faults, explore
 
 EITHER = {"crash": CRASH, "duplicate": DUPLICATE}
 ROWS: dict[str, dict[str, Faults]] = {

@@ -15,7 +15,7 @@ from tests.simulation.verified_worlds import Made, run_by_chance
 from unum_runtime.client.verification.findings import Rule
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Status, stop_record
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
-from unum_runtime.simulator import Faults, Scenario
+from unum_simulator import Faults, Scenario
 
 WEEK_S = 7 * 86_400
 NO_FAULTS = Faults(crashes=0, duplicates=0)

@@ -16,7 +16,7 @@ from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import completion, lanes
 from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Invariant
+from unum_simulator import Invariant
 
 ONE = {"in_one_function": True}
 

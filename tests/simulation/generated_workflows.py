@@ -29,8 +29,8 @@ from unum_runtime.protocol.fanout import completion
 from unum_runtime.protocol.history import pending, timeline
 from unum_runtime.protocol.planning import advance
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, JobPending
-from unum_runtime.simulator import Context, Faults, Scenario
-from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_simulator import Context, Faults, Scenario
+from unum_simulator.simulated_store import SimulatedStore
 
 HOUR_S = 3600
 MAX_ITEMS = 3

@@ -9,7 +9,7 @@ from tests.simulation.wave_scenarios import WAVES
 from tests.simulation.wide_fan_outs import LANES, PARTED
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.states import Guard, Json
-from unum_runtime.simulator.scenario import Context
+from unum_simulator.scenario import Context
 
 
 def three_then_five(_event: Json, context: Context) -> Json:

@@ -14,7 +14,7 @@ from unum_runtime.model.states import Json, State
 from unum_runtime.protocol.delivery import deliver, run_task
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.waiting import service_job
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 CRASH = Faults(crashes=1, duplicates=0)
 DUPLICATE = Faults(crashes=0, duplicates=1)

@@ -8,10 +8,10 @@ import pytest
 from tests.simulation.mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
-from unum_runtime.simulator import Invariant, scenario
-from unum_runtime.simulator.simulated_store import SimulatedStore
 from unum_runtime.store import large_items
 from unum_runtime.store.large_items import LargeItems
+from unum_simulator import Invariant, scenario
+from unum_simulator.simulated_store import SimulatedStore
 
 EVERYTHING: dict[str, Any] = {"least_bytes": 1}
 

@@ -10,7 +10,7 @@ from unum_runtime.errors import LeaseHeldError
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.delivery import lease, waiter
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Invariant
+from unum_simulator import Invariant
 
 ONE = {"in_one_function": True}
 HOUR_MS = 3_600_000

@@ -6,9 +6,9 @@ from typing import Any
 
 from unum_runtime.model.checkpoint import MEMBERS, Item
 from unum_runtime.model.naming import Key
-from unum_runtime.simulator.scenario import Scenario
 from unum_runtime.store.base import Store
 from unum_runtime.store.objects import Objects
+from unum_simulator.scenario import Scenario
 
 
 class ListedSets:

@@ -30,7 +30,7 @@ from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, Delive
 from unum_runtime.protocol.fanout import completion, lanes, read_outcome
 from unum_runtime.protocol.planning import evaluation, plan, retry
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant, engine
+from unum_simulator import Faults, Invariant, engine
 
 HOUR_S = 3600
 Patch = Callable[[pytest.MonkeyPatch], None]

@@ -12,7 +12,7 @@ from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import completion, neighbours
 from unum_runtime.protocol.planning.plan import BranchFailed, Commit, Invoke, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 STOPPED = Faults(crashes=0, duplicates=0, stops=1, redrives=1, concurrency=1)
 

@@ -14,8 +14,8 @@ from unum_runtime.protocol.fanout.packing import Place
 from unum_runtime.protocol.history import timeline
 from unum_runtime.protocol.planning.plan import Effect
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Invariant
-from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_simulator import Invariant
+from unum_simulator.simulated_store import SimulatedStore
 
 
 class FillingTwiceStore(SimulatedStore):

@@ -6,7 +6,7 @@ from tests.simulation.definitions import Graph, choice, machine, map_, parallel,
 from tests.simulation.recovery_scenarios import fails
 from unum_runtime.model.pack import MAX_ENTRY_BYTES
 from unum_runtime.model.states import Json
-from unum_runtime.simulator import Context, Function
+from unum_simulator import Context, Function
 
 LARGE = "x" * MAX_ENTRY_BYTES
 

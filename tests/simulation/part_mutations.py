@@ -13,7 +13,7 @@ from unum_runtime.protocol.fanout import lanes
 from unum_runtime.protocol.fanout.read_outcome import Found
 from unum_runtime.protocol.planning.plan import Invoke, OpenScope, parts
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 IN_PARTS: dict[str, Any] = {"most_begun": MOST_BEGUN}
 THROTTLE = Faults(crashes=0, duplicates=0, throttles=1)

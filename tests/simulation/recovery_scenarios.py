@@ -7,7 +7,7 @@ from tests.simulation.definitions import Graph, choice, machine, map_, parallel,
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.runtime import JobPending
-from unum_runtime.simulator import Context, Function
+from unum_simulator import Context, Function
 
 
 class Flaky(Exception):

@@ -19,7 +19,7 @@ from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.planning import advance, plan
 from unum_runtime.protocol.planning.plan import Commit, CompleteBranch, Effect, Invoke, OpenScope
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 NUDGED = Faults(crashes=0, duplicates=0, nudges=2, concurrency=3)
 REDRIVEN = Faults(crashes=0, duplicates=0, redrives=1, concurrency=3)

@@ -4,7 +4,7 @@ from tests.simulation.definitions import Graph, varying
 from tests.simulation.recovery_scenarios import fails
 from unum_compiler import graph as g
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.scenario import Context
+from unum_simulator.scenario import Context
 
 _PAPER = {
     "a": g.task("a"),

@@ -6,7 +6,7 @@ from typing import Any
 from tests.simulation.graphs import GRAPHS
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Task
-from unum_runtime.simulator import Faults, Scenario
+from unum_simulator import Faults, Scenario
 
 HOUR_S = 3600
 

@@ -16,7 +16,7 @@ from tests.simulation.generated_workflows import by_seed, generated, small_sizes
 from tests.simulation.graphs import GRAPHS
 from tests.simulation.scenarios import BOTH, RANDOM, scenario
 from tests.simulation.wide_worlds import WORLDS
-from unum_runtime.simulator import Figures, Violation, explore, search
+from unum_simulator import Figures, Violation, explore, search
 
 CHUNK = 20
 """Seeds of one graph at a time, so that every graph has its turn."""

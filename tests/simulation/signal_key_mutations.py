@@ -11,7 +11,7 @@ from unum_runtime.model.mailbox import result_key
 from unum_runtime.protocol.control import signal_by_key
 from unum_runtime.protocol.waiting import listeners, signal_wait
 from unum_runtime.protocol.waiting.callback import By
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 
 def wait_looks_before_it_listens(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.recovery_scenarios import catch, retry
 from tests.simulation.signal_scenarios import FUNCTIONS, waits
 from unum_runtime.model.states import Json
-from unum_runtime.simulator import Faults, Scenario
+from unum_simulator import Faults, Scenario
 
 KEY: dict[str, Json] = {"Parameters": {"Key": "x"}}
 GRAPHS = {

@@ -10,7 +10,7 @@ from unum_runtime.model.checkpoint import Item
 from unum_runtime.protocol.control import signal
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.waiting import callback, signal_slots, signal_wait
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 
 def stores_without_continuing(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from tests.simulation.executions import stamped
 from tests.simulation.recovery_scenarios import Flaky, catch, retry
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.runtime import CallbackPending
-from unum_runtime.simulator import Context, Faults, Scenario
+from unum_simulator import Context, Faults, Scenario
 
 ONE = Faults(crashes=0, duplicates=0, signals=1)
 TWO = Faults(crashes=0, duplicates=0, signals=2)

@@ -6,12 +6,12 @@ from enum import Enum
 
 from unum_runtime.model.checkpoint import Ending, Success
 from unum_runtime.model.states import Json
-from unum_runtime.simulator import Faults, Scenario
-from unum_runtime.simulator.exploration import settle
-from unum_runtime.simulator.faults import Fault
-from unum_runtime.simulator.moves import Kind, Move, make, moves
-from unum_runtime.simulator.recorded_calls import Primitive
-from unum_runtime.simulator.world import Delivery, Event, World
+from unum_simulator import Faults, Scenario
+from unum_simulator.exploration import settle
+from unum_simulator.faults import Fault
+from unum_simulator.moves import Kind, Move, make, moves
+from unum_simulator.recorded_calls import Primitive
+from unum_simulator.world import Delivery, Event, World
 
 HOURS_S, DAYS_S = 5 * 3600, 8 * 24 * 3600
 PLENTY = Faults(

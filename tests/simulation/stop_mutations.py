@@ -16,7 +16,7 @@ from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import read_outcome
 from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant
+from unum_simulator import Faults, Invariant
 
 STOP = Faults(crashes=0, duplicates=0, stops=1)
 

@@ -20,7 +20,7 @@ from tests.simulation.call_scenarios import (
     WIDE,
     of,
 )
-from unum_runtime.simulator import Faults, Violation, explore, search
+from unum_simulator import Faults, Violation, explore, search
 
 MAX_STATES = 2_000
 ONE_FAULT = {"crash": CRASH, "duplicate": DUPLICATE, "throttled": THROTTLED, "lost": LOST, "given up": GIVEN_UP}

@@ -17,8 +17,8 @@ from unum_runtime.model.naming import Key
 from unum_runtime.model.states import State
 from unum_runtime.protocol.delivery import deliver
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant, Violation, explore, search
-from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_simulator import Faults, Invariant, Violation, explore, search
+from unum_simulator.simulated_store import SimulatedStore
 
 SKEW = Faults(crashes=0, duplicates=0, skews=2)
 REPEAT = Faults(crashes=0, duplicates=0, repeats=1)

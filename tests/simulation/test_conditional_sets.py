@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.conditional_sets import ConditionalSets, LosingSets
 from tests.simulation.test_listed_sets import listed
-from unum_runtime.simulator import Faults, Violation, explore, search
+from unum_simulator import Faults, Violation, explore, search
 
 GRAPHS = ["diamond", "map", "nested maps", "limited map"]
 

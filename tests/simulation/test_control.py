@@ -11,9 +11,9 @@ from tests.simulation.definitions import Graph
 from tests.simulation.recovery_scenarios import RECOVERING
 from tests.simulation.scenarios import scenario
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
-from unum_runtime.simulator.exploration import random_run
-from unum_runtime.simulator.moves import Kind
+from unum_simulator import Faults, Invariant, Scenario, Violation, explore, search
+from unum_simulator.exploration import random_run
+from unum_simulator.moves import Kind
 
 NUDGE = Faults(crashes=0, duplicates=0, nudges=1)
 NUDGE_AND_CRASH = Faults(crashes=1, duplicates=0, nudges=1)

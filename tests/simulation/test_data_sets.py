@@ -11,7 +11,7 @@ from tests.simulation.recovery_scenarios import Flaky, catch, retry
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery import run_task
 from unum_runtime.protocol.planning import dataset_variables
-from unum_runtime.simulator import Context, Faults, Invariant, Scenario, Violation, explore, search
+from unum_simulator import Context, Faults, Invariant, Scenario, Violation, explore, search
 
 READER = {"Resource": "arn:aws:states:::s3:getObject", "ReaderConfig": {"InputType": "JSON"},
           "Parameters": {"Bucket": "b", "Key": "k"}}  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.executions import CHAIN, FIRST, MAP, of
 from unum_runtime.protocol.delivery import start as starting
-from unum_runtime.simulator import Faults, Invariant, Violation, explore, search
+from unum_simulator import Faults, Invariant, Violation, explore, search
 
 DAYS_S = 8 * 24 * 3600
 QUIET = Faults(crashes=0, duplicates=0)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Faults, explore
+from unum_simulator import Faults, explore
 
 
 def long(graph: str) -> Any:

@@ -17,8 +17,8 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import State
 from unum_runtime.protocol.delivery import ingress, platform_failure
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
-from unum_runtime.simulator.exploration import random_run
+from unum_simulator import Faults, Invariant, Scenario, Violation, explore, search
+from unum_simulator.exploration import random_run
 
 ONE = Faults(crashes=0, duplicates=0, give_ups=1)
 TWO = Faults(crashes=0, duplicates=0, give_ups=2)

@@ -12,8 +12,8 @@ from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.model.variants import forced
 from unum_runtime.protocol.delivery import memo
-from unum_runtime.simulator import Faults, Scenario, Violation, explore, search
-from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_simulator import Faults, Scenario, Violation, explore, search
+from unum_simulator.simulated_store import SimulatedStore
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "10"))
 STALE: Item = {"value": '"stale"', "of": "1", "by": "w/other:1#1", "at": 1, "until": 2**40}

@@ -15,8 +15,8 @@ from unum_runtime.protocol.control import fork, forking, nudge, redrive_fan_out
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant, Violation, explore, search
-from unum_runtime.simulator.scenario import BEGUN_MS
+from unum_simulator import Faults, Invariant, Violation, explore, search
+from unum_simulator.scenario import BEGUN_MS
 
 ONE = Faults(crashes=0, duplicates=0, forks=1)
 CUT_OFF = Faults(crashes=1, duplicates=0, forks=1)

@@ -6,9 +6,9 @@ import pytest
 
 from tests.simulation.scenarios import scenario
 from tests.simulation.stage import PLENTY, Stage
-from unum_runtime.simulator import Faults, explore
-from unum_runtime.simulator.faults import Fault
-from unum_runtime.simulator.recorded_calls import Primitive
+from unum_simulator import Faults, explore
+from unum_simulator.faults import Fault
+from unum_simulator.recorded_calls import Primitive
 
 FROZEN = Faults(crashes=0, duplicates=1, freezes=1)
 PAUSED = Faults(crashes=0, duplicates=1, freezes=1, jumps=1, jump_s=(50, 130))

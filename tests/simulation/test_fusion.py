@@ -11,11 +11,11 @@ from tests.simulation.stage import PLENTY, Stage
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery import fusion, perform
-from unum_runtime.simulator import Scenario, explore
-from unum_runtime.simulator.faults import Fault
-from unum_runtime.simulator.invariants import Broken
-from unum_runtime.simulator.recorded_calls import Primitive
-from unum_runtime.simulator.scenario import Context
+from unum_simulator import Scenario, explore
+from unum_simulator.faults import Fault
+from unum_simulator.invariants import Broken
+from unum_simulator.recorded_calls import Primitive
+from unum_simulator.scenario import Context
 
 MAX_STATES = 2_500
 TIMEOUT_S = 60

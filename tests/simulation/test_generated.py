@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.simulation.generated_workflows import by_seed, generated, small_sizes
 from unum_runtime.model.states import FanOut, Guard, Map
-from unum_runtime.simulator import search
+from unum_simulator import search
 
 EXAMPLES = int(os.environ.get("UNUM_SIMULATION_EXAMPLES", "60"))
 RUNS_EACH = 3

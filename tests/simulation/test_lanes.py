@@ -8,10 +8,10 @@ from tests.simulation.stage import PLENTY, Stage
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.fanout import lanes
-from unum_runtime.simulator import Scenario
-from unum_runtime.simulator.faults import Fault
-from unum_runtime.simulator.moves import Kind, Move, make
-from unum_runtime.simulator.scenario import Context
+from unum_simulator import Scenario
+from unum_simulator.faults import Fault
+from unum_simulator.moves import Kind, Move, make
+from unum_simulator.scenario import Context
 
 BRANCHES = 20
 EACH_S = 0.3

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.large_mutations import EVERYTHING, TruncatingObjects
 from tests.simulation.scenarios import CRASH, DUPLICATE, RANDOM, scenario
-from unum_runtime.simulator import Violation, explore, search
+from unum_simulator import Violation, explore, search
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "10"))
 GRAPHS = (

@@ -10,8 +10,8 @@ from unum_runtime.clock import Clock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.delivery import lease, waiter
-from unum_runtime.simulator import Faults, explore, search
-from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_simulator import Faults, explore, search
+from unum_simulator.simulated_store import SimulatedStore
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "10"))
 RESTLESS = Faults(crashes=2, duplicates=3, throttles=2, jumps=3, jump_s=(50, 130), concurrency=3)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.listed_sets import ListedBefore, ListedScenario
 from tests.simulation.scenarios import scenario
-from unum_runtime.simulator import Faults, Violation, explore, search
+from unum_simulator import Faults, Violation, explore, search
 
 GRAPHS = ["diamond", "map", "nested maps", "map in a loop", "limited map", "failing branches"]
 

@@ -6,7 +6,7 @@ from unum_constructs import Definition
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.naming import Execution
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 PAUSE_S = 10
 

@@ -16,7 +16,7 @@ from tests.simulation.region_mutations import REGION_MUTATIONS
 from tests.simulation.scenarios import scenario
 from tests.simulation.stop_mutations import STOP_MUTATIONS
 from tests.simulation.wave_mutations import WAVE_MUTATIONS
-from unum_runtime.simulator import Violation, explore, search
+from unum_simulator import Violation, explore, search
 
 MAX_STATES = 5_000
 SEEDS = range(1_000)

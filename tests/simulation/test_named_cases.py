@@ -9,9 +9,9 @@ from tests.simulation.scenarios import scenario
 from tests.simulation.stage import PLENTY, Order, Stage
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Context, Scenario
-from unum_runtime.simulator.faults import Fault
-from unum_runtime.simulator.recorded_calls import Primitive
+from unum_simulator import Context, Scenario
+from unum_simulator.faults import Fault
+from unum_simulator.recorded_calls import Primitive
 
 ORDERS = pytest.mark.parametrize("order", Order)
 COLLECTIONS = pytest.mark.parametrize("collection", Collection)

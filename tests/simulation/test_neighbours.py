@@ -7,8 +7,8 @@ from tests.simulation.scenarios import BOTH, CRASH, scenario
 from tests.simulation.stage import PLENTY, Stage
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.delivery import join
-from unum_runtime.simulator import Faults, explore, search
-from unum_runtime.simulator.recorded_calls import Primitive
+from unum_simulator import Faults, explore, search
+from unum_simulator.recorded_calls import Primitive
 
 PEOPLE = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 LOST = Faults(crashes=1, duplicates=0, throttles=1, losses=1, concurrency=2)

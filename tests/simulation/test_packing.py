@@ -12,8 +12,8 @@ from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.fanout.packing import packed_tasks
-from unum_runtime.simulator import Faults, Scenario, explore, search
-from unum_runtime.simulator.exploration import random_run
+from unum_simulator import Faults, Scenario, explore, search
+from unum_simulator.exploration import random_run
 
 PEOPLE = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 ALONE, PAIRS = 1, 2

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.graphs import GRAPHS
 from tests.simulation.scenarios import RANDOM, scenario
-from unum_runtime.simulator import search
+from unum_simulator import search
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "1"))
 

@@ -9,10 +9,10 @@ from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.scenarios import CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.states import Json
-from unum_runtime.simulator import Context, Faults, Figures, Scenario, Violation, engine, explore, invariants
-from unum_runtime.simulator.ports import Ports
-from unum_runtime.simulator.recorded_calls import Answer, Operation, Progress
-from unum_runtime.simulator.world import Delivery, World
+from unum_simulator import Context, Faults, Figures, Scenario, Violation, engine, explore, invariants
+from unum_simulator.ports import Ports
+from unum_simulator.recorded_calls import Answer, Operation, Progress
+from unum_simulator.world import Delivery, World
 
 
 def counts(figures: Figures) -> tuple[int, int, int]:

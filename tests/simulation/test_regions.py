@@ -9,7 +9,7 @@ from tests.simulation.region_scenarios import REGIONS
 from tests.simulation.scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
 from tests.simulation.test_neighbours import LOST, PEOPLE
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Faults, explore, search
+from unum_simulator import Faults, explore, search
 
 ONE_BY_ONE = ("region", "wavefront", "region in a map")
 RUNS = 3

@@ -19,7 +19,7 @@ from tests.simulation.signal_scenarios import (
     of,
 )
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Faults, Violation, explore, search
+from unum_simulator import Faults, Violation, explore, search
 
 MAX_STATES = 4_000
 

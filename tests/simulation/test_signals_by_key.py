@@ -8,7 +8,7 @@ from tests.simulation.signal_key_mutations import KEY_MUTATIONS, KeyMutation
 from tests.simulation.signal_key_scenarios import GRAPHS, of
 from tests.simulation.signal_scenarios import CRASH, DUPLICATE, GIVEN_UP, LOST, ONE, REPEATED, TWO, WIDE
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Faults, Violation, explore, search
+from unum_simulator import Faults, Violation, explore, search
 
 MAX_STATES = 4_000
 

@@ -9,13 +9,13 @@ from tests.simulation.graphs import GRAPHS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.scenarios import DUPLICATE, HARSH, scenario
 from unum_runtime.model.checkpoint import Ending, Status, Success
-from unum_runtime.simulator import Context, Faults, Scenario, Violation, explore, replay, search, simulate
-from unum_runtime.simulator.exploration import random_run
+from unum_simulator import Context, Faults, Scenario, Violation, explore, replay, search, simulate
+from unum_simulator.exploration import random_run
 
 pytest_plugins = ["pytester"]
 
 CHAIN = GRAPHS["chain"].workflow()
-PLUGIN = "unum_runtime.simulator.pytest_plugin"
+PLUGIN = "unum_simulator.pytest_plugin"
 
 
 def count_up(event: int, _context: Context) -> int:

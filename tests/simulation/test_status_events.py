@@ -15,8 +15,8 @@ from unum_runtime.protocol.control.events import announcements
 from unum_runtime.protocol.delivery import commit, ingress, status_events
 from unum_runtime.protocol.delivery.status_events import Redriven, StatusEvents
 from unum_runtime.protocol.planning.plan import Finish, effects_after
-from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
-from unum_runtime.simulator.surroundings import told_statuses as surroundings
+from unum_simulator import Faults, Invariant, Scenario, Violation, explore, search
+from unum_simulator.surroundings import told_statuses as surroundings
 
 CRASH = Faults(crashes=1, duplicates=0)
 DUPLICATE = Faults(crashes=0, duplicates=1)

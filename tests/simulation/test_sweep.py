@@ -11,7 +11,7 @@ from tests.simulation.scenarios import scenario
 from unum_runtime.protocol.control import nudge
 from unum_runtime.protocol.history import overdue
 from unum_runtime.protocol.history.pending import WaitsFor
-from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
+from unum_simulator import Faults, Invariant, Scenario, Violation, explore, search
 
 LOST = Faults(crashes=0, duplicates=0, vanishes=1)
 LOST_AND_CRASH = Faults(crashes=1, duplicates=0, vanishes=1)

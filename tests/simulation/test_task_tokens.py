@@ -16,7 +16,7 @@ from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting import callback
-from unum_runtime.simulator import Context, Faults, Invariant, Scenario, Violation, explore, search
+from unum_simulator import Context, Faults, Invariant, Scenario, Violation, explore, search
 
 ONE = Faults(crashes=0, duplicates=0, answers=1)
 TWO = Faults(crashes=0, duplicates=0, answers=2)

@@ -15,10 +15,10 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.delivery import ingress
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
-from unum_runtime.simulator import moves as simulator_moves
-from unum_runtime.simulator.exploration import random_run
-from unum_runtime.simulator.world import Event
+from unum_simulator import Faults, Invariant, Scenario, Violation, explore, search
+from unum_simulator import moves as simulator_moves
+from unum_simulator.exploration import random_run
+from unum_simulator.world import Event
 
 ONE = Faults(crashes=0, duplicates=0, give_ups=1)
 MANY = Faults(crashes=0, duplicates=0, give_ups=6)

@@ -21,7 +21,7 @@ from tests.simulation.wide_worlds import WORLDS
 from unum_runtime.client.describing import StoredDescriptions
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Faults, Scenario
+from unum_simulator import Faults, Scenario
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "1"))
 

@@ -9,7 +9,7 @@ from tests.simulation.scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
 from tests.simulation.test_neighbours import LOST, PEOPLE
 from tests.simulation.wave_scenarios import WAVES
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Faults, explore, search
+from unum_simulator import Faults, explore, search
 
 RUNS = 1
 MAX_STATES = 40

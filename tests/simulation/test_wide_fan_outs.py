@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.scenarios import BOTH, CRASH, RANDOM, scenario
 from tests.simulation.wide_fan_outs import LANES, MOST_BEGUN, PARTED
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Faults, explore, search
+from unum_simulator import Faults, explore, search
 
 PEOPLE = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 LOST = Faults(crashes=1, duplicates=0, throttles=1, losses=1, concurrency=2)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.simulation.wide_worlds import WORLDS
-from unum_runtime.simulator import search
+from unum_simulator import search
 
 RUNS = 4
 

@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.scenarios import scenario
 from tests.simulation.stage import PLENTY, Stage
 from unum_runtime.model.checkpoint import Ending, Status, Success
-from unum_runtime.simulator.world import World
+from unum_simulator.world import World
 
 
 @pytest.fixture

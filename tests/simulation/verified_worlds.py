@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from unum_runtime.client.verification.verify import Verification, verify
 from unum_runtime.clock import Clock
 from unum_runtime.errors import ExecutionDoesNotExist
-from unum_runtime.simulator import Scenario
-from unum_runtime.simulator.exploration import random_run
-from unum_runtime.simulator.scenario import VirtualClock
-from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_simulator import Scenario
+from unum_simulator.exploration import random_run
+from unum_simulator.scenario import VirtualClock
+from unum_simulator.simulated_store import SimulatedStore
 
 
 @dataclass(frozen=True)

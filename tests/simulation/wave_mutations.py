@@ -20,7 +20,7 @@ from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.planning import plan, wavefront
 from unum_runtime.protocol.planning.plan import FeedNext, Invoke, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.simulator import Invariant
+from unum_simulator import Invariant
 
 
 def own_side_alone_begins(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from tests.simulation.recovery_scenarios import retry, wait
 from tests.simulation.scenarios import HOUR_S
 from tests.simulation.test_task_tokens import asked, asks
 from unum_runtime.model.ir import Collection
-from unum_runtime.simulator import Faults, Scenario
+from unum_simulator import Faults, Scenario
 
 WIDE = Faults(
     crashes=2, duplicates=2, throttles=2, stops=1, nudges=1, redrives=2, forks=3, skews=2, repeats=1, splits=1,

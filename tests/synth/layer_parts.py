@@ -2,10 +2,11 @@
 
 NEVER_NEEDED = {
     "unum_runtime.aws.activities",
+    "unum_runtime.former_names",
     "unum_runtime.functions.service_function",
     "unum_runtime.store.s3",
 }
-"""What workflows with a table, and without Tasks that call services, do not need."""
+"""What workflows with a table, and without Tasks that call services, do not need; and what no layer has."""
 
 FOR_REGIONS = {"unum_runtime.model.region", "unum_runtime.protocol.planning.region"}
 """What workflows without regions do not need, beside a module that uses these."""

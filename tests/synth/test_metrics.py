@@ -392,8 +392,6 @@ def messages() -> set[Any]:
     """The messages of all log lines, from the source of the runtime."""
     found: set[Any] = set()
     for path in RUNTIME.rglob("*.py"):
-        if "simulator" in path.parts:
-            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("log", "_log"):
                 found |= {each.value for each in node.args if isinstance(each, ast.Constant)}

@@ -26,7 +26,7 @@ from unum_runtime.protocol.history.start_records import as_json, checked_input
 from unum_runtime.protocol.requests import former, run
 from unum_runtime.protocol.requests.function_url import respond
 from unum_runtime.protocol.requests.respond import answer
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 SIGNS = st.sampled_from(["", "-"])
 NUMBERS = st.builds("{}1e{}".format, SIGNS, st.integers(309, 9999))

@@ -30,7 +30,7 @@ from unum_runtime.client.client import Client
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Guard, Json, Task
 from unum_runtime.protocol.fanout.packing import packed_tasks
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices, with_end
+from unum_simulator.stand_ins.modelled_services import ModelledServices, with_end
 
 _WIDTH = 12
 

@@ -14,10 +14,10 @@ from unum_cli.commands.command_errors import UsageError
 from unum_runtime.model.called_functions import called_key
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Task
-from unum_runtime.simulator.local import Function
-from unum_runtime.simulator.stand_ins.called_handlers import handler_names
-from unum_runtime.simulator.stand_ins.mock_file import MockedCase, parse_mocks
-from unum_runtime.simulator.stand_ins.task_answers import NothingAnswers, answers
+from unum_simulator.local import Function
+from unum_simulator.stand_ins.called_handlers import handler_names
+from unum_simulator.stand_ins.mock_file import MockedCase, parse_mocks
+from unum_simulator.stand_ins.task_answers import NothingAnswers, answers
 
 TABLE = "FUNCTIONS"
 """The module's own table of handlers by function key; without it, its attributes are the table."""

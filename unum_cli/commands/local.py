@@ -21,8 +21,8 @@ from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.history.start_records import checked_input
-from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices, with_end
+from unum_simulator.local import LocalWorkflow
+from unum_simulator.stand_ins.modelled_services import ModelledServices, with_end
 
 
 def run(options: argparse.Namespace) -> None:

@@ -14,8 +14,8 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.json_text import parse_foreign, to_ascii
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json, Task
-from unum_runtime.simulator.local import Function
-from unum_runtime.simulator.single import Given, Level, Mock, Validation, test_state
+from unum_simulator.local import Function
+from unum_simulator.single import Given, Level, Mock, Validation, test_state
 
 
 def run(options: argparse.Namespace) -> None:

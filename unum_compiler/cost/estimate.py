@@ -31,10 +31,10 @@ from unum_runtime.model.naming import Frames
 from unum_runtime.model.region import region_of
 from unum_runtime.model.states import DATA_SET_TASKS, FanOut, Json, Map, Pattern, State, Task, Wait
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
-from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
-from unum_runtime.simulator.local import Function
-from unum_runtime.simulator.metering import Metered, Pace, Usage, meter
 from unum_runtime.store.large_items import DAY_S, object_lifetime_days
+from unum_simulator.capacity import STORED_OVERHEAD_BYTES
+from unum_simulator.local import Function
+from unum_simulator.metering import Metered, Pace, Usage, meter
 
 MILLION = 1_000_000
 GB = 2**30

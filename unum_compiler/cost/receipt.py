@@ -30,10 +30,10 @@ from unum_runtime.model.naming import (
 from unum_runtime.model.pack import ENDS
 from unum_runtime.protocol.history.timeline import from_start, of_shard
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
-from unum_runtime.simulator.capacity import item_size, write_units
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import EXPIRY
 from unum_runtime.store.large_items import LargeItems
+from unum_simulator.capacity import item_size, write_units
 
 UNKNOWN = "reads, waits, claims, what came to nothing, and time beside user code"
 """Usage missing from receipts."""

@@ -14,8 +14,8 @@ from unum_compiler.traversal import reachable_from
 from unum_runtime.model import states
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import Function
-from unum_runtime.simulator.stand_ins.lambda_context import LambdaContext
+from unum_simulator.local import Function
+from unum_simulator.stand_ins.lambda_context import LambdaContext
 
 _ROUND = "round"
 """Field of a Task's result; above 0 while the following loop has rounds left."""

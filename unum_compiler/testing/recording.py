@@ -10,8 +10,8 @@ from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.runtime import JobPending
-from unum_runtime.simulator.local import Function
-from unum_runtime.simulator.stand_ins.called_handlers import run_handler
+from unum_simulator.local import Function
+from unum_simulator.stand_ins.called_handlers import run_handler
 
 
 @dataclass

@@ -15,14 +15,14 @@ from unum_runtime.json_text import parse_foreign, to_readable
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import DATA_SET_TASKS, Json, Pattern
-from unum_runtime.simulator.faults import Faults
-from unum_runtime.simulator.local import Function, LocalWorkflow
-from unum_runtime.simulator.scenario import BEGUN_MS
-from unum_runtime.simulator.simulation import simulate
-from unum_runtime.simulator.stand_ins.called_handlers import handler_names
-from unum_runtime.simulator.stand_ins.mock_file import MockedCase, parse_mocks
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices, with_end
-from unum_runtime.simulator.stand_ins.task_answers import answers
+from unum_simulator.faults import Faults
+from unum_simulator.local import Function, LocalWorkflow
+from unum_simulator.scenario import BEGUN_MS
+from unum_simulator.simulation import simulate
+from unum_simulator.stand_ins.called_handlers import handler_names
+from unum_simulator.stand_ins.mock_file import MockedCase, parse_mocks
+from unum_simulator.stand_ins.modelled_services import ModelledServices, with_end
+from unum_simulator.stand_ins.task_answers import answers
 
 _Workflow: TypeAlias = Workflow | Definition | Mapping[str, Any] | str | Path
 

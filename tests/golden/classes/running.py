@@ -6,7 +6,7 @@ from tests.golden import adapter
 from tests.golden.classes.jsonpath_fields import Failed
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 
 def _echo(event: Json, _context: Any) -> Json:

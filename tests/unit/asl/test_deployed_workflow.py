@@ -10,9 +10,9 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.scenario import Scenario
-from unum_runtime.simulator.single import test_state as one_state
+from unum_simulator.local import LocalWorkflow
+from unum_simulator.scenario import Scenario
+from unum_simulator.single import test_state as one_state
 
 NUMBERS = ("IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from unum_runtime.model.delivery_record import Arrival
-from unum_runtime.simulator.metering import BEGUN_MS, meter
+from unum_simulator.metering import BEGUN_MS, meter
 
 ROOT = Path(__file__).parents[3]
 USUAL = Arrival(

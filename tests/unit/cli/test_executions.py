@@ -19,8 +19,8 @@ from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.client import Client
 from unum_runtime.client.starting import Starts
 from unum_runtime.model.envelope import with_alias
-from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.dynamodb import DynamoStore
+from unum_simulator.local import LocalWorkflow
 
 DEFINITION = {"StartAt": "Half", "States": {"Half": {"Type": "Task", "Resource": "half", "End": True}}}
 

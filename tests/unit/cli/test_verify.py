@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.cli.states_table import ADDRESS, states_table
 from unum_compiler import compile_workflow
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 DEFINITION = {
     "StartAt": "Half",

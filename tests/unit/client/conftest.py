@@ -8,7 +8,7 @@ from tests.unit.client.run_alias import RunAlias
 from unum_compiler import compile_workflow
 from unum_runtime.client import Client
 from unum_runtime.client.polling import Waiter
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 ALIAS = "arn:aws:lambda:us-east-1:000000000000:function:entry:start-w"
 

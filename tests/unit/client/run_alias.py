@@ -12,8 +12,8 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.runtime import Invoker, Runtime
-from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.base import Store
+from unum_simulator.local import LocalWorkflow
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:entry"
 RUN = f"{FUNCTION}:run-w"

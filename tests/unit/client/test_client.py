@@ -27,7 +27,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import start_key
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.simulator.local import Queue
+from unum_simulator.local import Queue
 
 Deploy = Callable[..., Any]
 

@@ -18,7 +18,7 @@ from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Phase
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.states import Guard
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 PASS: dict[str, Any] = {"Type": "Pass"}
 OF_AWS = botocore.session.get_session().get_service_model("stepfunctions").shape_for("HistoryEvent").members  # type: ignore[attr-defined]  # a structure

@@ -17,7 +17,7 @@ from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Collection, Home
 from unum_runtime.protocol.control.stop import stop
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 HERE = Home(region="us-east-1")
 

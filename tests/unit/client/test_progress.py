@@ -15,7 +15,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure
 from unum_runtime.model.ir import Workflow
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 PASS: dict[str, Any] = {"Type": "Pass"}
 

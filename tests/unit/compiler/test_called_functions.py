@@ -17,7 +17,7 @@ from unum_runtime.model.called_functions import CALLED, called_key
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Json, Pattern, Task
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 INVOKE = "arn:aws:states:::lambda:invoke"
 ARN = "arn:aws:lambda:eu-west-1:111111111111:function:f"

@@ -11,7 +11,7 @@ from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Json, Task
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 ROLE = "arn:aws:iam::222222222222:role/caller"
 ELSEWHERE = "arn:aws:lambda:us-east-1:222222222222:function:echo"

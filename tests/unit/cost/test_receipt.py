@@ -15,9 +15,9 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Guard, Json, Task
 from unum_runtime.protocol.control.redrive import redrive
-from unum_runtime.simulator.local import Function
-from unum_runtime.simulator.metering import MeteredStore, Usage, meter
 from unum_runtime.store.memory import MemoryStore
+from unum_simulator.local import Function
+from unum_simulator.metering import MeteredStore, Usage, meter
 
 CHAIN = g.task("one") >> g.task("two") >> g.task("three")
 MAPPED = g.task("make") >> g.map(g.task("first") >> g.task("second"), items=g.out) >> g.task("join")

@@ -18,7 +18,7 @@ from unum_compiler.frontends.extensions import with_extensions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 Handler = Callable[[Json], Json]
 

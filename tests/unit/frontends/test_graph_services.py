@@ -7,8 +7,8 @@ import pytest
 
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
-from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
+from unum_simulator.local import LocalWorkflow
+from unum_simulator.stand_ins.modelled_services import ModelledServices
 
 untyped: Any = g
 

@@ -11,7 +11,7 @@ from tests.unit.frontends.test_resolvables import deployed, later
 from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Success
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 REGION = {"Ref": "AWS::Region"}
 

@@ -12,7 +12,7 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.placeholders import fill
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 
 @jsii.implements(IStableAnyProducer)

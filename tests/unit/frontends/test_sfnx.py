@@ -13,9 +13,9 @@ from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.states import Language
-from unum_runtime.simulator import Faults, simulate
-from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
+from unum_simulator import Faults, simulate
+from unum_simulator.local import LocalWorkflow
+from unum_simulator.stand_ins.modelled_services import ModelledServices
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "snippets" / "functions" / "sfnx_orders.py"
 ORDER = {"lines": [{"item": "apple", "count": 3}, {"item": "plum", "count": 2}], "mail": "a@example.org"}

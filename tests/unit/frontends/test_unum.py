@@ -11,7 +11,7 @@ from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 Write = Callable[..., Path]
 EXAMPLE = Path(__file__).parents[3] / "docs" / "snippets" / "migration" / "unum"

@@ -11,7 +11,7 @@ from tests.unit.frontends.test_unum import Write, fan_in, handler, refused, scal
 from unum_compiler.definition import Definition
 from unum_compiler.testing import Faults, run_workflow
 from unum_runtime.model.states import Json
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 __all__ = ["write"]
 

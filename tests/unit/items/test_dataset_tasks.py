@@ -27,7 +27,7 @@ from unum_runtime.model.states import (
     State,
     Task,
 )
-from unum_runtime.simulator.local import Function, LocalWorkflow
+from unum_simulator.local import Function, LocalWorkflow
 
 READER = {
     "Resource": "arn:aws:states:::s3:getObject",

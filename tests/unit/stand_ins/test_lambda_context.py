@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from unum_compiler.definition import Definition
-from unum_runtime.simulator import NO_FAULTS, Context, Faults, simulate
-from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.stand_ins.lambda_context import LambdaContext
+from unum_simulator import NO_FAULTS, Context, Faults, simulate
+from unum_simulator.local import LocalWorkflow
+from unum_simulator.stand_ins.lambda_context import LambdaContext
 
 ROOT = Path(__file__).parents[3]
 CLIENT = next(ROOT.glob("emulator/.venv/lib/python*/site-packages/awslambdaric/lambda_context.py"), None)

@@ -7,9 +7,9 @@ import pytest
 from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Workflow
-from unum_runtime.simulator import Faults, simulate
-from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.stand_ins.mock_file import parse_mocks
+from unum_simulator import Faults, simulate
+from unum_simulator.local import LocalWorkflow
+from unum_simulator.stand_ins.mock_file import parse_mocks
 
 RETRY = [{"ErrorEquals": ["Lambda.TooManyRequestsException"], "MaxAttempts": 3}]
 CALL = {

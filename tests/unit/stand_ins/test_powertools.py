@@ -13,8 +13,8 @@ from moto import mock_aws
 
 from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.simulator import Faults, simulate
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator import Faults, simulate
+from unum_simulator.local import LocalWorkflow
 
 WORKFLOW = Definition.from_asl(
     {"StartAt": "Charge", "States": {"Charge": {"Type": "Task", "Resource": "charge", "End": True}}}

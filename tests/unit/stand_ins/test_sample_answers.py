@@ -8,9 +8,9 @@ import pytest
 from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Workflow
-from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.stand_ins.modelled_services import ModelledServices
-from unum_runtime.simulator.stand_ins.uses import Use, paths, split, uses
+from unum_simulator.local import LocalWorkflow
+from unum_simulator.stand_ins.modelled_services import ModelledServices
+from unum_simulator.stand_ins.uses import Use, paths, split, uses
 
 SDK = "arn:aws:states:::aws-sdk:"
 

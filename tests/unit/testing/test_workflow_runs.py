@@ -12,7 +12,7 @@ import pytest
 from unum_compiler.definition import Definition
 from unum_compiler.testing import Faults, run_workflow
 from unum_runtime.errors import DefinitionError
-from unum_runtime.simulator.stand_ins.task_answers import NothingAnswers
+from unum_simulator.stand_ins.task_answers import NothingAnswers
 
 pytest_plugins = ["pytester"]
 PLUGIN = "unum_compiler.testing.plugin"

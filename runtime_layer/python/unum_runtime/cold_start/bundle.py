@@ -28,17 +28,18 @@ def bundled(files: Mapping[str, bytes]) -> bytes:
     return len(head).to_bytes(_SIZE_BYTES, "big") + head + b"".join(files.values())
 
 
-def find_beside(package: str) -> None:
-    """Add finders for all bundles in the folder `package`, after Python's own finders.
+def find_beside(package: str) -> list[str]:
+    """Add finders for all bundles in the folder `package`, after Python's own finders, and return all names there.
 
     Layers of several workflows may each contain one.
     """
     try:
         names = sorted(os.listdir(package))  # noqa: PTH208 - as below
     except OSError:  # the package itself is in an archive
-        return
+        return []
     # Appended, so that packages in the function's own code win against the layer's copies.
     sys.meta_path += [Bundle(package, name) for name in names if name.endswith(SUFFIX)]
+    return names
 
 
 class Bundle:

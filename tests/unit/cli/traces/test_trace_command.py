@@ -13,8 +13,8 @@ from moto import mock_aws
 from tests.unit.cli.traces.collector import Collector, decoded, spans_of
 from unum_cli.traces.settings import PREFIX
 from unum_compiler import compile_workflow
-from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.dynamodb import DynamoStore
+from unum_simulator.local import LocalWorkflow
 
 ADDRESS = ("--table", "states", "--workflow", "w")
 HALF = {"StartAt": "Half", "States": {"Half": {"Type": "Task", "Resource": "half", "End": True}}}

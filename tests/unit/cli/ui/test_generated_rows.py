@@ -12,9 +12,9 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Phase
 from unum_runtime.protocol.history.timeline import Timeline
-from unum_runtime.simulator.exploration import _scheduler
-from unum_runtime.simulator.moves import make, moves
-from unum_runtime.simulator.world import World
+from unum_simulator.exploration import _scheduler
+from unum_simulator.moves import make, moves
+from unum_simulator.world import World
 
 MOST_MOVES = 300
 READ_EACH = 12

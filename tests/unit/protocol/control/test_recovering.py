@@ -10,7 +10,7 @@ from unum_compiler import compile_workflow
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Phase, Status, Success
 from unum_runtime.protocol.runtime import JobPending
-from unum_runtime.simulator.local import Function, LocalWorkflow
+from unum_simulator.local import Function, LocalWorkflow
 
 EVER = {"ErrorEquals": ["States.ALL"], "MaxAttempts": 9}
 DISTRIBUTED = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}

@@ -10,7 +10,7 @@ from unum_compiler import compile_workflow
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Guard, Task
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 RESULT_READS = 2
 """`LocalWorkflow.run` reads the start record and the ending, which an execution in Lambda does not."""

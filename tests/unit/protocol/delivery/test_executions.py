@@ -13,7 +13,7 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.json_text import MAX_DEPTH
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.protocol.runtime import CallbackPending
-from unum_runtime.simulator.local import Function, LocalWorkflow
+from unum_simulator.local import Function, LocalWorkflow
 
 TASK = {"Type": "Task", "Resource": "F"}
 

@@ -30,8 +30,8 @@ from unum_runtime.protocol.fanout.packing import (
     uncollected,
 )
 from unum_runtime.protocol.planning.plan import BranchFailed, Commit, plan
-from unum_runtime.simulator.metering import Metered, meter
 from unum_runtime.store.memory import MemoryStore
+from unum_simulator.metering import Metered, meter
 
 MESSAGE = {"QueueUrl": "q", "MessageBody.$": "$$.Task.Token"}
 

@@ -15,7 +15,7 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Frame, Name
 from unum_runtime.protocol.planning.advance import by_branch, exceeded
 from unum_runtime.protocol.planning.plan import DEFAULT_INVOCATION_BUDGET, DEFAULT_WIDTH_BUDGET, beyond_budget
-from unum_runtime.simulator.local import LocalWorkflow
+from unum_simulator.local import LocalWorkflow
 
 E = Execution("e", 0)
 TASK = {"Type": "Task", "Resource": "F"}

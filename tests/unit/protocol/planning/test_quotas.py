@@ -19,9 +19,9 @@ from unum_runtime.protocol.planning.advance import AtFanOut, advance
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.plan import Commit, plan
 from unum_runtime.protocol.planning.quotas import DISTRIBUTED_BRANCHES, INLINE_BRANCHES, branches_at_once
-from unum_runtime.simulator.faults import Faults
-from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.simulator.simulation import simulate
+from unum_simulator.faults import Faults
+from unum_simulator.local import LocalWorkflow
+from unum_simulator.simulation import simulate
 
 LARGE = "x" * (PAYLOAD_LIMIT - 2)
 """The largest text, with its quotes."""

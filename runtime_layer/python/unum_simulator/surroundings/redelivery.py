@@ -1,0 +1,128 @@
+"""Lambda's treatment of failed deliveries: further attempts, failure records, and the dead-letter queue.
+
+Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with asynchronous invocation" and "Capturing
+records of Lambda asynchronous invocations".
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.envelope import named_start
+from unum_runtime.model.naming import run_alias, start_alias
+from unum_runtime.model.states import Json
+from unum_runtime.protocol.requests.doors import is_answered
+from unum_simulator.faults import EVENT_AGE_S, REDELIVERIES_S
+from unum_simulator.world import Delivery, Event, World
+
+KILLED = "Runtime.ExitError"
+TIMED_OUT = "Sandbox.Timedout"
+BROKEN_CODE = "Runtime.ImportModuleError"
+"""Error of every attempt if user code cannot be loaded: the runtime never runs."""
+
+ATTEMPTS = 1 + len(REDELIVERIES_S)
+"""Deliveries of an event before Lambda gives it up."""
+
+QUEUE_S = 14 * 24 * 3600
+"""Longest time that the dead-letter queue keeps a message. Source: Amazon SQS Developer Guide, "Message quotas"."""
+
+
+def finish(world: World, delivery: Delivery) -> None:
+    """Note that a delivery succeeded; only duplicates of its event may follow."""
+    if not delivery.is_copy:
+        world.done.append(delivery.event)
+
+
+def redeliver(world: World, delivery: Delivery, error: str = KILLED) -> None:
+    """Let the platform deliver the event of a failed delivery again, or give it up after its last attempt."""
+    # A duplicate's failure changes nothing: the event's own delivery decides on redelivery.
+    if delivery.is_copy:
+        return
+    event = delivery.event
+    if not _is_handled(world, event):
+        world.waiting.append(event)
+    elif event.returned + 1 == ATTEMPTS:
+        give_up(world, event, error)
+    else:
+        world.waiting.append(replace(event, error=_error(event, error), returned=event.returned + 1))
+
+
+def send_back(world: World, delivery: Delivery, error: str) -> None:
+    """Let the platform deliver an event later that a function rejected."""
+    event = delivery.event
+    if delivery.is_copy:
+        return
+    if event.returned + 1 == ATTEMPTS:
+        give_up(world, event, error)
+        return
+    ready_ms = world.clock.ms + REDELIVERIES_S[event.returned] * 1000
+    error = _error(event, error) if _is_handled(world, event) else ""
+    world.waiting.append(replace(event, ready_ms=ready_ms, returned=event.returned + 1, error=error))
+
+
+def give_up(world: World, event: Event, error: str) -> None:
+    """Send the record of a given up event to the failure handler, or a given up record to the dead-letter queue."""
+    if not _is_handled(world, event) or event.is_record:
+        world.say(event, lambda: "was rejected too often; the platform drops it into the dead-letter queue")
+        world.dead.append(event)
+        return
+    world.say(event, lambda: f"is given up: {error or 'throttled'}; the failure handler gets a record")
+    record = to_text(_record(world.scenario.workflow.name, event, error)).encode()
+    world.waiting.append(
+        replace(event, payload=record, sent_ms=world.clock.ms, ready_ms=0, returned=0, is_record=True, error=error)
+    )
+
+
+def give_up_old(world: World) -> None:
+    """Give up all events that are older than Lambda keeps them; delete messages that the queue keeps no longer."""
+    now_ms = world.clock.ms
+    if not world.scenario.faults.give_ups:
+        return
+    for event in [event for event in world.waiting if now_ms > _since_ms(event) + EVENT_AGE_S * 1000]:
+        world.waiting.remove(event)
+        give_up(world, event, event.error)
+    world.dead = [event for event in world.dead if now_ms <= event.sent_ms + QUEUE_S * 1000]
+
+
+def errors(event: Event) -> Iterator[str]:
+    """Yield possible errors with which Lambda gives up `event` before its last attempt; empty for a throttle."""
+    yield event.error
+    if not event.error and not event.is_record:
+        yield BROKEN_CODE
+
+
+def _error(event: Event, error: str) -> str:
+    """Return the error of `event` after an attempt failed with `error`; a record keeps the one that it is about."""
+    # The checks of what a failure handler does depend on that error, however often the handler itself dies.
+    return event.error if event.is_record else error
+
+
+def _is_handled(world: World, event: Event) -> bool:
+    """Return True if a failure handler receives what becomes of `event`."""
+    return bool(world.scenario.faults.give_ups) and not event.is_request
+
+
+def _since_ms(event: Event) -> int:
+    return max(event.sent_ms, event.ready_ms)
+
+
+def _record(workflow: str, event: Event, error: str) -> dict[str, Json]:
+    """Return Lambda's record; without an error, no attempt was made."""
+    qualifier = "1" if event.envelope is not None else _door(workflow, parse_json(event.payload))
+    context = {
+        "requestId": event.execution,
+        "functionArn": f"arn:aws:lambda:eu-west-1:123456789012:function:f:{qualifier}",
+        "condition": "RetriesExhausted" if error else "EventAgeExceeded",
+        "approximateInvokeCount": ATTEMPTS if error else 0,
+    }
+    record = {"version": "1.0", "requestContext": context, "requestPayload": parse_json(event.payload)}
+    if not error:
+        return record
+    response = {"statusCode": 200, "executedVersion": "1", "functionError": "Unhandled"}
+    return record | {"responseContext": response, "responsePayload": {"errorType": error, "errorMessage": error}}
+
+
+def _door(workflow: str, event: Json) -> str:
+    """Return the name of the alias at which a start arrives."""
+    by_name = is_answered(event) or named_start(event) is not None
+    return run_alias(workflow) if by_name else start_alias(workflow)
