@@ -376,7 +376,7 @@ def _visit_fan_out(
             f"expected {state.quorum} to {SHARD_SIZE} branches, of which {state.quorum} are enough; got {len(inputs)}"
         )
         raise StatesError("States.Runtime", cause)
-    limit = program.number("MaxConcurrency", value, context) if isinstance(state, Map) else None
+    limit = program.number("MaxConcurrency", value, context)
     if state.needs:
         limit = sum(not sources for _, sources in state.needs)
     if evaluation.workflow.strict:
