@@ -10,9 +10,9 @@ from tests.unit.protocol.cut_store import CutStore, Died
 from tests.unit.protocol.delivery.test_status_events import BEGUN_MS, Bus, announcing, notes
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionNotRedrivable
-from unum_runtime.model.checkpoint import Failure, Status, Success, start_record
+from unum_runtime.model.checkpoint import Failure, Item, Status, Success, start_record
 from unum_runtime.model.list_index import stored_item
-from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.naming import Execution, Name, checkpoint_key, start_key
 from unum_runtime.protocol.control.events.announcements import MOST_REFUSED, announce_noted, change_before
 from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.nudge import nudge
@@ -418,6 +418,42 @@ def test_a_malformed_note_stays_and_keeps_no_other_one_from_being_put() -> None:
     ((_, line),) = [each for each in platform.logged if each[0] == "malformed"]
     assert (line["partition"], line["sort"]) == (key.partition, "nonsense")
     assert line["reason"].startswith("ValueError: ")
+
+
+WHOLE: Item = {"state": "A", "phase": "left", "ir": "x", "at": 1, "ms": 0, "attempt": 0, "value": "1"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"phase": "sideways"}, "ValueError: 'sideways' is not a valid Phase"),
+        ({"state": ...}, "KeyError: 'state'"),
+        ({"at": None}, "TypeError: int() argument"),
+    ],
+)
+def test_malformed_step_keeps_no_other_event_from_being_put(change: dict[str, Any], reason: str) -> None:
+    platform, bus = announcing("A", "B")
+    platform.start(value=1)
+    item = {name: value for name, value in (WHOLE | change).items() if value is not ...}
+    platform.memory.create(checkpoint_key("w", Name(E, (), 2)), item, expires_at_s=10**12)
+    for step in (0, 2):
+        left(platform, E, step)
+    swept(platform, bus)
+    assert bus.told == ["RUNNING", "RUNNING"]
+    assert len(notes(platform)) == 1
+    assert [line["reason"].startswith(reason) for message, line in platform.logged if message == "malformed"] == [True]
+
+
+def test_malformed_start_record_keeps_no_other_event_from_being_put() -> None:
+    platform, bus = announcing("A")
+    recorded(platform)
+    recorded(platform, "f")
+    platform.memory._items[start_key("w", "e")][0]["state"] = "A"
+    for name in ("e", "f"):
+        left(platform, Execution(name, BEGUN_MS), 0)
+    swept(platform, bus)
+    assert [each["name"] for each in bus.details] == ["f"]
+    assert len(notes(platform)) == 1
 
 
 def test_malformed_notes_are_no_refusals_of_the_bus() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from unum_runtime.model.envelope import MARK
+from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control import signal
-from unum_runtime.protocol.control.doors import PAUSE, RESUME, Door, door_for
+from unum_runtime.protocol.control.doors import Door, door_for, door_of
 from unum_runtime.protocol.control.sharing import calling, remembered
 
 KINDS: dict[Any, list[Any]] = {
@@ -33,6 +34,25 @@ def test_each_kind_takes_its_own_requests_alone(kind: Any) -> None:
     assert [kind.is_request(event) for event in NONE] == [False] * len(NONE)
 
 
-@pytest.mark.parametrize("control", [PAUSE, RESUME])
-def test_one_alias_takes_requests_to_pause_and_to_resume(control: str) -> None:
-    assert door_for(control) is Door.PAUSE
+TAKEN = {
+    Door.STOP: ["stop"],
+    Door.REDRIVE: ["redrive"],
+    Door.FORK: ["fork"],
+    Door.NUDGE: ["nudge", "why", "definition"],
+    Door.DELETE: ["delete"],
+    Door.PAUSE: ["pause", "resume"],
+    Door.MEMO: ["list_remembered", "show_remembered", "forget_remembered"],
+    Door.SIGNAL: ["signal"],
+    Door.SWEEP: ["sweep"],
+}
+
+
+@pytest.mark.parametrize(("door", "control"), [(door, each) for door, taken in TAKEN.items() for each in taken])
+def test_each_alias_takes_its_own_requests(door: Door, control: str) -> None:
+    assert door_for(control) is door
+    assert door_of(door_alias(door, "w"), "w") is door
+
+
+def test_no_alias_takes_calls_and_unknown_requests() -> None:
+    assert {*TAKEN} == {*Door}
+    assert door_for("call") is door_for("x") is door_for(None) is door_of("x", "w") is None

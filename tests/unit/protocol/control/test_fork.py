@@ -406,3 +406,42 @@ def test_a_fork_that_has_begun_runs_on_the_version_of_its_start_record() -> None
     fork(platform.runtime(), asked, began)
     assert fork_runs_on(platform.store, "w", asked) == RunsOn(platform.workflow.digest, began)
     assert fork_runs_on(platform.store, "w", replace(asked, node="C")) is None
+
+
+def test_fork_after_which_nothing_would_run_is_refused() -> None:
+    """No event follows its first step, so it would run for ever."""
+    platform = done(mapped("A"), [1])
+    before = {**platform.memory._items}
+    with pytest.raises(NodeNotForkable, match=exactly("state 'M': with this input the execution would end at once")):
+        forked(platform, "M", value=Success([]))
+    assert platform.memory._items == before
+
+
+def test_map_of_a_fork_without_items_leads_to_the_next_task() -> None:
+    platform = done(mapped("A", after="C"), [1])
+    assert forked(platform, "M", value=Success([])) == []
+    assert platform.calls == Counter(C=1)
+
+
+def test_input_that_is_too_large_is_refused_and_not_caught() -> None:
+    definition = chain("A", "B", "C")
+    definition["States"]["B"]["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "C"}]
+    platform = done(definition, 0, **ADDING)
+    with pytest.raises(NodeNotForkable, match="state 'B': the input has 380001 bytes"):
+        forked(platform, "B", value=Success("x" * 379_999))
+
+
+def test_state_that_a_redrive_entered_again_is_visited_once() -> None:
+    broken = [True]
+
+    def fragile(event: Any) -> Any:
+        if broken:
+            raise ValueError(broken.pop())
+        return event
+
+    platform = done(chain("A", "B", "C"), 1, B=fragile)
+    redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    with pytest.raises(NodeNotForkable, match="of which execution 'e' has 1, got 2"):
+        forked(platform, "B", visit=2)
+    assert forked(platform, "B") == 1

@@ -343,6 +343,26 @@ def test_without_time_each_delivery_does_one_part() -> None:
     assert platform.calls == calls
 
 
+def test_fork_that_is_not_overdue_is_left_to_its_request() -> None:
+    make, node, _ = CASES["after maps"]
+    for platform in dying(make, node):
+        if not exists(platform) or forking.unfinished(list_of(platform)) is None:
+            continue
+        before = {**platform.memory._items}
+        assert nudge(platform.runtime(), "f", silent_ms=60_000) == []
+        assert (platform.memory._items, platform.sent) == (before, [])
+
+
+def test_nudge_without_time_for_all_copies_sends_nothing() -> None:
+    make, node, _ = CASES["after maps"]
+    platform = make()
+    platform.options["remaining_ms"] = lambda: 1
+    with pytest.raises(TimeIsShort):
+        again(platform, node)
+    found = nudge(platform.runtime(), "f")
+    assert ([each.state for each in found], found.is_done, platform.sent) == ([node], False, [])
+
+
 def written_as_ordinary(patch: pytest.MonkeyPatch) -> None:
     """The start record says nothing of the fork."""
     create = fork_module.create

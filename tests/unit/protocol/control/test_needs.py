@@ -9,6 +9,7 @@ from unum_compiler import compile_workflow
 from unum_compiler.analysis.edges import ENTRY, function_edges, successors, uses_timer
 from unum_compiler.analysis.waits import longest_wait_s
 from unum_compiler.parsing.task_resources import activities
+from unum_runtime.protocol.control import needs
 from unum_runtime.protocol.control.needs import needs_from
 
 LOADED = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -38,3 +39,25 @@ def test_what_may_follow_a_state_of_the_top_level_is_needed(machine: dict[str, A
 def test_a_state_that_the_definition_lacks_counts_as_the_first() -> None:
     machine = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "A", "End": True}}}
     assert needs_from(compile_workflow(machine, name="w", functions={"A"}), "B").functions == {"A"}
+
+
+def test_choice_without_default_needs_what_its_rules_lead_to() -> None:
+    rule = {"Variable": "$.x", "IsPresent": True, "Next": "B"}
+    states = {
+        "A": {"Type": "Task", "Resource": "A", "Next": "C"},
+        "C": {"Type": "Choice", "Choices": [rule]},
+        "B": {"Type": "Task", "Resource": "B", "End": True},
+    }
+    workflow = compile_workflow({"StartAt": "A", "States": states}, name="w", functions={"A", "B"})
+    assert needs_from(workflow, "A").functions == {"A", "B"}
+
+
+def test_each_state_of_a_loop_is_looked_at_once() -> None:
+    rule = {"Variable": "$.x", "IsPresent": True, "Next": "A"}
+    states = {
+        "A": {"Type": "Task", "Resource": "A", "Next": "C"},
+        "C": {"Type": "Choice", "Choices": [rule], "Default": "B"},
+        "B": {"Type": "Task", "Resource": "B", "End": True},
+    }
+    workflow = compile_workflow({"StartAt": "A", "States": states}, name="w", functions={"A", "B"})
+    assert [state.name for state in needs._reachable(workflow, "A")] == ["A", "C", "B"]

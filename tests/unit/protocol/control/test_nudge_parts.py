@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.protocol.control.test_nudge import Forgetful, drawn
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.map_platform import deployed, mapped, result
-from tests.unit.protocol.platform import Platform
+from tests.unit.protocol.map_platform import around, deployed, mapped, result
+from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import graph as g
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
@@ -190,3 +190,36 @@ def test_failure_that_was_not_counted_counts_beside_branches_that_run() -> None:
     ending = platform.ending()
     assert ending is not None
     assert ending.status is Status.FAILED
+
+
+def test_search_that_was_cut_off_sends_nothing_again() -> None:
+    branch = chain("A", "N")
+    branch["States"]["N"] = {"Type": "Map", "ItemProcessor": chain("B"), "End": True}
+    platform = deployed(around(branch))
+    platform.start("e", [[1, 2], [3]])
+    platform.deliver(platform.sent[0])
+    platform.sent.clear()
+    platform.options["remaining_ms"] = lambda: 1
+    found = [nudge(platform.runtime(), "e") for _ in range(2)]
+    assert [each.is_done for each in found] == [False, True]
+    assert [(event.state, event.name.frames[-1].index) for event in platform.sent] == [("A", 1), ("B", 0), ("B", 1)]
+    assert [each.total for each in found] == [1, 2]
+
+
+def test_failure_that_decides_a_part_is_continued_from_once() -> None:
+    caught = {"Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}]}
+    platform = deployed(mapped("A", after="C", **caught), A=_fail)
+    platform.start("e", [1, 2])
+    platform.store = Forgetful(platform.memory)
+    first, _ = platform.sent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("unum_runtime.protocol.delivery.perform.fail", lambda *_: [])
+        platform.deliver(first)
+    platform.store = platform.memory
+    platform.sent.clear()
+    nudge(platform.runtime(), "e")
+    assert [event.state for event in platform.sent] == ["C"]
+
+
+def _fail(event: int) -> int:
+    raise ValueError(event)

@@ -203,10 +203,15 @@ KEY = "0" * 64
         ({"control": "list_remembered", "limit": 1, "key": KEY}, "expected the fields"),
         ({"control": "list_remembered", "limit": 1, "before": 5}, "before: expected what the last page had, got 5"),
         ({"control": "list_remembered", "limit": 1, "before": "x/"}, "before: expected"),
+        ({"control": "list_remembered", "limit": 1, "before": f"/{KEY}"}, "before: expected"),
+        ({"control": "list_remembered", "limit": 1, "before": f"x/{'x' * 64}"}, "before: expected"),
+        ({"control": "list_remembered", "limit": 1, "$unum": 7}, "wire version"),
+        ({"control": "list_remembered", "limit": 1_001}, "limit: expected a number from 1 to 1000, got 1001"),
         ({"control": "list_remembered", "limit": 1, "before": f"x/y/{KEY}"}, "before: expected"),
         ({"control": "list_remembered", "limit": 1, "state": "H"}, r"one of \['G', 'One', 'Two'\], got 'H'"),
         ({"control": "list_remembered", "limit": 1, "state": ["G"]}, "state: expected a Task with memoize"),
         ({"control": "show_remembered", "state": "G"}, "expected the fields"),
+        ({"control": "show_remembered", "key": KEY}, "expected the fields"),
         ({"control": "show_remembered", "state": "G", "key": "x"}, "key: expected the name of a result, 64 hex"),
         ({"control": "forget_remembered", "state": "G", "key": None}, "key: expected the name of a result"),
         ({"control": "forget_remembered", "key": KEY}, "expected the fields"),
@@ -218,3 +223,18 @@ def test_what_is_refused(platform: Platform, event: Any, says: str) -> None:
     with pytest.raises(ValidationException, match=says):
         remembered.answer(platform.runtime(), {"$unum": 1, **event})
     assert len(listed(platform)) == 3
+
+
+def test_forgetting_ends_when_its_time_is_over_and_says_so(platform: Platform) -> None:
+    for number in range(3):
+        platform.run(str(number), number * 10)
+    forget = remembered.request("forget_remembered", state="G")
+    assert send(platform, remaining_ms=lambda: 2_999)(forget) == {"forgotten": 1, "is_done": False}
+    assert len(listed(platform, "G")) == 2
+
+
+def test_forgetting_what_is_not_remembered_writes_nothing(platform: Platform) -> None:
+    platform.run("one", 1)
+    before = {**platform.memory._items}
+    assert forget_results(send(platform), "G", KEY) == 0
+    assert platform.memory._items == before

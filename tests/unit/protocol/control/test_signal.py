@@ -20,6 +20,7 @@ from unum_runtime.protocol.control import delete, signal, take_over
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.control.operator_requests import ValidationException
 from unum_runtime.protocol.control.signal import Delivered, request
+from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.pending import WaitsFor
@@ -153,6 +154,7 @@ def test_an_ended_execution_an_unknown_one_and_an_unknown_signal_are_refused() -
         ({"key": "\ud800"}, "key"),
         ({"id": ""}, "id"),
         ({"id": 7}, "id"),
+        ({"id": "\ud800"}, "id"),
         ({"phase": "left"}, "phase"),
         ({"value": "x" * 400_000}, "value"),
         ({"execution": 1}, "execution"),
@@ -376,3 +378,13 @@ def test_a_slot_in_which_nobody_waits_any_more_is_closed() -> None:
     assert outcome(platform) == "yes"
     closed = result_key("w", Mailbox(execution_of(platform), "go", "").slot(0))
     assert platform.store.read([closed]) == {closed: {"by": "nobody"}}
+
+
+def test_deletion_finds_a_signal_that_came_before_any_wait() -> None:
+    platform = before_its_wait(WITH_KEY)
+    signal.answer(platform.runtime(), request("e", "go", "early", id="1", key="x"))
+    box = Mailbox(execution_of(platform), "go", "x")
+    assert platform.store.query(wait_key("w", box.slot(0)).partition)
+    stop(platform.runtime(), execution_of(platform), Failure("Stop", None))
+    delete.delete(platform.runtime(), "e")
+    assert not platform.store.query(wait_key("w", box.slot(0)).partition)

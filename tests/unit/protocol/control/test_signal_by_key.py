@@ -11,7 +11,14 @@ from unum_runtime.client.reading import stored_steps
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import SignalRefused
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.mailbox import Mailbox, kept_partition, listener_key, listeners_partition, result_key
+from unum_runtime.model.mailbox import (
+    Mailbox,
+    kept_partition,
+    listener_key,
+    listeners_partition,
+    result_key,
+    wait_key,
+)
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control import delete, nudge, operator_requests, signal_by_key, stop
 from unum_runtime.protocol.control.operator_requests import Control, ValidationException
@@ -269,6 +276,10 @@ def test_a_rest_whose_signal_is_gone_is_done() -> None:
         ({"keep_s": DEFAULT_RETENTION_S + 1}, "keep_s"),
         ({"keep_s": True}, "keep_s"),
         ({"keep_s": 10**9}, "keep_s"),
+        ({"keep_s": 60.5}, "keep_s"),
+        ({"keep_s": "60"}, "keep_s"),
+        ({"$unum": 7}, "wire version"),
+        ({"after": "f"}, "value"),
         ({"phase": "left"}, "phase"),
         ({"value": "x" * 400_000}, "value"),
     ],
@@ -451,3 +462,12 @@ def test_who_has_begun_to_wait_in_the_last_moment_is_reached_if_its_own_read_has
     assert signal_by_key.send(platform.runtime(), rest) == Reached(is_new=False, reached=1, rest=None)
     platform.deliver_all()
     assert outcome(platform, "a") == "early"
+
+
+def test_listener_whose_wait_is_gone_is_taken_out() -> None:
+    platform = waiting(ONE, "a", "b")
+    box = Mailbox(execution_of(platform, "a"), "go", "x")
+    del platform.memory._items[wait_key("w", box.slot(0))]
+    assert send(platform, "yes").reached == 1
+    assert not platform.store.read([listener_key("w", box, box.slot(0))])
+    assert [outcome(platform, name) for name in "ab"] == [None, "yes"]

@@ -433,3 +433,43 @@ def test_malformed_items_hide_no_stalled_execution(status: str | None) -> None:
     assert listed == {"start": "1800000000"}
     said = {fields["reason"] for fields in reported if "reason" in fields}
     assert said == (set() if status is None else {"ValueError: 'GARBAGE' is not a valid Status"})
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, TypeError, AttributeError])
+def test_execution_that_cannot_be_read_hides_no_stalled_one(error: type[Exception]) -> None:
+    sweeper = sweeping(chain("A"))
+    for name in ("bad", "e"):
+        recorded(sweeper.platform, name)
+    sweeper.fails = {"bad": error("what is wrong")}
+    assert sweeper.found_after(SILENT_S)
+    assert [told["execution"] for told in sweeper.told] == ["e"]
+    (told,) = [fields for message, fields in sweeper.platform.logged if message == "malformed"]
+    assert (told["execution"], told["reason"]) == ("bad", f"{error.__name__}: {error('what is wrong')}")
+
+
+def test_malformed_start_record_hides_no_stalled_execution() -> None:
+    sweeper = sweeping(chain("A"))
+    recorded(sweeper.platform, "bad")
+    sweeper.platform.memory._items[start_key("w", "bad")][0]["state"] = "A"
+    sweeper.platform.clock.pass_seconds(LAST_MOMENT_S)
+    recorded(sweeper.platform, "e")
+    assert sweeper.found_after(SILENT_S)
+    assert [told["execution"] for told in sweeper.told] == ["e"]
+    (told,) = [fields for message, fields in sweeper.platform.logged if message == "malformed"]
+    assert told["reason"].startswith("InconsistentHistory: ")
+
+
+def test_retention_is_asked_only_when_the_time_of_this_version_is_over() -> None:
+    sweeper = sweeping(chain("A"))
+    recorded(sweeper.platform, "e")
+    sweeper.retention_s = 0
+    assert sweeper.found_after(SILENT_S)
+    assert sweeper.platform.ending() is None
+
+
+def test_later_execution_of_the_same_name_is_not_abandoned() -> None:
+    platform = deployed(chain("A"))
+    recorded(platform, "e")
+    before = {**platform.memory._items}
+    control_sweep.abandon(platform.runtime(), Execution("e", platform.clock.ms - 1))
+    assert platform.memory._items == before

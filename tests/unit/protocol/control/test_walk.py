@@ -235,6 +235,44 @@ def test_a_scope_that_is_over_meanwhile_is_passed(platform: Platform) -> None:
     assert tree.order == [("M.9", 0), ("M.9", 1), ("M", 1)]
 
 
+def test_parts_behind_a_scope_that_is_over_meanwhile_are_done(platform: Platform) -> None:
+    inner = {5: scope("M.5", 3 * SHARD_SIZE)}
+    with pytest.raises(Died):
+        walk(platform.runtime(), Drawn({"M": inner}, dies_before=4), scope("M", SHARD_SIZE + 1), TRIP)
+    tree = Drawn({})
+    walk(platform.runtime(), tree, scope("M", SHARD_SIZE + 1), TRIP)
+    assert tree.order == [("M", 1)]
+
+
+def test_scope_that_is_settled_meanwhile_leaves_the_parts_behind_it_to_be_done(platform: Platform) -> None:
+    inner = {5: scope("M.5", SHARD_SIZE), 9: scope("M.9", 1)}
+    deep = {3: scope("M.5.3", 3 * SHARD_SIZE)}
+    with pytest.raises(Died):
+        walk(platform.runtime(), Drawn({"M": inner, "M.5": deep}, dies_before=5), scope("M", SHARD_SIZE + 1), TRIP)
+    tree = Drawn({"M": inner, "M.5": deep}, settled=frozenset({("M.5", 0)}))
+    walk(platform.runtime(), tree, scope("M", SHARD_SIZE + 1), TRIP)
+    assert tree.order == [("M.9", 0), ("M", 1)]
+
+
+def test_cursor_is_stored_after_as_many_branches_as_a_wide_part_has(platform: Platform) -> None:
+    inner = {0: scope("M.0", SHARD_SIZE // 2 - 8), 1: scope("M.1", 1)}
+    platform.store = cut = CutStore(platform.memory)
+    walk(platform.runtime(), Drawn({"M": inner}), scope("M", SHARD_SIZE // 2 - 8), TRIP)
+    assert cut.calls == {"query": 1}
+    inner = {0: scope("M.0", SHARD_SIZE // 2), 1: scope("M.1", 1)}
+    walk(platform.runtime(), Drawn({"M": inner}), scope("M", SHARD_SIZE // 2), TRIP)
+    assert cut.calls == {"query": 2, "create": 2}, "the cursor, and the end"
+
+
+def test_walk_begins_later_than_the_one_before(platform: Platform) -> None:
+    for _ in range(3):
+        walk(platform.runtime(), Drawn({}), scope("M", 2 * SHARD_SIZE), TRIP)
+    begun = {
+        int(item["begun"]) for item in platform.memory.query(walk_partition("w", EXECUTION, TRIP.purpose)).values()
+    }
+    assert begun == {platform.clock.ms + number for number in range(3)}
+
+
 def test_two_deliveries_of_one_walk_disturb_nothing(platform: Platform) -> None:
     root, tree, scopes = drawn(4)
 

@@ -42,8 +42,8 @@ def planned_anew(new: Workflow, step: Checkpoint) -> Effect:
 
 
 def _fault(old: Workflow, new: Workflow, step: Checkpoint) -> str | None:
-    before, after = old.states.get(step.state), new.states.get(step.state)
-    if before is None or after is None:
+    before, after = old.states[step.state], new.states.get(step.state)
+    if after is None:
         return "does not exist"
     if type(before) is not type(after):
         return f"is a {type(after).__name__} instead of a {type(before).__name__}"

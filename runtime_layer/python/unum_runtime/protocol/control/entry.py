@@ -44,7 +44,7 @@ def entering(rt: Runtime, name: Name, entry: Entry, at_ms: int) -> tuple[Checkpo
     """Return the commit that enters a state again under `name` at `at_ms`, and its effect.
 
     Raises:
-        ExecutionNotRedrivable: the input is too large to be stored, or no step is left.
+        ExecutionNotRedrivable: the input is too large to be stored, no step is left, or nothing would run.
     """
     outcome = limit_outcome(rt, entry.value, entry.continuation, what="input")
     if isinstance(outcome, Failure):
@@ -59,8 +59,10 @@ def entering(rt: Runtime, name: Name, entry: Entry, at_ms: int) -> tuple[Checkpo
         continuation=entry.continuation,
     )
     following = planned(rt.workflow, checkpoint)
-    if isinstance(following, Finish) and isinstance(following.ending.outcome, Failure):
-        raise ExecutionNotRedrivable(f"state {entry.state!r}: {following.ending.outcome.cause}")
+    if isinstance(following, Finish):  # no event would follow, so no delivery could end the execution
+        ended = following.ending.outcome
+        cause = ended.cause if isinstance(ended, Failure) else "with this input the execution would end at once"
+        raise ExecutionNotRedrivable(f"state {entry.state!r}: {cause}")
     return replace(checkpoint, opens=following.scope if isinstance(following, OpenScope) else None), following
 
 

@@ -7,7 +7,17 @@ from itertools import pairwise
 
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable
-from unum_runtime.model.checkpoint import Began, Checkpoint, ForkOrigin, Phase, Success, read_start_record, start_record
+from unum_runtime.model.checkpoint import (
+    Began,
+    Checkpoint,
+    Collected,
+    ForkOrigin,
+    Outcome,
+    Phase,
+    Success,
+    read_start_record,
+    start_record,
+)
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol.control.forking import first_step, kept_steps
 from unum_runtime.protocol.control.nudge import nudge_whole
@@ -64,7 +74,7 @@ def fork(rt: Runtime, request: ForkRequest, began: Began | None = None) -> Execu
         ExecutionDoesNotExist: the original execution does not exist.
         ExecutionAlreadyExists: another execution has the new name.
         StartsPaused: the workflow is paused.
-        NodeNotForkable: no such node, unknown input, or the node would fail at once; nothing was written.
+        NodeNotForkable: no such node, unknown input, or the execution would end at once; nothing was written.
         TimeIsShort: some copies are left; fork again.
         UnumError: a service did not answer; fork again.
     """
@@ -108,16 +118,15 @@ def _start(rt: Runtime, request: ForkRequest, began: Began | None) -> Checkpoint
     )
     # Refuse before the first write what could never be finished.
     first_step(rt, Name(fresh.name.execution, (), origin.step), kept_steps(steps, origin)[-1], origin)
-    _check_size(rt, fresh)
+    _check_size(rt, fresh.outcome, request.value)
     item = create(rt, fresh)
     return fresh if item is None else read_start_record(request.name, item)
 
 
-def _check_size(rt: Runtime, record: Checkpoint) -> None:
+def _check_size(rt: Runtime, *inputs: Outcome | Collected | None) -> None:
     """Raise NodeNotForkable if the inputs of the original and of the node do not fit into one item."""
-    given = [each for each in (record.outcome, record.fork and record.fork.value) if isinstance(each, Success)]
-    size = sum(len(each.text.encode()) for each in given)
-    if rt.large is None and len(given) > 1 and size > MAX_OUTCOME_BYTES:
+    size = sum(len(each.text.encode()) for each in inputs if isinstance(each, Success))
+    if rt.large is None and size > MAX_OUTCOME_BYTES:
         raise NodeNotForkable(
             f"input: it and the input of the original have {size} bytes together; a fork's start record has both, and "
             f"at most {MAX_OUTCOME_BYTES} are stored{WITHOUT_BUCKET}"

@@ -14,7 +14,6 @@ from unum_runtime.errors import (
     ExecutionNotRedrivable,
     InconsistentHistory,
     NodeNotForkable,
-    NotOurEvent,
     RefusedDelivery,
 )
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, ForkOrigin
@@ -42,16 +41,18 @@ def unfinished(steps: list[Checkpoint]) -> ForkOrigin | None:
 def finish(rt: Runtime, record: Checkpoint, origin: ForkOrigin) -> None:
     """Make the missing copies of the fork with start record `record`, and commit its first own step.
 
+    Args:
+        rt: a runtime of the fork's version.
+        record: the start record.
+        origin: the fork's origin.
+
     Raises:
-        NotOurEvent: the fork runs on another version.
         ExecutionDoesNotExist: the original execution has expired.
         ExecutionAlreadyExists: the fork was stopped before it was finished.
         NodeNotForkable: the original's outcome was collected since the request.
         TimeIsShort: some copies are left; call it again.
         StoreError: some copies may be missing; call it again.
     """
-    if record.digest != rt.workflow.digest:
-        raise NotOurEvent(f"{record.name}: expected IR {rt.workflow.digest}, found IR {record.digest}")
     steps = from_start(rt.store, rt.workflow.name, origin.execution.name)
     if steps[0].name.execution != origin.execution:
         raise ExecutionDoesNotExist(

@@ -65,7 +65,7 @@ def _begin_again(rt: Runtime, old: Workflow, steps: list[Checkpoint], began: Beg
     *_, before, last = _redrivable(rt, steps)
     was = planned(old, before)
     is_pure = bool(last.state) and pure_failure(old, was, last)
-    base = last if is_pure and isinstance(last.outcome, Success) and old is not rt.workflow else before
+    base = last if isinstance(last.outcome, Success) else before
     now_ms = rt.clock.now_ms()
     # What ended in a failure goes on from now: a Wait that follows it has not begun.
     kept = base if base is before else replace(base, committed_ms=now_ms)

@@ -182,7 +182,7 @@ def _kept(
     check_steps(old, rt.workflow, sequence)
     steps = _renamed_all(rt, sequence, after.scope.branch(index), of_execution(after.arrival.evaluation.variables))
     if not isinstance(effect, OpenScope):
-        ahead = effect if old is rt.workflow or not steps else planned_anew(rt.workflow, steps[-1])
+        ahead = planned_anew(rt.workflow, steps[-1]) if steps else effect
         return Kept(steps, None, is_over=isinstance(ahead, CompleteBranch | BranchFailed))
     again = same_size(effect, planned_anew(rt.workflow, steps[-1]))
     # Inner scopes have the new frames and generation, so their copies need the new scope in `opens`.

@@ -37,7 +37,7 @@ from unum_runtime.protocol.waiting.signal_slots import Signal, enter_mailbox, ev
 MAX_ID = 128
 """Longest id, in characters."""
 
-_FIELDS = frozenset((MARK, "control", "execution", "signal", "key", "value", "id"))
+_FIELDS = frozenset((MARK, "control", "execution", "signal", "value", "id"))
 
 
 class Delivered(NamedTuple):
@@ -76,7 +76,7 @@ def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
         UnumError: the signal may be stored or not; repeat the request.
     """
     check_version(event)
-    check_fields(event, _FIELDS - {"key"}, {"key"})
+    check_fields(event, _FIELDS, {"key"})
     signal = parse(rt, event)
     execution = event["execution"]
     if not isinstance(execution, str):

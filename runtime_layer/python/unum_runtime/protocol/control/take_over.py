@@ -110,11 +110,11 @@ def _pending(rt: Runtime, request: TakeOver) -> Missing:
         NotOurEvent: no committed outcome leads to the invocation.
     """
     effect = _leads_to(rt, request)
-    invoke = _joined(effect) if isinstance(effect, JoinNeighbour) else effect
-    if not isinstance(effect, Invoke | JoinNeighbour | Commit) or not isinstance(invoke, Invoke | Commit):
+    if not isinstance(effect, Invoke | JoinNeighbour | Commit):
         raise NotOurEvent(
             f"{request.name}: expected an outcome that leads to it, found one that leads to {effect!r:.200}"
         )
+    invoke = _joined(effect) if isinstance(effect, JoinNeighbour) else effect
     if (invoke.name, invoke.state) != (request.name, request.state):
         raise NotOurEvent(f"{request.name}: expected state {invoke.state!r}, got {request.state!r}")
     missing = missing_after(rt, effect, since_ms=0)
@@ -141,9 +141,9 @@ def _leads_to(rt: Runtime, request: TakeOver) -> Effect:
     if item is None:
         raise NotOurEvent(f"{name}: expected an outcome before it, found none")
     effect = plan(rt.workflow, _of_execution(parse_committed(rt, before, str(item["state"]), item)))
-    follower = effect.arrival.state.join if isinstance(effect, OpenScope) else None
-    if isinstance(effect, OpenScope) and follower is not None and effect.scope.join == name:
-        return Invoke(name, follower, Results(effect.scope))
+    match effect:
+        case OpenScope(scope, arrival) if arrival.state.join is not None and scope.join == name:
+            return Invoke(name, arrival.state.join, Results(scope))
     return _with_previous(rt, effect)
 
 

@@ -111,7 +111,8 @@ class _Walk(Generic[_Part]):
     """One delivery's share of a walk.
 
     Attributes:
-        levels: for each scope that is open: shard, place of the scope inside, and tally. The last is the innermost.
+        levels: for each scope around the next part: shard, place of the scope inside, and tally. The last is the
+            innermost.
     """
 
     def __init__(self, rt: Runtime, tree: Tree[_Part], trip: Trip | None) -> None:
@@ -141,19 +142,15 @@ class _Walk(Generic[_Part]):
         for shard in range(first, self.tree.scope(node).shards):
             self.levels[depth:] = [(shard, branch, tally)]
             is_done = bool(self._stored)  # the cursor is in a scope inside, so this part itself was done before
-            if not is_done:
-                self._pause()
+            self._pause()
             found, inside = self.tree.visit(node, shard, is_done=is_done)
             if not is_done:
                 tally = tally.plus(found)
                 self._note(self.tree.scope(node).shard_size(shard))
             if inside is None:
-                self._stored.clear()
-                del self.levels[depth:]
                 return tally
             self._inside(depth, (shard, branch, tally), inside)
             branch = 0
-        del self.levels[depth:]
         self.tree.leave(node, tally)
         return tally
 

@@ -12,7 +12,7 @@ from unum_runtime.protocol.history.start_records import end_of, start_record
 from unum_runtime.protocol.history.timeline import redrives, top_level
 from unum_runtime.protocol.runtime import Runtime
 
-MALFORMED = (ValueError, KeyError, TypeError, AttributeError, InconsistentHistory)
+MALFORMED = (ValueError, KeyError, TypeError, InconsistentHistory)
 """Errors while reading stored items that the runtime did not write."""
 
 
@@ -29,7 +29,8 @@ def change_before(steps: Sequence[Checkpoint]) -> StatusChange | None:
     Its event may never have been put: a request wrote the commit, and died.
     """
     *before, last = steps
-    if last.ending is not None or (before and before[-1].ending is None):
+    # Only a redrive follows an end.
+    if before and before[-1].ending is None:
         return None
     return StatusChange(
         last.name.execution, last.name.step, last.committed_ms, Status.RUNNING, redriven=redrives_in(steps)
@@ -114,4 +115,4 @@ def _exists(rt: Runtime, execution: Execution) -> bool:
 def _may_end(rt: Runtime, execution: Execution, step: int) -> bool:
     """Return True if the end at `step` may still be committed, by the request that left a note before it."""
     is_running = _exists(rt, execution) and end_of(rt.store, rt.workflow.name, execution) is None
-    return is_running and step != START_STEP and _step_at(rt, execution, step) is None
+    return is_running and _step_at(rt, execution, step) is None

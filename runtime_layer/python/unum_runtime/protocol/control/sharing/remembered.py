@@ -111,8 +111,6 @@ def _page(rt: Runtime, groups: list[_Group], first: str, before: str, limit: int
     for group in groups:
         begin = before if group.name == first else AFTER_ALL
         found += [(group, *each) for each in _results(rt, group, begin, limit - len(found))]
-        if len(found) >= limit:
-            break
     return found
 
 
