@@ -263,7 +263,7 @@ def _overdue(rt: Runtime, found: list[Missing], silent_ms: int) -> list[Missing]
 def _first_own_step(record: Checkpoint, origin: ForkOrigin) -> Missing:
     """Return the pending first own step of the unfinished fork with start record `record`."""
     name = Name(record.name.execution, (), origin.step)
-    entry = Commit(name, origin.node, Phase.ENTERED, Success(None))  # what is pending is only shown; `finish` commits
+    entry = Commit(name, origin.node, Phase.ENTERED, origin.value or Success(None))
     return Missing(
         name=name, state=origin.node, since_ms=record.committed_ms, waits_for=WaitsFor.DELIVERY, effect=entry
     )
