@@ -112,11 +112,11 @@ e2e-s3: setup  ## tests of all examples, of operators' requests, task tokens and
 	UNUM_STORE=s3 $(BIN)/python -m pytest -m e2e $(IN_BUCKETS)
 
 endurance: setup  ## the deployments that are crowded, with EXECUTIONS=1000, and recoveries that crash, of BRANCHES=2000
-	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) UNUM_BRANCHES=$(or $(BRANCHES),2000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_endurance.py tests/e2e/test_wide_recovery.py
+	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) UNUM_BRANCHES=$(or $(BRANCHES),2000) $(BIN)/python -m pytest -m e2e --timeout 3600 -o faulthandler_timeout=7200 tests/e2e/test_endurance.py tests/e2e/test_wide_recovery.py
 
 simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, three chaos runs, all mutants (hours), then at random for MINUTES=30
-	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
-	$(BIN)/python -m pytest -n 2 --timeout 3600 -rs -m long tests/simulation tests/golden tests/formal
+	$(BIN)/python -m pytest -n 2 --timeout 3600 -o faulthandler_timeout=7200 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
+	$(BIN)/python -m pytest -n 2 --timeout 3600 -o faulthandler_timeout=7200 -rs -m long tests/simulation tests/golden tests/formal
 	$(BIN)/python -m tests.formal.check
 	$(BIN)/python -m tests.e2e.chaos --executions $(or $(EXECUTIONS),1000)
 	$(BIN)/python -m tests.e2e.chaos --store s3 --executions $(or $(OBJECTS),200)

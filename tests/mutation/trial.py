@@ -49,7 +49,7 @@ PYTEST = (
     *("-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:terminal"),
     "--assert=plain",  # else pytest's own loader imports the runtime, for its plugin, and takes no mutated code
     *("-m", "not e2e and not packaging and not long"),
-    *("-o", "timeout=0"),  # a limit of time would kill mutants on a busy machine
+    *("-o", "timeout=0", "-o", "faulthandler_timeout=0"),  # limits of time would kill mutants on a busy machine
     *("-k", " and ".join(f"not {name}" for name in PLANTED)),
 )
 """Options of every run of tests here."""

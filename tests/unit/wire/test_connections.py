@@ -195,7 +195,9 @@ class Tunnels:
     def _serve(self, client: socket.socket) -> None:
         head = b""
         while not head.endswith(b"\r\n\r\n"):
-            head += client.recv(1)
+            if not (byte := client.recv(1)):  # another program looked whether its own server listens here
+                return
+            head += byte
         self.asked.append(head)
         if b"Proxy-Authorization: Basic bWU6YUBi\r\n" not in head:
             client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
