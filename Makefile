@@ -46,11 +46,11 @@ lint: setup  ## linters, types, architecture
 	$(BIN)/lint-imports
 	node_modules/.bin/pyright --pythonpath $(BIN)/python
 
-quick: setup  ## what a change of one module needs first
+quick: setup  ## what a change of one module needs first: linters, types, architecture, and a minute of the nearest tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 2 --dist loadscope -q -m "not e2e and not packaging and not long" tests/unit tests/contract tests/architecture
+	$(BIN)/python -m tests.affected --seconds 60
 
 unit: setup  ## all tests that need no emulator
 	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not e2e and not packaging and not long" tests
