@@ -12,8 +12,8 @@ RELEASE := .venv-release
 TASKS := .venv-tasks
 VENDOR := unum_cli/ui/static/vendor
 DAGRE := node_modules/@dagrejs/dagre/dist/dagre.esm.js
-OWN := unum-runtime unum-simulator unum-compiler unum-cli
-PROJECTS := runtime_layer runtime_layer/python/unum_simulator unum_compiler unum_cli emulator .
+OWN := unum-runtime unum-client unum-simulator unum-compiler unum-cli
+PROJECTS := runtime_layer runtime_layer/python/unum_client runtime_layer/python/unum_simulator unum_compiler unum_cli emulator .
 CORE := template_structure permissions cross_stack samples
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/delivery/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 SEPARATE := $(patsubst %,tests/e2e/test_%.py,cdk definitions readme repair service_cases stranded upgrade versions)
@@ -75,7 +75,7 @@ dist: setup  ## all distributions, in dist/
 sbom: dist $(RELEASE)/ready  ## what an installation of all distributions contains, in CycloneDX's format, as dist/unum.cdx.json
 	rm -rf $(RELEASE)/user
 	$(PYTHON) -m venv --without-pip $(RELEASE)/user
-	$(UV) pip install --quiet --python $(RELEASE)/user/bin/python --constraint requirements.txt "unum-runtime[client,jsonata]" "unum-cli[ui]" unum-constructs --find-links dist
+	$(UV) pip install --quiet --python $(RELEASE)/user/bin/python --constraint requirements.txt "unum-runtime[jsonata]" unum-client "unum-cli[ui]" unum-constructs --find-links dist
 	$(RELEASE)/bin/cyclonedx-py environment $(RELEASE)/user/bin/python --pyproject pyproject.toml --output-reproducible --output-file dist/unum.cdx.json
 
 audit: setup $(RELEASE)/ready  ## known vulnerabilities of all locked dependencies; asks PyPI and npm, and fails where these do not answer

@@ -28,10 +28,10 @@ from latency_stack import AT_ONCE, LENGTH, STACK
 from plot import line_chart
 from setting import PAGE, machine
 
+from unum_client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
-from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.store.dynamodb import DynamoStore

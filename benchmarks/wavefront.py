@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from sections import write_section
 from setting import machine
 
+from unum_client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))

@@ -33,7 +33,7 @@ from unum_runtime.protocol.control.doors import Door, call_door
 class IUnumWorkflow(AnnouncedWorkflow):
     """Workflow, made by this app or imported.
 
-    Each grant allows what the named calls of `unum_runtime.client` need, for this workflow alone, even in a shared
+    Each grant allows what the named calls of `unum_client` need, for this workflow alone, even in a shared
     table, and the use of the table's customer managed key. Functions of the workflow may get `grant_read`, but no grant
     on its aliases: these are deployed after the functions.
 

@@ -83,7 +83,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
     """Workflow of Lambda functions that orchestrate themselves, without an orchestrator service.
 
     The construct puts a layer with runtime and definition on each function, points the handler to the runtime, and lets
-    each function invoke exactly its successors. Executions start through the start alias, by `unum_runtime.client` or
+    each function invoke exactly its successors. Executions start through the start alias, by `unum_client` or
     by any event source that invokes Lambda functions; the event is then the execution's input.
 
     Args:

@@ -27,13 +27,13 @@ from examples.demo.log import Log
 from examples.demo.page import PageError, page, take_picture
 from unum_cli.commands.stack import deployed
 from unum_cli.ui.past_reading import Reading
+from unum_client import Client, Description
+from unum_client.terminal.live import LiveTable
 from unum_compiler.cost.estimate import estimate
 from unum_compiler.cost.skeleton import Amounts
 from unum_constructs import Definition
 from unum_emulator import cdk
 from unum_emulator.process import Emulator, EmulatorError
-from unum_runtime.client import Client, Description
-from unum_runtime.client.terminal.live import LiveTable
 from unum_runtime.errors import UnumError
 from unum_runtime.model.checkpoint import Status
 

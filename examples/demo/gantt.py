@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from unum_cli.timing.levels import Levels, Row
 from unum_cli.timing.stretches import Part
-from unum_runtime.client.terminal.amounts import duration_text
+from unum_client.terminal.amounts import duration_text
 from unum_runtime.model.naming import Frames
 
 COLUMNS = 64

@@ -8,6 +8,7 @@ PYTHON = ROOT / "runtime_layer" / "python"
 
 DISTRIBUTIONS: Mapping[str, Path] = {
     "unum_cli": ROOT / "unum_cli",
+    "unum_client": PYTHON / "unum_client",
     "unum_compiler": ROOT / "unum_compiler",
     "unum_constructs": ROOT / "unum_constructs",
     "unum_runtime": PYTHON / "unum_runtime",

@@ -1,7 +1,7 @@
 """What a verification reads of each store: expired items too, each with its expiry."""
 
 from tests.contract.conftest import MovableClock
-from unum_runtime.client.verification.stored_items import stored_items
+from unum_client.verification.stored_items import stored_items
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Store
 

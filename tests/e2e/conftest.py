@@ -12,9 +12,9 @@ import boto3
 import pytest
 
 from tests.patience import PATIENCE_S
+from unum_client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client
 from unum_runtime.store.base import BUCKET
 
 ROOT = Path(__file__).parents[2]

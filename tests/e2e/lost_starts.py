@@ -2,8 +2,8 @@
 
 import uuid
 
-from unum_runtime.client import Client, Started
-from unum_runtime.client.deliveries import to_datetime
+from unum_client import Client, Started
+from unum_client.deliveries import to_datetime
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.naming import Execution

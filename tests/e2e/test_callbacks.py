@@ -19,10 +19,10 @@ from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Deployment
 from tests.patience import PATIENCE_S
+from unum_client import Client, Description
+from unum_client.control import Control
+from unum_client.task_responses import Tasks
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client, Description
-from unum_runtime.client.control import Control
-from unum_runtime.client.task_responses import Tasks
 from unum_runtime.errors import InvalidOutput, InvalidToken, InvokeError, SignalRefused, TaskTimedOut
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.store.base import BUCKET
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.e2e
 
 ANSWER = """
 import json, sys
-from unum_runtime.client.task_responses import Tasks
+from unum_client.task_responses import Tasks
 Tasks.connect(start_alias=sys.argv[1]).send_task_success(sys.argv[2], json.dumps({"by": "another process"}))
 """
 

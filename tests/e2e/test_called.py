@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.called.stack import NAME
 from tests.e2e.conftest import Deployment
 from tests.patience import PATIENCE_S
-from unum_runtime.client import Client, Description
+from unum_client import Client, Description
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e

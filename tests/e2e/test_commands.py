@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.command_line import UNUM, unum
 from tests.e2e.conftest import Deployment, until
 from tests.patience import PATIENCE_S
+from unum_client import Client
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e

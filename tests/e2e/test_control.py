@@ -15,8 +15,8 @@ from tests.e2e.control.stack import SILENT_S
 from tests.e2e.lost_starts import start_lost
 from tests.patience import PATIENCE_S
 from tests.unit.protocol.cut_store import CutStore, Died
-from unum_runtime.client import Client, ForkedFrom
-from unum_runtime.client.control import Control
+from unum_client import Client, ForkedFrom
+from unum_client.control import Control
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import (
     ExecutionAlreadyExists,

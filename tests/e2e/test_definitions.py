@@ -15,9 +15,9 @@ from tests.e2e.conftest import ROOT, Deployment
 from tests.e2e.definitions.stack import LAST
 from tests.patience import PATIENCE_S
 from unum_cli.main import main
+from unum_client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Status
 

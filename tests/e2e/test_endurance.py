@@ -16,9 +16,9 @@ import pytest
 from tests.e2e.conftest import Deployment, deliveries, processes_with, until
 from tests.e2e.lost_starts import start_lost
 from tests.patience import PATIENCE_S
+from unum_client import Client, Description
 from unum_emulator.process import Emulator
 from unum_emulator.settings import Settings
-from unum_runtime.client import Client, Description
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import lease_key, start_key
 from unum_runtime.model.states import Json
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.e2e
 CONNECT = """
 import json, sys, time
 from dataclasses import replace
-from unum_runtime.client import Client
+from unum_client import Client
 client = Client.connect(table=sys.argv[1], workflow=sys.argv[2], start_alias=sys.argv[3])
 """
 

@@ -10,7 +10,7 @@ from examples.word_count.text import genesis
 from tests.e2e.conftest import Deployment
 from tests.examples.counting import counted
 from tests.patience import PATIENCE_S
-from unum_runtime.client import Description
+from unum_client import Description
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e

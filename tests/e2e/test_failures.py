@@ -12,9 +12,9 @@ from tests.e2e.conftest import Deployment, deliveries, until
 from tests.e2e.failures.stack import INVOCATIONS, WIDTH
 from tests.patience import PATIENCE_S
 from unum_cli.main import main
+from unum_client import Client, Description
+from unum_client.descriptions import StepStatus
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client, Description
-from unum_runtime.client.descriptions import StepStatus
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value
 

@@ -12,8 +12,8 @@ import pytest
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.guards.stack import SHARE_S
 from tests.patience import PATIENCE_S
+from unum_client import Client
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client
 from unum_runtime.model.naming import lease_key, start_key
 from unum_runtime.store.dynamodb import DynamoStore
 
@@ -101,7 +101,7 @@ def test_results_of_all_workflows_are_listed_and_forgotten(client: Client) -> No
 CALLS = """
 import json, sys
 import boto3
-from unum_runtime.client import Client
+from unum_client import Client
 address, arguments = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 print(Client.connect(**address).call("Share", arguments))
 """

@@ -10,8 +10,8 @@ import pytest
 
 from tests.e2e.conftest import Deployment
 from tests.patience import PATIENCE_S
+from unum_client import Client, Description
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client, Description
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e

@@ -4,7 +4,7 @@ import pytest
 
 from tests.e2e.conftest import Deployment
 from tests.patience import PATIENCE_S
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.errors import NoIndex
 from unum_runtime.model.checkpoint import Status
 

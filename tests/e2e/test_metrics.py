@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.lost_starts import start_lost
 from tests.patience import PATIENCE_S
+from unum_client import Client
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client
 from unum_runtime.model.envelope import start_request, with_alias
 from unum_runtime.model.naming import run_alias
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Deployment, until
 from tests.patience import PATIENCE_S
 from unum_cli.main import main
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.earlier_names import former_name
 

@@ -11,8 +11,8 @@ from tests.e2e.conftest import Deployment
 from tests.e2e.timers import forwarder_of, idle
 from tests.patience import PATIENCE_S
 from unum_cli.main import main
-from unum_runtime.client import Client, Description
-from unum_runtime.client.reading import stored_steps
+from unum_client import Client, Description
+from unum_client.reading import stored_steps
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.protocol.history.pending import WaitsFor

@@ -7,8 +7,8 @@ import pytest
 
 from tests.e2e.conftest import Deployment, deliveries, until
 from tests.patience import PATIENCE_S
+from unum_client import Description
 from unum_emulator.process import Emulator
-from unum_runtime.client import Description
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import start_request

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.e2e.conftest import Deployment, until
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.errors import ExecutionAlreadyExists
 from unum_runtime.model.envelope import start_event, start_request
 from unum_runtime.model.requests import INPUT, run_request

@@ -6,7 +6,7 @@ from examples.research.stack import STACKS
 from tests.e2e.conftest import Deployment
 from tests.examples.research_cases import APPLICATIONS, CASES, FAILURES, Case, without_traces
 from tests.patience import PATIENCE_S
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.timers import forwarder_of, idle
 from tests.patience import PATIENCE_S
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e

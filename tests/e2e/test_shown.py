@@ -17,7 +17,7 @@ from tests.e2e.conftest import Deployment, until
 from tests.e2e.test_page import page
 from tests.patience import PATIENCE_S
 from tests.unit.cli.traces.collector import decoded, facts, spans_of
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.protocol.history.pending import WaitsFor
 
 pytestmark = pytest.mark.e2e

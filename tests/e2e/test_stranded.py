@@ -18,10 +18,10 @@ import pytest
 from tests.e2e.conftest import ROOT, Deployment
 from tests.e2e.stranded.definitions import LEAVING, TRAILS
 from tests.patience import PATIENCE_S
+from unum_client import Description
+from unum_client.task_responses import Tasks
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_runtime.client import Description
-from unum_runtime.client.task_responses import Tasks
 from unum_runtime.model.checkpoint import Status
 
 STACK = "Stranded"

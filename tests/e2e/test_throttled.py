@@ -12,9 +12,9 @@ import pytest
 
 from tests.e2e.conftest import ROOT, Deployment, until
 from unum_cli.main import main
+from unum_client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_runtime.client import Client
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import Status
 

@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from tests.e2e.conftest import Deployment, until
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Execution, Name

@@ -13,10 +13,10 @@ from tests.e2e.upgrade.keep import RELEASES
 from tests.e2e.versions.executions import Executions, trail
 from tests.patience import PATIENCE_S
 from unum_cli.main import main
+from unum_client import Description
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_emulator.settings import ACCOUNT, REGION
-from unum_runtime.client import Description
 from unum_runtime.model.checkpoint import Status
 
 APP = app_command("tests.e2e.upgrade.app")

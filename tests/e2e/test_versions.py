@@ -11,11 +11,11 @@ import pytest
 from tests.e2e.conftest import ROOT, Deployment
 from tests.e2e.versions.executions import Executions, trail
 from tests.patience import PATIENCE_S
+from unum_client import Description
 from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.definition import Definition
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_runtime.client import Description
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
 

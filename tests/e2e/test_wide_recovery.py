@@ -12,7 +12,7 @@ from tests.e2e.chaos.judge import Judgement, judge, kind_of
 from tests.e2e.conftest import Deployment
 from tests.history.check import Findings
 from tests.history.places import Place
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import Status
 

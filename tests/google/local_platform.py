@@ -22,8 +22,8 @@ from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpc
 
 from tests.google.firestore_server import HOST, PROJECT, firestore_client, firestore_server
 from tests.patience import PATIENCE_S
+from unum_client.reading import stored_steps
 from unum_compiler.definition import Definition
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.gcp.settings import SERVICE, TASKS_HOST
 from unum_runtime.model.ir import Workflow
 from unum_runtime.store.firestore import FirestoreStore

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import MovableClock
+from unum_client.reading import stored_steps
 from unum_compiler.definition import Definition
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import ExecutionDoesNotExist, StoreError
 from unum_runtime.gcp import adapters, function, settings
 from unum_runtime.gcp.settings import SERVICE

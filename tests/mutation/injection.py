@@ -9,7 +9,16 @@ from types import CodeType, FunctionType
 
 from tests.mutation.mutants import RUNTIME, Mutant
 
-OWN = ("unum_runtime", "unum_simulator", "unum_compiler", "unum_constructs", "unum_cli", "tests", "conftest")
+OWN = (
+    "unum_runtime",
+    "unum_client",
+    "unum_simulator",
+    "unum_compiler",
+    "unum_constructs",
+    "unum_cli",
+    "tests",
+    "conftest",
+)
 """Packages that `forget_imports` forgets. One that stayed would mix its classes of the runtime with new ones."""
 
 

@@ -9,6 +9,7 @@ from uv import find_uv_bin
 ROOT = Path(__file__).parents[2]
 PROJECTS = {
     "unum_runtime": ROOT / "runtime_layer",
+    "unum_client": ROOT / "runtime_layer" / "python" / "unum_client",
     "unum_simulator": ROOT / "runtime_layer" / "python" / "unum_simulator",
     "unum_compiler": ROOT / "unum_compiler",
     "unum_cli": ROOT / "unum_cli",

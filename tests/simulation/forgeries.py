@@ -12,7 +12,7 @@ from tests.simulation.graphs import GRAPHS
 from tests.simulation.pack_scenarios import PACKED
 from tests.simulation.recovery_scenarios import RECOVERING
 from tests.simulation.verified_worlds import Made, run_by_chance
-from unum_runtime.client.verification.findings import Rule
+from unum_client.verification.findings import Rule
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Status, stop_record
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
 from unum_simulator import Faults, Scenario

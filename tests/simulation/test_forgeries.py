@@ -3,7 +3,7 @@
 import pytest
 
 from tests.simulation.forgeries import FORGERIES, WORLDS, made_in
-from unum_runtime.client.verification.findings import Rule
+from unum_client.verification.findings import Rule
 
 
 @pytest.mark.parametrize("world", WORLDS)

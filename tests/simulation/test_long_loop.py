@@ -2,8 +2,8 @@
 
 import pytest
 
+from unum_client.reading import stored_steps
 from unum_constructs import Definition
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.naming import Execution
 from unum_simulator.local import LocalWorkflow

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from unum_runtime.client.verification.verify import Verification, verify
+from unum_client.verification.verify import Verification, verify
 from unum_runtime.clock import Clock
 from unum_runtime.errors import ExecutionDoesNotExist
 from unum_simulator import Scenario

@@ -85,7 +85,7 @@ def test_content(workflow: Workflow) -> None:
     assert "python/unum_runtime/handler.py" in content
     assert "python/unum_runtime/__init__.py" in content
     assert all(path.endswith((".py", ".json")) for path in content)
-    assert not [path for path in content if "client" in Path(path).parts]
+    assert {Path(path).parts[1] for path in content} == {"unum_runtime", WORKFLOWS_FOLDER}
 
 
 def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:

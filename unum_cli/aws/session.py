@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from unum_cli.aws.settings import Settings, botocore_settings, plain_settings
-from unum_runtime.client.aws_clients import AwsClients
+from unum_client.aws_clients import AwsClients
 from unum_runtime.wire.call_errors import Unsupported
 
 if TYPE_CHECKING:

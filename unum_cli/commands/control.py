@@ -11,10 +11,10 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.dead_letters import last_errors
 from unum_cli.commands.executions import connected, located, session_of
 from unum_cli.commands.printing import print_json
-from unum_runtime.client.client import Client
-from unum_runtime.client.control import Deletion, Missing, Redriven, StartsPause, Waits
-from unum_runtime.client.redrive_many import RedriveResult
-from unum_runtime.client.terminal.amounts import time_text
+from unum_client.client import Client
+from unum_client.control import Deletion, Missing, Redriven, StartsPause, Waits
+from unum_client.redrive_many import RedriveResult
+from unum_client.terminal.amounts import time_text
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
 from unum_runtime.json_text import to_text
 from unum_runtime.model.states import Json

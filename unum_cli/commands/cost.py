@@ -11,6 +11,7 @@ from unum_cli.commands.arguments import compiled_or_failed, json_option
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.handlers import is_answered, stand_ins
 from unum_cli.commands.printing import print_json
+from unum_client.client import Client
 from unum_compiler.cost.estimate import (
     EXPRESS_LIMIT_S,
     MILLION,
@@ -26,7 +27,6 @@ from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
 from unum_compiler.lowering.called_tasks import called_keys, with_calls
 from unum_compiler.payload import wants_bucket
-from unum_runtime.client.client import Client
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Guard, Json, Task
 from unum_runtime.protocol.fanout.packing import packed_tasks

@@ -17,13 +17,13 @@ from unum_cli.commands.stack import Deployed, all_deployed, deployed
 from unum_cli.safe_output import raw
 from unum_cli.timing.parents import Started, parent_in
 from unum_cli.timing.relations import Relations, awaited_by
-from unum_runtime.client.boto3_shapes.arns import Arns, home_of
-from unum_runtime.client.client import Client
-from unum_runtime.client.control import Missing
-from unum_runtime.client.deliveries import to_datetime
-from unum_runtime.client.descriptions import Description, Step
-from unum_runtime.client.terminal.amounts import duration_text, time_text
-from unum_runtime.client.terminal.live import LiveTable, waiting_text
+from unum_client.boto3_shapes.arns import Arns, home_of
+from unum_client.client import Client
+from unum_client.control import Missing
+from unum_client.deliveries import to_datetime
+from unum_client.descriptions import Description, Step
+from unum_client.terminal.amounts import duration_text, time_text
+from unum_client.terminal.live import LiveTable, waiting_text
 from unum_runtime.errors import DefinitionNotStored, InvalidExecutionInput, InvalidName, UnumError
 from unum_runtime.json_text import to_readable
 from unum_runtime.model.checkpoint import Status
@@ -146,7 +146,7 @@ def _print_places(client: Client, name: str) -> None:
 def _describe_child(client: Client, name: str, options: argparse.Namespace) -> None:
     if options.receipt:
         raise UsageError("--receipt: expected an execution, got a child execution, which its parent pays for")
-    from unum_runtime.client.stepfunctions import StepFunctionsClient  # noqa: PLC0415 - loads all kinds of events
+    from unum_client.stepfunctions import StepFunctionsClient  # noqa: PLC0415 - loads all kinds of events
 
     _, child = StepFunctionsClient(client).find_child(name)
     print_child(child, as_json=options.json)

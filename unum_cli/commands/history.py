@@ -8,13 +8,13 @@ from datetime import datetime
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected, definition_of, given_definition
 from unum_cli.commands.printing import print_json
-from unum_runtime.client.boto3_shapes.arns import Arns, home_of
-from unum_runtime.client.client import Client
-from unum_runtime.client.events.journal import HistoryEvent
-from unum_runtime.client.stepfunctions import StepFunctionsClient
-from unum_runtime.client.terminal.amounts import duration_text
-from unum_runtime.client.terminal.columns import aligned
-from unum_runtime.client.verification.findings import Finding
+from unum_client.boto3_shapes.arns import Arns, home_of
+from unum_client.client import Client
+from unum_client.events.journal import HistoryEvent
+from unum_client.stepfunctions import StepFunctionsClient
+from unum_client.terminal.amounts import duration_text
+from unum_client.terminal.columns import aligned
+from unum_client.verification.findings import Finding
 from unum_runtime.errors import UnumError
 from unum_runtime.model.states import Json
 

@@ -9,10 +9,10 @@ from unum_cli.commands.arguments import attributes_in
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected
 from unum_cli.commands.printing import attributes_text, to_json
-from unum_runtime.client.client import Client
-from unum_runtime.client.reading.execution_list import ListedExecution
-from unum_runtime.client.reading.page_tokens import LARGEST_PAGE
-from unum_runtime.client.terminal.amounts import duration_text, time_text
+from unum_client.client import Client
+from unum_client.reading.execution_list import ListedExecution
+from unum_client.reading.page_tokens import LARGEST_PAGE
+from unum_client.terminal.amounts import duration_text, time_text
 from unum_runtime.errors import UnumError
 from unum_runtime.json_text import to_ascii
 from unum_runtime.model.checkpoint import Status

@@ -12,10 +12,10 @@ from unum_cli.commands.handlers import stand_ins
 from unum_cli.commands.printing import check_success, print_json
 from unum_cli.picture.draw import draw
 from unum_cli.safe_output import raw
-from unum_runtime.client.descriptions import Description, Step
-from unum_runtime.client.reading import stored_steps
-from unum_runtime.client.reading.progress import progress
-from unum_runtime.client.terminal.live import LiveTable
+from unum_client.descriptions import Description, Step
+from unum_client.reading import stored_steps
+from unum_client.reading.progress import progress
+from unum_client.terminal.live import LiveTable
 from unum_runtime.errors import InvalidExecutionInput, UnumError
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Workflow

@@ -8,8 +8,8 @@ from datetime import datetime
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected, definition_of
 from unum_cli.commands.printing import child_json, child_line, print_child, print_json
-from unum_runtime.client.reading.child_executions import ChildExecution
-from unum_runtime.client.reading.map_runs import Counts, MapRun
+from unum_client.reading.child_executions import ChildExecution
+from unum_client.reading.map_runs import Counts, MapRun
 from unum_runtime.errors import UnumError
 from unum_runtime.model.states import Json
 

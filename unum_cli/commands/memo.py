@@ -7,10 +7,10 @@ from itertools import chain, islice
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected
 from unum_cli.commands.printing import print_json, to_json
-from unum_runtime.client.client import Client
-from unum_runtime.client.reading.page_tokens import LARGEST_PAGE
-from unum_runtime.client.remembered_results import RememberedResult
-from unum_runtime.client.terminal.amounts import time_text
+from unum_client.client import Client
+from unum_client.reading.page_tokens import LARGEST_PAGE
+from unum_client.remembered_results import RememberedResult
+from unum_client.terminal.amounts import time_text
 from unum_runtime.errors import UnumError
 
 _ROW = "{:64}  {:24}  {:24}  {}"

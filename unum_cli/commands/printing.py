@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from unum_cli.commands.command_errors import CommandFailed
-from unum_runtime.client.control import Missing
-from unum_runtime.client.descriptions import Description, ForkedFrom, Started, Step
-from unum_runtime.client.reading.child_executions import ChildExecution
-from unum_runtime.client.reading.execution_list import ListedExecution
-from unum_runtime.client.remembered_results import RememberedResult
-from unum_runtime.client.terminal.amounts import duration_text, time_text
+from unum_client.control import Missing
+from unum_client.descriptions import Description, ForkedFrom, Started, Step
+from unum_client.reading.child_executions import ChildExecution
+from unum_client.reading.execution_list import ListedExecution
+from unum_client.remembered_results import RememberedResult
+from unum_client.terminal.amounts import duration_text, time_text
 from unum_runtime.json_text import parse_json, to_readable
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.states import Json

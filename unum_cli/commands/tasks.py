@@ -9,7 +9,7 @@ from unum_cli.commands.arguments import json_option
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import in_stack, needing_boto3, session_of
 from unum_cli.commands.printing import print_json
-from unum_runtime.client.task_responses import POLL_S, ActivityTask, Tasks
+from unum_client.task_responses import POLL_S, ActivityTask, Tasks
 from unum_runtime.errors import InvalidOutput, UnumError
 from unum_runtime.json_text import to_text
 

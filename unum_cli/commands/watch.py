@@ -10,13 +10,13 @@ from unum_cli.commands.executions import connected, given_definition
 from unum_cli.commands.printing import check_success, print_json, to_json
 from unum_cli.picture.draw import draw
 from unum_cli.safe_output import raw
-from unum_runtime.client.client import Client
-from unum_runtime.client.deliveries import to_datetime
-from unum_runtime.client.descriptions import Description, Step, StepStatus
-from unum_runtime.client.polling import Pauses
-from unum_runtime.client.reading.progress import Progress
-from unum_runtime.client.terminal.amounts import duration_text
-from unum_runtime.client.terminal.board import Board
+from unum_client.client import Client
+from unum_client.deliveries import to_datetime
+from unum_client.descriptions import Description, Step, StepStatus
+from unum_client.polling import Pauses
+from unum_client.reading.progress import Progress
+from unum_client.terminal.amounts import duration_text
+from unum_client.terminal.board import Board
 from unum_runtime.errors import DefinitionNotStored, UnumError
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow

@@ -12,7 +12,7 @@ from unum_cli.commands.executions import client_at, located, names_workflow, nee
 from unum_cli.logs.execution_logs import Invocation, step_text
 from unum_cli.logs.log_lines import Line, shown_text
 from unum_cli.logs.search import LogSearch, reading_logs
-from unum_runtime.client.boto3_shapes.arns import Arns, home_of
+from unum_client.boto3_shapes.arns import Arns, home_of
 from unum_runtime.errors import UnumError
 from unum_runtime.json_text import to_readable
 

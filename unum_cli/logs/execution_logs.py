@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from unum_cli.logs.log_lines import InvocationLog, Line, fields_of, invocation_log, request_of
-from unum_runtime.client.deliveries import to_datetime
-from unum_runtime.client.descriptions import Step
+from unum_client.deliveries import to_datetime
+from unum_client.descriptions import Step
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Task

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from unum_runtime.client.deliveries import to_datetime
+from unum_client.deliveries import to_datetime
 from unum_runtime.json_text import parse_foreign
 
 _PLATFORM = re.compile(r"(?P<kind>START|END|REPORT) RequestId: (?P<request>\S+)")

@@ -9,10 +9,10 @@ from unum_cli.aws.session import Session
 from unum_cli.logs.execution_logs import Invocation, LogReader, committing, step_text
 from unum_cli.logs.insights import Console
 from unum_cli.logs.log_groups import log_groups
+from unum_client.client import Client
+from unum_client.descriptions import Step
+from unum_client.reading.stored_steps import start_record
 from unum_runtime import errors
-from unum_runtime.client.client import Client
-from unum_runtime.client.descriptions import Step
-from unum_runtime.client.reading.stored_steps import start_record
 from unum_runtime.wire.call_errors import call_errors
 
 

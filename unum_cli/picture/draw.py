@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from unum_cli.picture.placement import lay_out
 from unum_cli.picture.svg import document
 from unum_cli.picture.wording import kind, shortened
-from unum_runtime.client.reading.progress import Progress, Reach
-from unum_runtime.client.terminal.amounts import duration_text
+from unum_client.reading.progress import Progress, Reach
+from unum_client.terminal.amounts import duration_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import State, Task
 

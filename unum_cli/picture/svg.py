@@ -18,7 +18,7 @@ from unum_cli.picture.placement import (
     shown_label,
 )
 from unum_cli.picture.wording import retrier_text, width
-from unum_runtime.client.reading.progress import Progress, Reach
+from unum_client.reading.progress import Progress, Reach
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Choice, Fail, Map, State, Succeed, Task, Wait, Work
 

@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import cached_property
 
 from unum_cli.timing.stretches import Part, Span, Stretch, stretches
-from unum_runtime.client.deliveries import Delivery
-from unum_runtime.client.events.join_outcome import joined
+from unum_client.deliveries import Delivery
+from unum_client.events.join_outcome import joined
 from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Phase, Success
 from unum_runtime.model.envelope import Results, Value

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 
 from unum_cli.timing.parents import STARTED_BY, Started, default_name, executions_in, parent_in, told
-from unum_runtime.client.boto3_shapes.arns import home_of
-from unum_runtime.client.client import Client
-from unum_runtime.client.reading.stored_steps import start_record
+from unum_client.boto3_shapes.arns import home_of
+from unum_client.client import Client
+from unum_client.reading.stored_steps import start_record
 from unum_runtime.errors import UnumError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Success
 from unum_runtime.model.naming import Name

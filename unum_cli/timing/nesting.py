@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
 from unum_cli.timing.parents import Started, default_name, executions_in, parent_in, told
-from unum_runtime.client.control import Missing
+from unum_client.control import Missing
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.ir import Workflow

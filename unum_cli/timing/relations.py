@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from unum_cli.timing.parents import Started
-from unum_runtime.client.client import Client
-from unum_runtime.client.control import Missing
-from unum_runtime.client.descriptions import Step
+from unum_client.client import Client
+from unum_client.control import Missing
+from unum_client.descriptions import Step
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.protocol.history.timeline import Timeline, failed_with
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from unum_runtime.client.deliveries import Delivery
+from unum_client.deliveries import Delivery
 from unum_runtime.model.checkpoint import Checkpoint
 
 

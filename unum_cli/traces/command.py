@@ -15,8 +15,8 @@ from unum_cli.traces.otlp_json import batches, document
 from unum_cli.traces.settings import settings
 from unum_cli.traces.spans import Trace
 from unum_cli.traces.tree import tree
-from unum_runtime.client.boto3_shapes.arns import Arns, home_of
-from unum_runtime.client.client import Client
+from unum_client.boto3_shapes.arns import Arns, home_of
+from unum_client.client import Client
 from unum_runtime.errors import UnumError
 
 

@@ -12,8 +12,8 @@ from unum_cli.timing.parents import Started
 from unum_cli.traces import conventions
 from unum_cli.traces.execution_spans import ExecutionSpans
 from unum_cli.traces.spans import Link, Trace
-from unum_runtime.client.client import Client
-from unum_runtime.client.reading.stored_steps import start_record
+from unum_client.client import Client
+from unum_client.reading.stored_steps import start_record
 from unum_runtime.errors import UnumError
 from unum_runtime.model import span_ids
 from unum_runtime.model.checkpoint import Checkpoint

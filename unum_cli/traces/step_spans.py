@@ -8,7 +8,7 @@ from unum_cli.timing.levels import Row, Shown
 from unum_cli.timing.stretches import Part
 from unum_cli.traces import conventions
 from unum_cli.traces.spans import Attribute, Event, Kind, Link, Span
-from unum_runtime.client.deliveries import Delivery, FailedAttempt
+from unum_client.deliveries import Delivery, FailedAttempt
 from unum_runtime.model import span_ids
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import Name

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from unum_cli.traces.conventions import STATUS, UNFINISHED
 from unum_cli.traces.spans import Span, Trace
-from unum_runtime.client.terminal.amounts import duration_text
-from unum_runtime.client.terminal.columns import aligned
+from unum_client.terminal.amounts import duration_text
+from unum_client.terminal.columns import aligned
 
 HEADINGS = ("SPAN", "BEGAN", "DURATION", "STATUS", "NOTES")
 _RIGHT = frozenset({"BEGAN", "DURATION"})

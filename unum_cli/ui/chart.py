@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from unum_cli.timing.levels import Row
 from unum_cli.timing.stretches import Part
-from unum_runtime.client.terminal.amounts import duration_text
+from unum_client.terminal.amounts import duration_text
 
 WIDTH = 1000
 _LEAST = 3

@@ -13,7 +13,7 @@ from unum_cli.commands.printing import print_json
 from unum_cli.commands.stack import Deployed, all_deployed
 from unum_cli.logs.search import LogSearch
 from unum_cli.ui.directory import Address, Directory, Place
-from unum_runtime.client.client import Client
+from unum_client.client import Client
 from unum_runtime.wire.call_errors import call_errors
 
 NO_STACK = "-"

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TypeAlias
 
 from unum_cli.logs.search import LogSearch
-from unum_runtime.client.client import Client
+from unum_client.client import Client
 
 STALE_S = 15
 """Time after which stacks are listed again, so that a new deployment appears."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from unum_cli.timing.levels import Shown
 from unum_cli.ui.past_reading import Reading
+from unum_client.client import Client
 from unum_compiler.cost.prices import list_prices
 from unum_compiler.cost.receipt import StoredReceipt, stored_receipt
-from unum_runtime.client.client import Client
 from unum_runtime.errors import UnumError
 
 _STEP = (1, 2)

@@ -6,8 +6,8 @@ from typing import Any
 from unum_cli.picture.nested_graph import END, START, Edge, Graph, inside, top_level
 from unum_cli.picture.wording import kind, shortened
 from unum_cli.timing.levels import Shown
-from unum_runtime.client.reading.progress import Progress, Reach
-from unum_runtime.client.terminal.amounts import duration_text
+from unum_client.reading.progress import Progress, Reach
+from unum_client.terminal.amounts import duration_text
 from unum_runtime.model.checkpoint import Checkpoint, Failure
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Task

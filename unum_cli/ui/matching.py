@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from unum_runtime.client.client import Client
-from unum_runtime.client.reading.execution_list import ExecutionPage, ListedExecution
+from unum_client.client import Client
+from unum_client.reading.execution_list import ExecutionPage, ListedExecution
 from unum_runtime.errors import ExecutionDoesNotExist, NoIndex
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import is_name

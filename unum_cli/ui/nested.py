@@ -8,8 +8,8 @@ from unum_cli.timing.lineage import Lineage, lineage
 from unum_cli.timing.nesting import started_by_steps
 from unum_cli.timing.parents import Started, parent_in
 from unum_cli.ui.directory import Address, Place
-from unum_runtime.client.client import Client
-from unum_runtime.client.descriptions import Description
+from unum_client.client import Client
+from unum_client.descriptions import Description
 from unum_runtime.model.checkpoint import Checkpoint
 
 

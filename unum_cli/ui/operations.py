@@ -15,14 +15,14 @@ from unum_cli.ui.estimates import Cost, cost_of, cost_of_start
 from unum_cli.ui.guard import is_form_of
 from unum_cli.ui.past_reading import Reading
 from unum_cli.ui.site import Site
-from unum_runtime.client.client import Client
-from unum_runtime.client.terminal.amounts import time_text
+from unum_client.client import Client
+from unum_client.terminal.amounts import time_text
 from unum_runtime.json_text import parse_foreign, to_ascii
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.states import Json
 
 if TYPE_CHECKING:
-    from unum_runtime.client.control import Deletion, Redriven, Waits
+    from unum_client.control import Deletion, Redriven, Waits
 
 LARGEST_FORM = 8_000_000
 """Bytes of a form; inputs may have 6 MB without an upload."""

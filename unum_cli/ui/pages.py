@@ -19,12 +19,12 @@ from unum_cli.ui.nested import link_to_parent, links_to_children
 from unum_cli.ui.operations import offered
 from unum_cli.ui.past_reading import Reading
 from unum_cli.ui.site import Site
+from unum_client.client import Client
+from unum_client.deliveries import Delivery
+from unum_client.descriptions import Step
+from unum_client.reading.child_executions import ChildExecution, child_executions
 from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.cost.receipt import UNKNOWN
-from unum_runtime.client.client import Client
-from unum_runtime.client.deliveries import Delivery
-from unum_runtime.client.descriptions import Step
-from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
 from unum_runtime.json_text import to_readable, to_text
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status, Success
 from unum_runtime.model.ir import Workflow

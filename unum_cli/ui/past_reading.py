@@ -6,11 +6,11 @@ from typing import Any
 
 from unum_cli.timing.levels import Levels, Row, Shown
 from unum_cli.ui.graph_data import graph_data, told_apart
+from unum_client.client import Client
+from unum_client.descriptions import Description
+from unum_client.reading.progress import progress
+from unum_client.reading.stored_definitions import Past
 from unum_compiler.cost.receipt import StoredReceipt, stored_receipt
-from unum_runtime.client.client import Client
-from unum_runtime.client.descriptions import Description
-from unum_runtime.client.reading.progress import progress
-from unum_runtime.client.reading.stored_definitions import Past
 from unum_runtime.errors import ExecutionDoesNotExist, UnumError
 from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.naming import Frames

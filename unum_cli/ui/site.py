@@ -16,7 +16,7 @@ from unum_cli.commands.printing import attributes_text
 from unum_cli.logs.log_lines import shown_text
 from unum_cli.ui.directory import Directory, Place
 from unum_cli.ui.guard import Secrets
-from unum_runtime.client.terminal.amounts import duration_text, size_text
+from unum_client.terminal.amounts import duration_text, size_text
 from unum_runtime.errors import ClientError, ExecutionDoesNotExist, UnumError
 from unum_runtime.json_text import to_text
 

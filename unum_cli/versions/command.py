@@ -8,7 +8,7 @@ from unum_cli.commands.executions import client_at, located, needing_boto3, sess
 from unum_cli.commands.printing import print_json
 from unum_cli.commands.stack import Deployed
 from unum_cli.versions.stored_versions import Functions, Search, StoredVersion
-from unum_runtime.client.client import Client
+from unum_client.client import Client
 from unum_runtime.errors import UnumError
 from unum_runtime.functions.function_versions import function_of
 

@@ -18,7 +18,7 @@ from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.wire.call_errors import call_errors
 
 if TYPE_CHECKING:
-    from unum_runtime.client.client import Client
+    from unum_client.client import Client
 
 _VERSION = re.compile(r"arn:[\w-]+:lambda:[\w-]+:\d+:function:[\w-]+:\d+")
 _NO_CONFIGURATION = frozenset({"ResourceNotFoundException"})

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
+from unum_client.reading import stored_steps
+from unum_client.reading.progress import progress
 from unum_compiler.cost.prices import Prices, list_prices
 from unum_compiler.cost.skeleton import Amounts, skeleton, stand_ins
 from unum_compiler.lambda_settings import (
@@ -21,8 +23,6 @@ from unum_compiler.lambda_settings import (
     service_memory_mb,
 )
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_runtime.client.reading import stored_steps
-from unum_runtime.client.reading.progress import progress
 from unum_runtime.json_text import to_text
 from unum_runtime.model.called_functions import calls_function
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success

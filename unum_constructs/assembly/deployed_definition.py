@@ -7,8 +7,8 @@ from typing import Any
 from aws_cdk import Stack, Token
 from constructs import Construct
 
+from unum_client.client import Client
 from unum_constructs.cdk.outputs import output_id
-from unum_runtime.client.client import Client
 from unum_runtime.errors import UnumError
 from unum_runtime.model.ir import Workflow
 from unum_runtime.protocol.control.removal import Stranded
@@ -39,7 +39,7 @@ class Deployed:
         Raises:
             NotKnown: they cannot be read.
         """
-        from unum_runtime.client.reading.stranded import stranded_without  # noqa: PLC0415 - few apps compare
+        from unum_client.reading.stranded import stranded_without  # noqa: PLC0415 - few apps compare
 
         try:
             return stranded_without(self.client, self.definition, parts)

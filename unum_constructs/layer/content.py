@@ -24,7 +24,7 @@ PACKAGE = "unum_runtime"
 
 LEFT_OUT = frozenset(
     {
-        *("__pycache__", "client", "gcp", "former_names.py"),
+        *("__pycache__", "gcp", "former_names.py"),
         *("memory.py", "cosmos.py", "firestore.py", "firestore_documents.py"),
     }
 )

@@ -1,7 +1,7 @@
 """Programs that call a Task of the workflow."""
 
 # --8<-- [start:program]
-from unum_runtime.client import AsyncClient, Client, as_completed
+from unum_client import AsyncClient, Client, as_completed
 
 
 def connect(control_function_arn: str) -> Client:

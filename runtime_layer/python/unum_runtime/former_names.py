@@ -17,6 +17,7 @@ else:  # `importlib.abc` loads thirty modules for two empty classes, before each
     Loader, MetaPathFinder = type("Loader", (), {}), type("MetaPathFinder", (), {})
 
 MOVED_PACKAGES = {
+    "unum_runtime.client": "unum_client",
     "unum_runtime.simulator": "unum_simulator",
 }
 """Packages that are distributions of their own now, by their names inside of `unum_runtime`."""

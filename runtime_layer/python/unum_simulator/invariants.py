@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
+from unum_client.reading import stored_steps
 from unum_runtime.aws.embedded_metrics import THROTTLED
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StatesError
 from unum_runtime.functions.failure_function import TRANSIENT
 from unum_runtime.functions.throttled_events import MOST_MS

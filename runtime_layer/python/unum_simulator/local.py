@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from unum_client.reading import stored_steps
 from unum_runtime.asl.deployed_workflow import with_numbers
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery
 from unum_runtime.json_text import parse_json

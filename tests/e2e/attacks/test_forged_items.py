@@ -15,7 +15,7 @@ from tests.e2e.attacks.stack import VERBS as HOLES
 from tests.e2e.attacks.test_attacks_on_control import MAY
 from tests.e2e.attacks.world import STACK, World, record
 from tests.e2e.conftest import Deployment, until
-from unum_runtime.client.verification.findings import Rule
+from unum_client.verification.findings import Rule
 from unum_runtime.model.checkpoint import Failure, Status, Success, stop_record
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Execution, Name

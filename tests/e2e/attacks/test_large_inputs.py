@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Deployment, until
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.errors import ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.requests import UPLOADED, upload_request, uploaded_event

@@ -18,8 +18,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Deployment
-from unum_runtime.client import Client, Description
-from unum_runtime.client.task_responses import Tasks
+from unum_client import Client, Description
+from unum_client.task_responses import Tasks
 from unum_runtime.errors import ExecutionDoesNotExist, UnumError
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import start_key

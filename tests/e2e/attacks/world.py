@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.lost_starts import start_lost
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused, UnumError
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value, start_request

@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from unum_runtime.client import Client, Description
+from unum_client import Client, Description
 from unum_runtime.errors import UnumError
 from unum_runtime.model.checkpoint import Status
 

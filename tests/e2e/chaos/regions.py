@@ -22,9 +22,9 @@ from botocore.exceptions import ClientError
 from tests.e2e.chaos.judge import judge
 from tests.e2e.conftest import EMULATOR_PYTHON, ROOT, Deployment
 from tests.history.record import read
+from unum_client.client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_runtime.client.client import Client
 from unum_runtime.errors import InvokeError, UnumError
 from unum_runtime.model.checkpoint import Status
 

@@ -10,7 +10,7 @@ import boto3
 from tests.e2e.conftest import Deployment
 from tests.e2e.lost_starts import start_lost
 from tests.patience import PATIENCE_S
-from unum_runtime.client.task_responses import Tasks
+from unum_client.task_responses import Tasks
 from unum_runtime.model.envelope import start_request
 
 ENDS: Mapping[int, Sequence[str]] = {

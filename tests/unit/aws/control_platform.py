@@ -16,12 +16,12 @@ from botocore.exceptions import ClientError as BotoError
 from moto import mock_aws
 
 from tests.unit.client.run_alias import RUN, Answering
+from unum_client import Client
+from unum_client.control import Control
+from unum_client.starting import Starts
 from unum_compiler import compile_workflow
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.client import Client
-from unum_runtime.client.control import Control
-from unum_runtime.client.starting import Starts
 from unum_runtime.functions import (
     configuration,
     control_calls,

@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.unit.aws.control_platform import inline
+from unum_client import Client, Description
 from unum_compiler import compile_workflow
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.client import Client, Description
 from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
 from unum_runtime.model.envelope import Envelope

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.unit.aws.control_platform import CONTROL, NUDGE, Context, Deployed, at
+from unum_client.control import Control
 from unum_runtime.aws.caller import LambdaCaller
-from unum_runtime.client.control import Control
 from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused
 from unum_runtime.functions import (
     control_function,

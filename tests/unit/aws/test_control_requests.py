@@ -21,9 +21,9 @@ from tests.unit.aws.control_platform import (
     forget_stored_definitions,
     swept,
 )
+from unum_client.descriptions import ForkedFrom
 from unum_compiler import compile_workflow
 from unum_runtime.aws.caller import LambdaCaller
-from unum_runtime.client.descriptions import ForkedFrom
 from unum_runtime.errors import (
     ClientError,
     DefinitionNotStored,

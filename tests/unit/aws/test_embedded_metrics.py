@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
+from unum_client.reading import stored_steps
 from unum_compiler.options import FunctionOptions
 from unum_runtime.aws.embedded_metrics import THROTTLED, EmbeddedMetrics
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Failure, Status, start_record
 from unum_runtime.model.envelope import EVENT_LIFE_S
 from unum_runtime.model.metrics import Metrics, dimension

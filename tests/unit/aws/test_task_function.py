@@ -13,9 +13,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from unum_client import Client, Description
 from unum_compiler import compile_workflow
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_runtime.client import Client, Description
 from unum_runtime.errors import ExecutionDoesNotExist, NoRoute, NotOurEvent, StartsPaused, StoreError
 from unum_runtime.functions import configuration, definitions, runtime_factory, service_function, task_function
 from unum_runtime.model.checkpoint import start_record

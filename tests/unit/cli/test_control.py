@@ -15,9 +15,9 @@ from tests.unit.protocol.map_platform import deliver_all, deployed, lose
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.aws.session import Session
 from unum_cli.commands.dead_letters import last_errors
+from unum_client.aws_connection import AwsConnection
+from unum_client.control import Control
 from unum_runtime.aws.timer import Delayed
-from unum_runtime.client.aws_connection import AwsConnection
-from unum_runtime.client.control import Control
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.protocol.control import operator_requests, pausing

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.client.test_stored_definitions import client_of, deployed
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands import diff, graph, history, map_runs, watch
-from unum_runtime.client.polling import Waiter
+from unum_client.polling import Waiter
 from unum_runtime.model.checkpoint import Checkpoint, Failure, start_record
 from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
 from unum_runtime.protocol.control.stop import stop

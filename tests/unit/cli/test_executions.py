@@ -14,10 +14,10 @@ from tests.unit.client.run_alias import RUN, Answering
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import in_stack
 from unum_cli.commands.stack import Deployed, deployed
+from unum_client import Client
+from unum_client.starting import Starts
 from unum_compiler import compile_workflow
 from unum_runtime.aws.caller import LambdaCaller
-from unum_runtime.client import Client
-from unum_runtime.client.starting import Starts
 from unum_runtime.model.envelope import with_alias
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_simulator.local import LocalWorkflow

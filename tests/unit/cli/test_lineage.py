@@ -14,7 +14,7 @@ from unum_cli.timing.lineage import Lineage, lineage
 from unum_cli.timing.parents import STARTED_BY, Started
 from unum_cli.ui.directory import Place
 from unum_cli.ui.nested import link_to_parent
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.errors import StoreError
 from unum_runtime.protocol.history.definition_records import write_definition
 

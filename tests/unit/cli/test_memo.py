@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.cli.test_control import ADDRESS
 from tests.unit.protocol.platform import Platform, chain
+from unum_client.control import Control
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.control import Control
 from unum_runtime.errors import ClientError
 from unum_runtime.protocol.control.sharing import remembered
 from unum_runtime.protocol.requests.answers import refusal

@@ -15,10 +15,10 @@ from unum_cli.picture.mermaid import mermaid
 from unum_cli.picture.nested_graph import END, START, inside, top_level
 from unum_cli.picture.placement import Box, Drawing, lay_out
 from unum_cli.picture.wording import rule_text
+from unum_client.reading.progress import Progress
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
-from unum_runtime.client.reading.progress import Progress
 from unum_runtime.model.ir import Workflow
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,9 +9,9 @@ import pytest
 from tests.unit.cli.test_control import ADDRESS, Alias
 from tests.unit.protocol.map_platform import deliver_all, deployed
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.client import Client
-from unum_runtime.client.control import Control
-from unum_runtime.client.reading.execution_list import ExecutionPage, Listing
+from unum_client import Client
+from unum_client.control import Control
+from unum_client.reading.execution_list import ExecutionPage, Listing
 from unum_runtime.model.checkpoint import Status
 
 

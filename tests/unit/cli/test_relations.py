@@ -16,8 +16,8 @@ from unum_cli.timing.parents import STARTED_BY, Started, parent_in
 from unum_cli.timing.relations import Relations, awaited_by
 from unum_cli.ui.directory import Place
 from unum_cli.ui.nested import links_to_children
-from unum_runtime.client import Client
-from unum_runtime.client.control import Missing
+from unum_client import Client
+from unum_client.control import Missing
 from unum_runtime.errors import DefinitionNotStored
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.pending import WaitsFor

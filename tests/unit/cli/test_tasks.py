@@ -119,7 +119,7 @@ def test_a_worker_takes_a_task_as_json(unum: Any, entry: Door, queue_url: str) -
 
 
 def test_nothing_to_do(unum: Any, queue_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unum_runtime.client.task_responses.POLL_S", 0)
+    monkeypatch.setattr("unum_client.task_responses.POLL_S", 0)
     ran = unum("get-activity-task", "work", "--queue-url", queue_url, *WHERE)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith("nothing to do in activity work")

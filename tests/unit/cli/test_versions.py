@@ -14,7 +14,7 @@ from moto import mock_aws
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands.stack import Deployed
 from unum_cli.versions import command
-from unum_runtime.client.client import Client
+from unum_client.client import Client
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import Execution, start_key

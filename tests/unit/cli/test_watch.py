@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands import watch
-from unum_runtime.client import Client
-from unum_runtime.client.polling import Waiter
+from unum_client import Client
+from unum_client.polling import Waiter
 from unum_runtime.protocol.history.definition_records import write_definition
 
 ADDRESS = ("--table", "states", "--workflow", "w")

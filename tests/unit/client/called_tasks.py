@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.unit.protocol.platform import Platform
+from unum_client.client import Client
+from unum_client.control import Control
+from unum_client.polling import Waiter
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.client import Client
-from unum_runtime.client.control import Control
-from unum_runtime.client.polling import Waiter
 from unum_runtime.errors import ClientError, UnumError
 from unum_runtime.model.variants import called, why_not_called
 from unum_runtime.protocol.control import pausing

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.unit.client.run_alias import RunAlias
+from unum_client import Client
+from unum_client.polling import Waiter
 from unum_compiler import compile_workflow
-from unum_runtime.client import Client
-from unum_runtime.client.polling import Waiter
 from unum_simulator.local import LocalWorkflow
 
 ALIAS = "arn:aws:lambda:us-east-1:000000000000:function:entry:start-w"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from unum_runtime.client.starting import Starts
+from unum_client.starting import Starts
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.ir import Workflow

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.client import Client
-from unum_runtime.client.control import Control
-from unum_runtime.client.task_responses import Tasks
+from unum_client import Client
+from unum_client.control import Control
+from unum_client.task_responses import Tasks
 from unum_runtime.errors import ClientError
 
 FUNCTION = "arn:aws:lambda:eu-west-1:123456789012:function:f"

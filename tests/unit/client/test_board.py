@@ -10,8 +10,8 @@ from typing import TextIO
 
 import pytest
 
-from unum_runtime.client.reading.progress import Progress
-from unum_runtime.client.terminal.board import Board
+from unum_client.reading.progress import Progress
+from unum_client.terminal.board import Board
 
 BEFORE = {"Split": Progress(succeeded=1, slowest_ms=20), "Count": Progress(running=3), "Sum": Progress()}
 AFTER = {**BEFORE, "Count": Progress(succeeded=2, failed=1, slowest_ms=1500)}

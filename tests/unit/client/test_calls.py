@@ -10,9 +10,9 @@ import pytest
 
 from docs.snippets.functions import images, thumbnails
 from tests.unit.client.called_tasks import Again, World, new_world
-from unum_runtime.client.async_client import AsyncClient
-from unum_runtime.client.remembered_results import forget_results, list_results
-from unum_runtime.client.task_calls import as_completed
+from unum_client.async_client import AsyncClient
+from unum_client.remembered_results import forget_results, list_results
+from unum_client.task_calls import as_completed
 from unum_runtime.errors import (
     CallFailed,
     ClientError,

@@ -8,11 +8,11 @@ import pytest
 
 from tests.unit.client.test_map_runs import HERE, client_of, each
 from tests.unit.protocol.platform import Platform
-from unum_runtime.client.boto3_shapes.arns import ResourceNotFound
-from unum_runtime.client.client import Client
-from unum_runtime.client.reading.child_executions import ChildExecution
-from unum_runtime.client.reading.find_child import find_child
-from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_client.boto3_shapes.arns import ResourceNotFound
+from unum_client.client import Client
+from unum_client.reading.child_executions import ChildExecution
+from unum_client.reading.find_child import find_child
+from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.unit.client.run_alias import RUN, Answering
-from unum_runtime.client import Description, StepStatus
-from unum_runtime.client.no_table import NoTable
-from unum_runtime.client.starting import Starts
+from unum_client import Description, StepStatus
+from unum_client.no_table import NoTable
+from unum_client.starting import Starts
 from unum_runtime.errors import (
     ClientError,
     ExecutionAlreadyExists,

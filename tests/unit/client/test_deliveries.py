@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.client import Client, Step
-from unum_runtime.client.deliveries import to_datetime
-from unum_runtime.client.descriptions import StepStatus
-from unum_runtime.client.terminal.live import notes_of, pending_row, row, waiting_text
+from unum_client import Client, Step
+from unum_client.deliveries import to_datetime
+from unum_client.descriptions import StepStatus
+from unum_client.terminal.live import notes_of, pending_row, row, waiting_text
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope

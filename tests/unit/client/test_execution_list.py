@@ -12,9 +12,9 @@ import botocore.session
 import pytest
 from botocore.validate import validate_parameters
 
-from unum_runtime.client import Client
-from unum_runtime.client.reading.execution_list import ListedExecution
-from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_client import Client
+from unum_client.reading.execution_list import ListedExecution
+from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, InvalidExecutionInput, InvalidToken, NoIndex
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Phase, Status, Success, start_record
 from unum_runtime.model.list_index import SHARDS, Kind, entry, partition, place, shard_of, stored_item
@@ -367,7 +367,7 @@ def test_a_list_that_shows_others_would_be_noticed(
     if broken == "is_entry":
         monkeypatch.setattr("unum_runtime.protocol.history.list_entries.is_entry", lambda *_: True)
     else:
-        monkeypatch.setattr("unum_runtime.client.reading.execution_list._warn", lambda *_: None)
+        monkeypatch.setattr("unum_client.reading.execution_list._warn", lambda *_: None)
     with pytest.raises((AssertionError, ValueError)):
         test_entries_of_another_workflow_are_left_out_and_logged(caplog)
 

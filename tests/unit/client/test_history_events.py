@@ -9,11 +9,11 @@ from typing import Any
 import botocore.session
 import pytest
 
+from unum_client.events.history_events import events
+from unum_client.events.journal import HistoryEvent, without_data
+from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.events.history_events import events
-from unum_runtime.client.events.journal import HistoryEvent, without_data
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Phase
 from unum_runtime.model.ir import Collection, Workflow

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from unum_runtime.client import Step
-from unum_runtime.client.terminal.amounts import duration_text, size_text
-from unum_runtime.client.terminal.live import LiveTable
+from unum_client import Step
+from unum_client.terminal.amounts import duration_text, size_text
+from unum_client.terminal.live import LiveTable
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase, Success
 from unum_runtime.model.naming import Execution, Frame, Name
 

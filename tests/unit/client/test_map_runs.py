@@ -7,12 +7,12 @@ import pytest
 from botocore.validate import validate_parameters
 
 from tests.unit.protocol.platform import Platform, chain
+from unum_client import Client
+from unum_client.boto3_shapes.arns import Arns, InvalidArn, ResourceNotFound
+from unum_client.boto3_shapes.map_run_shapes import map_run_description
+from unum_client.reading.map_runs import Counts, MapRun, Tolerance
+from unum_client.stepfunctions import StepFunctionsClient
 from unum_compiler.definition import Definition
-from unum_runtime.client import Client
-from unum_runtime.client.boto3_shapes.arns import Arns, InvalidArn, ResourceNotFound
-from unum_runtime.client.boto3_shapes.map_run_shapes import map_run_description
-from unum_runtime.client.reading.map_runs import Counts, MapRun, Tolerance
-from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Collection, Home

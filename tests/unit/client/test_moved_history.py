@@ -8,10 +8,10 @@ import pytest
 from tests.unit.protocol.control.test_compatibility import failed, fragile, with_pass
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.client import Client
-from unum_runtime.client.reading.map_runs import map_runs
-from unum_runtime.client.reading.progress import Progress
-from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_client import Client
+from unum_client.reading.map_runs import map_runs
+from unum_client.reading.progress import Progress
+from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Home

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform
+from unum_client.reading import stored_steps
+from unum_client.reading.progress import Progress, Reach, progress
 from unum_compiler import compile_workflow
-from unum_runtime.client.reading import stored_steps
-from unum_runtime.client.reading.progress import Progress, Reach, progress
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure
 from unum_runtime.model.ir import Workflow

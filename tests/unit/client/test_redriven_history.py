@@ -6,12 +6,12 @@ import pytest
 
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped
 from tests.unit.protocol.platform import Platform
-from unum_runtime.client import Client
-from unum_runtime.client.descriptions import Description
-from unum_runtime.client.events.history_events import events
-from unum_runtime.client.reading import stored_steps
-from unum_runtime.client.reading.progress import progress
-from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_client import Client
+from unum_client.descriptions import Description
+from unum_client.events.history_events import events
+from unum_client.reading import stored_steps
+from unum_client.reading.progress import progress
+from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Home
 from unum_runtime.protocol.control.redrive import redrive

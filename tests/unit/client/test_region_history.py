@@ -3,11 +3,11 @@
 import pytest
 
 from tests.unit.protocol.platform import Platform
+from unum_client.events.history_events import events
+from unum_client.reading import stored_steps
+from unum_client.reading.progress import Reach, progress
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
-from unum_runtime.client.events.history_events import events
-from unum_runtime.client.reading import stored_steps
-from unum_runtime.client.reading.progress import Reach, progress
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control.nudge import missing

@@ -10,9 +10,9 @@ import pytest
 from tests.unit.client.run_alias import RUN, Answering
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.client import Client
-from unum_runtime.client.polling import Waiter
-from unum_runtime.client.starting import Starts
+from unum_client import Client
+from unum_client.polling import Waiter
+from unum_client.starting import Starts
 from unum_runtime.errors import InvokeError, LeaseHeldError, StoreError, WaitTimedOut
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Writer, named_start, start_request, start_writer

@@ -15,14 +15,14 @@ from botocore import xform_name
 from botocore.validate import validate_parameters
 
 from tests.unit.client.alias_caller import ALIAS, Door
+from unum_client import Client
+from unum_client.boto3_shapes.exceptions import Exceptions
+from unum_client.boto3_shapes.unsupported import UNSUPPORTED
+from unum_client.control import Control
+from unum_client.polling import Waiter
+from unum_client.stepfunctions import StepFunctionsClient
+from unum_client.task_responses import Tasks
 from unum_runtime.aws.activities import Activities
-from unum_runtime.client import Client
-from unum_runtime.client.boto3_shapes.exceptions import Exceptions
-from unum_runtime.client.boto3_shapes.unsupported import UNSUPPORTED
-from unum_runtime.client.control import Control
-from unum_runtime.client.polling import Waiter
-from unum_runtime.client.stepfunctions import StepFunctionsClient
-from unum_runtime.client.task_responses import Tasks
 from unum_runtime.errors import ClientError, WaitTimedOut
 from unum_runtime.model.ir import Home
 

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.printing import check_success, print_description
-from unum_runtime.client import Client, Description
-from unum_runtime.client.reading.progress import Reach
-from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_client import Client, Description
+from unum_client.reading.progress import Reach
+from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Home
 from unum_runtime.protocol.control.stop import stop

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.client import Client
-from unum_runtime.client.control import Control
-from unum_runtime.client.reading.progress import Reach
-from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_client import Client
+from unum_client.control import Control
+from unum_client.reading.progress import Reach
+from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Failure, start_record
 from unum_runtime.model.naming import Execution, checkpoint_key

@@ -10,9 +10,9 @@ from moto import mock_aws
 
 from tests.unit.client.alias_caller import ALIAS, Door
 from tests.unit.client.conftest import PassingTime
+from unum_client import Client
+from unum_client.task_responses import Tasks
 from unum_runtime.aws.activities import Activities
-from unum_runtime.client import Client
-from unum_runtime.client.task_responses import Tasks
 from unum_runtime.errors import (
     ActivityDoesNotExist,
     ClientError,

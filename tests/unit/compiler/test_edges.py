@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.compiler.machines import FUNCTIONS, VALUE, machines, runnable
+from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.analysis.edges import (
@@ -32,7 +33,6 @@ from unum_compiler.analysis.edges import (
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope

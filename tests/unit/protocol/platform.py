@@ -10,9 +10,9 @@ from itertools import count
 from typing import Any, Self
 
 from tests.unit.protocol.log_lines import check_line
+from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Ending
 from unum_runtime.model.envelope import Envelope

@@ -2,7 +2,7 @@
 
 from typing import TypeGuard
 
-from unum_runtime.client.reading.parsed_records import parse
+from unum_client.reading.parsed_records import parse
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.delivery_record import MOST_TRIES
 from unum_runtime.model.envelope import Envelope

@@ -10,8 +10,8 @@ from moto import mock_aws
 
 from unum_cli.logs.execution_logs import Invocation, LogReader
 from unum_cli.logs.log_lines import Line
-from unum_runtime.client.deliveries import Delivery
-from unum_runtime.client.descriptions import Step, StepStatus
+from unum_client.deliveries import Delivery
+from unum_client.descriptions import Step, StepStatus
 from unum_runtime.model.naming import Execution
 
 GROUP, STREAM = "price", "2026/11/23/[1]a"

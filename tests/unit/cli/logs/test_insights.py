@@ -15,7 +15,7 @@ from unum_cli.logs import command
 from unum_cli.logs.execution_logs import Invocation
 from unum_cli.logs.insights import MOST_GROUPS, MOST_REQUESTS, Console
 from unum_cli.logs.log_lines import Line
-from unum_runtime.client.descriptions import Step
+from unum_client.descriptions import Step
 
 AT = datetime(2027, 1, 15, 8, 0, 0, 7_000, UTC)
 STREAM = "2027/01/15/[7]0123456789abcdef"

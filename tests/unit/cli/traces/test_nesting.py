@@ -16,8 +16,8 @@ from unum_cli.traces import family as family_module
 from unum_cli.traces.family import Family
 from unum_cli.traces.otlp_json import document
 from unum_cli.traces.spans import Trace
+from unum_client import Client
 from unum_compiler import compile_workflow
-from unum_runtime.client import Client
 from unum_runtime.functions.service_function import _token
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.runtime import Call, JobPending

@@ -6,7 +6,7 @@ from tests.unit.cli.traces.collector import decoded, spans_of
 from tests.unit.protocol.platform import Platform
 from unum_cli.traces.family import Family
 from unum_cli.traces.otlp_json import document
-from unum_runtime.client import Client
+from unum_client import Client
 
 
 def client_of(platform: Platform) -> Client:

@@ -21,11 +21,11 @@ from unum_cli.ui.guard import Secrets
 from unum_cli.ui.opening import OneTimeCode
 from unum_cli.ui.server import open_socket, server_of
 from unum_cli.ui.site import Site
+from unum_client import Client
+from unum_client.control import Control
+from unum_client.starting import Starts
+from unum_client.task_responses import Tasks
 from unum_compiler import compile_workflow
-from unum_runtime.client import Client
-from unum_runtime.client.control import Control
-from unum_runtime.client.starting import Starts
-from unum_runtime.client.task_responses import Tasks
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began, Success
 from unum_runtime.model.delivery_record import Arrival

@@ -13,7 +13,7 @@ from unum_cli.timing.levels import Levels, Row, Shown
 from unum_cli.timing.stretches import Part, Span, stretches
 from unum_cli.ui.chart import chart
 from unum_cli.ui.past_reading import Reading
-from unum_runtime.client import Client
+from unum_client import Client
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.history.timeline import Timeline
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.unit.cli.ui.shop import HOSTILE, Broken, Shop, Visitor, key_of, open_shop, served
 from unum_cli.timing.parents import STARTED_BY
+from unum_client.client import Client
 from unum_compiler import compile_workflow
-from unum_runtime.client.client import Client
 from unum_runtime.errors import DefinitionNotStored
 from unum_runtime.model.checkpoint import Status
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_client.reading.progress import progress
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.reading.progress import progress
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable, StartsPaused
 from unum_runtime.model.checkpoint import Began, Checkpoint, ForkOrigin, Success
 from unum_runtime.model.ir import Collection

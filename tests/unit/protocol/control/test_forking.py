@@ -11,7 +11,7 @@ import pytest
 from tests.unit.protocol.cut_store import CutStore, Died
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain, exactly
-from unum_runtime.client.descriptions import Description, ForkedFrom
+from unum_client.descriptions import Description, ForkedFrom
 from unum_runtime.errors import (
     ClientError,
     ExecutionAlreadyExists,

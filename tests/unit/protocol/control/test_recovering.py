@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Phase, Status, Success
 from unum_runtime.protocol.runtime import JobPending
 from unum_simulator.local import Function, LocalWorkflow

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
+from unum_client.remembered_results import RememberedPage, forget_results, list_results, show_result
 from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.remembered_results import RememberedPage, forget_results, list_results, show_result
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.states import MemoScope
 from unum_runtime.protocol.control.operator_requests import ValidationException

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.protocol.control.test_signal import LOOP, OTHER, WAIT, after_a_task
 from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import SignalRefused
 from unum_runtime.model.checkpoint import Failure, Success

@@ -10,8 +10,8 @@ from tests.unit.protocol.callback_platform import ASKING, Asking, asking
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.delivery.test_platform_failure import Later
 from tests.unit.protocol.platform import Platform, chain
+from unum_client.reading import stored_steps
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import RefusedDelivery, TaskTimedOut
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope

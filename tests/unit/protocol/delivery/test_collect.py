@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Collected, Ending, Status, Success

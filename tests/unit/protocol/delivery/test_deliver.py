@@ -8,8 +8,8 @@ from tests.unit.protocol.callback_platform import WAITING
 from tests.unit.protocol.map_platform import around
 from tests.unit.protocol.platform import Platform, chain
 from tests.unit.protocol.stranded_platform import Stranded
+from unum_client.reading.parsed_records import parse
 from unum_compiler import compile_workflow
-from unum_runtime.client.reading.parsed_records import parse
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import TOMBSTONE
 from unum_runtime.model.delivery_record import Arrival

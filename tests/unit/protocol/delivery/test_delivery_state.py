@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.client.reading.parsed_records import parse
+from unum_client.reading.parsed_records import parse
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, Value

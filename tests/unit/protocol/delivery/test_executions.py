@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.json_text import MAX_DEPTH
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.protocol.runtime import CallbackPending

@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
+from unum_client.reading.progress import Reach, progress
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.reading.progress import Reach, progress
 from unum_runtime.errors import DefinitionError, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Ending, Failure, Status, Success
 from unum_runtime.model.ir import Collection, Workflow

@@ -10,8 +10,8 @@ from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.job_platform import LOOK_S, watching
 from tests.unit.protocol.map_platform import around, mapped
 from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_client.reading import stored_steps
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Stored

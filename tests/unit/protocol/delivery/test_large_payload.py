@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import exactly
+from unum_client import Client
+from unum_client.polling import Waiter
 from unum_compiler import compile_workflow
 from unum_compiler.cost.estimate import least_object_bytes
 from unum_compiler.cost.prices import list_prices
-from unum_runtime.client import Client
-from unum_runtime.client.polling import Waiter
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success

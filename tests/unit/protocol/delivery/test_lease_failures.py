@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.protocol.platform import MovableClock, Platform
+from unum_client.reading import stored_steps
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import InvokeError, LeaseHeldError, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Ending, Item, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope, Writer

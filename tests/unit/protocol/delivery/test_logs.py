@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.protocol.map_platform import deployed, lose, mapped
 from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_client.reading import stored_steps
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import OtherDefinition, RefusedDelivery, StoreError
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import Failure, Status, start_record

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain, exactly
-from unum_runtime.client import Client
-from unum_runtime.client.reading import stored_steps
+from unum_client import Client
+from unum_client.reading import stored_steps
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.naming import start_key

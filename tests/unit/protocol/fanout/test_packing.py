@@ -8,11 +8,11 @@ import pytest
 
 from tests.unit.protocol.map_platform import around, deployed
 from tests.unit.protocol.platform import Platform, chain
+from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition as Source
 from unum_compiler.options import FunctionOptions
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import TOMBSTONE, Checkpoint, Failure, Item, Phase, Success
 from unum_runtime.model.ir import Collection, Workflow

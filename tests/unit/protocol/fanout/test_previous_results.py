@@ -3,11 +3,11 @@
 import pytest
 
 from tests.unit.protocol.platform import Function, Platform, exactly
+from unum_client.events.history_events import events
+from unum_client.reading import stored_steps
+from unum_client.reading.progress import Reach, progress
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
-from unum_runtime.client.events.history_events import events
-from unum_runtime.client.reading import stored_steps
-from unum_runtime.client.reading.progress import Reach, progress
 from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Execution, Name, Scope, checkpoint_key, meeting_key

@@ -8,10 +8,10 @@ from tests.unit.client.test_region_history import begun as of_region
 from tests.unit.protocol.control.test_compatibility import choosing, failed, on_new
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
+from unum_client.reading.stored_steps import start_record
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
-from unum_runtime.client.reading.stored_steps import start_record
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Success
 from unum_runtime.model.naming import Frame, Name
