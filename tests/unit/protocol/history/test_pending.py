@@ -15,6 +15,7 @@ from unum_compiler import graph as g
 from unum_constructs import Definition
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.envelope import Results
 from unum_runtime.model.mailbox import Mailbox
 from unum_runtime.model.naming import SHARD_SIZE, Scope, checkpoint_key
 from unum_runtime.model.states import Pattern
@@ -331,7 +332,8 @@ def test_a_task_that_joins_and_waits_for_an_answer_is_planned_with_the_results()
     platform.deliver_all()
     (found,) = missing(platform.runtime(), "e")
     assert (found.state, found.waits_for) == ("Ask", WaitsFor.ANSWER)
-    assert isinstance(found.effect, Invoke)
+    assert isinstance(found.effect, Resend)
+    assert isinstance(found.effect.envelope.input, Results)
 
 
 def test_an_activity_without_an_answer_waits_for_it_and_for_no_signal() -> None:

@@ -5,12 +5,14 @@ outcome. Both may happen at any time, twice, and die anywhere: the first commit 
 """
 
 from collections.abc import Mapping
+from typing import cast
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import NotOurEvent
+from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings
+from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Value
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope, checkpoint_key
+from unum_runtime.model.states import SIGNAL
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.nudge import effects_of
 from unum_runtime.protocol.delivery.commit import parse_committed
@@ -32,6 +34,7 @@ from unum_runtime.protocol.planning.plan import (
     plan,
 )
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.waiting.callback import SLOT, is_nudge
 
 
 def take_over(rt: Runtime, request: TakeOver, routes: Mapping[str, str]) -> None:
@@ -86,7 +89,7 @@ def planned_event(rt: Runtime, event: Envelope, routes: Mapping[str, str]) -> En
         return named
     effect = _pending(rt, request).effect
     if isinstance(effect, Resend):
-        return effect.envelope
+        return _event_of_try(rt, effect.envelope, event)
     invoke = _joined(effect) if isinstance(effect, JoinNeighbour) else effect
     if not isinstance(invoke, Invoke):
         raise NotOurEvent(f"{event.name}: expected an event of the execution, got one of state {event.state!r}")
@@ -118,11 +121,43 @@ def _pending(rt: Runtime, request: TakeOver) -> Missing:
     if (invoke.name, invoke.state) != (request.name, request.state):
         raise NotOurEvent(f"{request.name}: expected state {invoke.state!r}, got {request.state!r}")
     missing = missing_after(rt, effect, since_ms=0)
-    # A job's poll and a responder's result have their retries in the store.
     # What is not due yet has not failed, so a retry of it is a forgery.
-    if request.retries and isinstance(invoke, Invoke) and missing.waits_for is WaitsFor.DELIVERY:
-        missing = replace(missing, effect=replace(invoke, retries=request.retries, due_ms=request.due_ms))
-    return missing
+    if not isinstance(invoke, Invoke) or missing.waits_for is WaitsFor.TIME:
+        return missing
+    begun, asked = _last_begun(missing.effect), sum(request.retries)
+    if begun is not None and begun > asked:
+        # A failure of this attempt must not count as one of the next, whose own events continue the invocation.
+        raise RefusedDelivery(f"{request.name}: attempt {asked} is over, because attempt {begun} has begun")
+    if begun == asked or not request.retries:
+        return missing
+    # The store has the job or token of the attempt before, which has failed.
+    return replace(missing, effect=replace(invoke, retries=request.retries, due_ms=request.due_ms))
+
+
+def _last_begun(effect: object) -> int | None:
+    """Return the number of the last attempt that has stored a job or a token; None without one."""
+    match effect:
+        case Resend(stored):
+            return sum(stored.retries)
+        case Invoke(job=dict(), retries=retries):
+            return sum(retries)
+    return None
+
+
+def _event_of_try(rt: Runtime, stored: Envelope, event: Envelope) -> Envelope:
+    """Return the `stored` event of a try with a token, in place of `event`; a check of its time for such a check."""
+    # Of several events that began this attempt, the stored one may tell other times of the attempts before.
+    planned = replace(stored, sent_s=event.sent_s, tries=event.tries)
+    if stored.job is not None or event.job is None or is_nudge(event.job):
+        return planned
+    # User code has run: the event before the first check would run it again.
+    since_ms, slot = rt.clock.now_ms() if stored.begun_ms is None else stored.begun_ms, None
+    task = rt.workflow.task(stored.state)
+    if (task.resource or "").startswith(SIGNAL):
+        from unum_runtime.protocol.waiting.signal_wait import in_own_slot  # noqa: PLC0415 - few workflows wait for signals
+
+        slot = (in_own_slot(rt, stored, task, cast("Value", stored.input)).job or {}).get(SLOT)
+    return replace(planned, job={"since": since_ms, SLOT: slot})
 
 
 def _joined(effect: JoinNeighbour) -> Invoke:

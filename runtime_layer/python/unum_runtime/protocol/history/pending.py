@@ -406,7 +406,7 @@ def _with_answer(rt: Runtime, missing: Missing) -> Missing:
     if tried is None:
         return missing
     if tried.answered_by is None:
-        return replace(missing, waits_for=WaitsFor.ANSWER)
+        return replace(missing, waits_for=WaitsFor.ANSWER, effect=_own_event(rt, tried))
     return replace(missing, effect=Resend(_resuming_event(rt, tried, tried.answered_by), tried.address))
 
 
@@ -424,10 +424,15 @@ def _with_signal(rt: Runtime, missing: Missing, invoke: Invoke, task: Task) -> M
         return missing
     tried, slot = found
     if tried.answered_by is None and mailbox.key and is_unheard(rt, mailbox, slot):
-        return replace(missing, effect=Resend(replace(tried.envelope, sent_s=rt.sent_s()), tried.address))
+        return replace(missing, effect=_own_event(rt, tried))
     if tried.answered_by in (None, By.NOBODY):
-        return replace(missing, waits_for=WaitsFor.ANSWER, signal=mailbox)
+        return replace(missing, waits_for=WaitsFor.ANSWER, signal=mailbox, effect=_own_event(rt, tried))
     return replace(missing, effect=Resend(_resuming_event(rt, tried, tried.answered_by, slot), tried.address))
+
+
+def _own_event(rt: Runtime, tried: Try) -> Resend:
+    """Return the event that began the try, which runs user code again."""
+    return Resend(replace(tried.envelope, sent_s=rt.sent_s()), tried.address)
 
 
 def _resuming_event(rt: Runtime, tried: Try, by: By, slot: str | None = None) -> Envelope:

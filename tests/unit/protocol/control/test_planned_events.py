@@ -1,0 +1,145 @@
+"""Events that the failure handler plans again keep their attempt, whatever is stored of other attempts."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.callback_platform import AGAIN, Asking, asking
+from tests.unit.protocol.job_platform import LOOK_S, watching
+from tests.unit.protocol.platform import Platform, exactly
+from unum_compiler import compile_workflow
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.json_text import parse_json
+from unum_runtime.model.checkpoint import Failure, Success
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.protocol.control.take_over import planned_event
+from unum_runtime.protocol.delivery.platform_failure import fail_invocation
+from unum_runtime.protocol.runtime import CallbackPending
+
+RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "MaxAttempts": 1}]}
+DIED = Failure("Runtime.ExitError", None)
+
+
+def planned(platform: Platform, event: Envelope) -> Envelope:
+    return planned_event(platform.runtime(), event, event.routes)
+
+
+def give_up(platform: Platform, event: Envelope) -> None:
+    fail_invocation(platform.runtime(), planned(platform, event), DIED)
+
+
+def test_retry_of_a_job_keeps_its_attempt_beside_the_job_before_it() -> None:
+    platform = watching(over_s=LOOK_S, fails=1, task=RETRY)
+    platform.begun()
+    platform.pass_time(LOOK_S)
+    ((due_ms, again),) = platform.later
+    platform.clock.ms = due_ms
+    assert again.retries == (1,)
+    assert planned(platform, again) == replace(again, due_ms=None)
+    give_up(platform, again)
+    assert platform.ending().outcome == DIED, "the last attempt has failed"
+
+
+def test_event_of_an_attempt_that_another_has_followed_is_refused() -> None:
+    platform = watching(over_s=LOOK_S, fails=1, task=RETRY)
+    look = platform.begun()
+    platform.pass_time(LOOK_S + 2)
+    assert len(platform.started) == 2
+    for late in (look, replace(look, job=None)):
+        said = f"{look.name}: attempt 0 is over, because attempt 1 has begun"
+        with pytest.raises(RefusedDelivery, match=exactly(said)):
+            planned(platform, late)
+
+
+def test_poll_continues_from_the_stored_job_of_its_attempt() -> None:
+    platform = watching(task=RETRY)
+    look = platform.begun()
+    platform.clock.ms = platform.later[0][0]
+    forged = replace(look, job={**look.job, "handle": 99, "since": 1})
+    found = planned(platform, forged).job
+    assert (found["handle"], found["since"]) == (look.job["handle"], look.job["since"])
+
+
+def failing_first(**fields: Any) -> tuple[Asking, Envelope]:
+    """A Task whose first attempt fails after it has its token, and the event of the second one, which is due."""
+    fails = iter([True])
+
+    def code(_event: Any) -> Any:
+        if next(fails, False):
+            raise type("Again", (Exception,), {})
+        return CallbackPending()
+
+    asked = asking(code, Retry=AGAIN, **fields)
+    asked.begun()
+    due_ms, again = asked.later.pop()
+    asked.platform.clock.ms = due_ms
+    return asked, again
+
+
+def test_retry_keeps_its_attempt_beside_the_token_before_it() -> None:
+    asked, again = failing_first()
+    assert again.retries == (1,)
+    assert planned(asked.platform, again) == replace(again, due_ms=None)
+    assert asked.deliver(again) is None
+    for _ in range(2):
+        assert planned(asked.platform, again).retries == (1,), "also after it has its own token"
+    with pytest.raises(RefusedDelivery):
+        planned(asked.platform, replace(again, retries=(), tries=()))
+
+
+def test_failed_retry_uses_up_its_own_attempt() -> None:
+    asked, again = failing_first()
+    give_up(asked.platform, again)
+    assert asked.outcome == DIED
+    assert asked.platform.calls["Ask"] == 1
+
+
+def test_check_of_a_try_stays_a_check_of_its_own_time() -> None:
+    asked = asking(TimeoutSeconds=60)
+    asked.begun()
+    ((due_ms, check),) = asked.later
+    platform = asked.platform
+    assert planned(platform, check) == replace(check, due_ms=None, begun_ms=check.job["since"])
+    forged = replace(check, job={"since": 1, "handle": "other"})
+    assert planned(platform, forged).job == check.job
+    platform.clock.ms = due_ms
+    give_up(platform, check)
+    assert asked.outcome == Failure("States.Timeout", None), "and no failure of the platform"
+    assert asked.platform.calls["Ask"] == 1
+
+
+@pytest.mark.parametrize("job", [None, {"is_over": True}])
+def test_event_that_begins_a_try_does_so_again(job: Any) -> None:
+    asked = asking(TimeoutSeconds=60)
+    event = asked.event()
+    asked.deliver(event)
+    found = planned(asked.platform, replace(event, job=job))
+    assert (found.job, found.sent_s, found.input) == (None, event.sent_s, event.input)
+
+
+def test_check_of_a_signal_names_its_own_slot() -> None:
+    wait = {"Type": "Task", "Resource": "unum:signal:go", "TimeoutSeconds": 60, "End": True}
+    first = {"Type": "Task", "Resource": "Z", "Next": "A"}
+    definition = {"StartAt": "Z", "States": {"Z": first, "A": wait}}
+    functions: dict[str, Any] = {"Z": lambda event: event, "$services": lambda _: CallbackPending()}
+    kept: list[Any] = []
+    workflow = compile_workflow(definition, name="w", functions=functions)
+    platform = Platform(workflow, functions, options={"own_address": "services", "timer": Kept(kept)})
+    platform.run("e", 1)
+    ((_, payload, _),) = kept
+    check = Envelope.from_json(parse_json(payload))
+    forged = replace(check, job={"since": 1, "handle": "0" * 64})
+    assert planned(platform, forged).job == check.job
+    assert planned(platform, replace(check, job=None)).job is None
+    assert planned(platform, check).input.given == Success(1)
+
+
+class Kept:
+    """A timer that keeps events in a list."""
+
+    def __init__(self, kept: list[Any]) -> None:
+        self.kept = kept
+
+    def schedule(self, events: Any) -> None:
+        self.kept.extend(events)
