@@ -24,7 +24,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 # Images for containers often set it; then each of the hundreds of processes would compile the CDK and all tests anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick emulator-tests dist release-check synth-newest separate check lint unit coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-waiting e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick emulator-tests dist release-check synth-newest separate check lint unit slowest coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-waiting e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, kill its functions while it runs, show what comes of it, tear it down
 	$(BIN)/python -m examples.demo
@@ -54,6 +54,9 @@ quick: setup  ## what a change of one module needs first: linters, types, archit
 
 unit: setup  ## all tests that need no emulator
 	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not e2e and not packaging and not long" tests
+
+slowest: setup  ## the 50 tests that use most processor time, of those that need no emulator
+	$(BIN)/python -m tests.slowest
 
 coverage: setup  ## what of the code the tests reach; without the searches, which would take three times as long
 	$(BIN)/coverage erase
