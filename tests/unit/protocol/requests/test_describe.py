@@ -120,6 +120,19 @@ def test_a_fork_is_finished_with_its_own_first_step(
     assert ask(platform, describe_request("f"))["ForkedFrom"]["is_finished"] is is_finished
 
 
+@pytest.mark.parametrize(
+    ("failure", "shown"),
+    [(Failure("E", None), {"Error": "E"}), (Failure(None, "c"), {"Cause": "c"}), (Failure(None, None), {})],
+)
+def test_a_failure_is_described_by_the_texts_that_it_has(
+    platform: Platform, failure: Failure, shown: dict[str, str]
+) -> None:
+    begin(platform, 1)
+    stop(platform.runtime(), Execution("e", platform.clock.ms), failure)
+    description = ask(platform, describe_request("e"))
+    assert {field: description[field] for field in ("Error", "Cause") if field in description} == shown
+
+
 @pytest.mark.parametrize("status_only", [False, True])
 @pytest.mark.parametrize("name", ["e", "a b", "", "x" * 2_000])
 def test_an_execution_that_there_is_not_is_told(platform: Platform, name: str, *, status_only: bool) -> None:

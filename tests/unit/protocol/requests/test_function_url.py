@@ -82,6 +82,8 @@ def test_errors_have_the_names_of_step_functions(entry: Door) -> None:
         ({"taskToken": "t", "output": {"n": 1}}, "an object of ['output', 'taskToken']"),
         ({"taskToken": "t", "heartbeat": False}, "an object of ['heartbeat', 'taskToken']"),
         ({"taskToken": "t", "error": 1}, "an object of ['error', 'taskToken']"),
+        ({"taskToken": "t", "error": "E", "cause": 1}, "an object of ['cause', 'error', 'taskToken']"),
+        ({"taskToken": "t", "heartbeat": True, "error": "E"}, "an object of ['error', 'heartbeat', 'taskToken']"),
         ({"taskToken": "t", "output": "1", "error": "E"}, "an object of ['error', 'output', 'taskToken']"),
         ({"token": "t", "worker": "w"}, "an object of ['token', 'worker']"),
         ({"taskToken": "t", "worker": "w"}, "an object of ['taskToken', 'worker']"),

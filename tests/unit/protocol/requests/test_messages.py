@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InvokeError, StartsPaused
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InvokeError, StartsPaused, StoreError
 from unum_runtime.model.identity import event_name
 from unum_runtime.protocol.control.delete import delete
 from unum_runtime.protocol.delivery.pause import Pause
@@ -104,8 +104,24 @@ def test_a_single_message_that_a_pause_refuses_comes_again_alone(platform: Platf
     platform.options["read_pause"] = lambda: Pause(platform.clock.ms, "why")
     told = arrive(platform, batch(message(1)), queues={QUEUE: ""})
     assert told["batchItemFailures"] == [{"itemIdentifier": "m1"}]
+    ((message_, fields),) = platform.logged
+    assert (message_, "why" in fields["reason"]) == ("refused", True)
     with pytest.raises(StartsPaused):
         arrive(platform, batch(message(1)), queues={f"{QUEUE}-other": ""})
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_messages_come_again_when_the_store_does_not_answer(platform: Platform, count: int) -> None:
+    def fail() -> Any:
+        raise StoreError("no answer")
+
+    platform.options["read_pause"] = fail
+    told = arrive(platform, batch(*map(message, range(count))), queues={QUEUE: ""})
+    assert told["batchItemFailures"] == [{"itemIdentifier": f"m{number}"} for number in range(count)]
+    put_off = [fields for name, fields in platform.logged if name == "put off"]
+    assert put_off == [{"execution": name, "error": "StoreError", "reason": "no answer"} for name in told["executions"]]
+    with pytest.raises(StoreError):
+        arrive(platform, batch(*map(message, range(count))))
 
 
 def test_a_batch_of_which_a_start_is_refused_comes_again_and_repeats_nothing(platform: Platform) -> None:
@@ -191,6 +207,9 @@ def test_a_path_belongs_to_its_queue(platform: Platform) -> None:
         batch(message(1), {"eventSource": "aws:sqs"}),
         batch(message(1), {**message(2), "eventSource": "aws:other"}),
         {**batch(message(1), message(2)), "more": 1},
+        None,
+        "Records",
+        [batch(message(1))],
         *({"Records": records} for records in NO_RECORDS),
     ],
 )

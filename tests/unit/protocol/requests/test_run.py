@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
+from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InvalidExecutionInput, InvokeError, RefusedDelivery, StoreError, ValidationException
@@ -15,6 +16,7 @@ from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import start_event, start_request
 from unum_runtime.model.naming import start_key
 from unum_runtime.model.requests import INPUT, UPLOADED, run_request, upload_request, uploaded_event
+from unum_runtime.model.variants import forced
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.runtime import Runtime
@@ -295,3 +297,11 @@ def test_without_a_bucket_there_is_no_upload(alias: Alias) -> None:
     refused = alias.ask(upload_request("a" * 64, 7_000_000))
     assert refused["error"] == "InvalidExecutionInput"
     assert 'payload="s3"' in refused["message"]
+
+
+@pytest.mark.parametrize(("memoized", "error"), [("A", None), ("", "ClientError")])
+def test_a_forced_start_needs_a_task_that_remembers_results(memoized: str, error: str | None) -> None:
+    options = {name: FunctionOptions(memoize=True) for name in memoized}
+    alias = Alias(Platform.of(chain("A", "B"), options, A=lambda event: event, B=lambda event: event))
+    alias.platform.workflow = forced(alias.platform.workflow)
+    assert alias.ask(run(1, force=True)).get("error") == error

@@ -1,6 +1,7 @@
 """What the start alias does with whatever arrives: it is input, never a command."""
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -107,6 +108,8 @@ def test_former_requests_of_tasks_work_with_the_option(platform: Platform) -> No
     assert arrive(platform, DESCRIBE, former_clients=True)["Output"] == '{"a":{"n":1}}'
     wrong = arrive(platform, {**REGISTER, "input": "{"}, former_clients=True)
     assert wrong["error"] == "InvalidExecutionInput"
+    deep = arrive(platform, {**REGISTER, "input": "[" * 100_000}, former_clients=True)
+    assert deep["error"] == "InvalidExecutionInput"
     assert arrive(platform, {**REGISTER, "register": "a b"}, former_clients=True)["error"] == "InvalidName"
     odd = {MARK: 1, "describe": 5}
     refused = {"error": "ValidationException", "message": f"expected texts, got {odd!r}"}
@@ -127,4 +130,16 @@ def test_former_answers_work_with_the_option(platform: Platform) -> None:
 def test_every_former_request_is_told_from_input() -> None:
     assert all(map(former.is_start, STARTS))
     assert all(map(former.is_answered, ANSWERED))
-    assert not any(map(former.is_former, LIKE_THEM))
+    assert not any(map(former.is_former, [*LIKE_THEM, None, 5, "x", [], [start_request("e")]]))
+
+
+@pytest.mark.parametrize("event", [{"n": 1}, None, "x", [MARK]])
+def test_input_without_mark_or_identity_loads_no_former_names_or_requests(
+    platform: Platform, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("former", "renamed"):
+        monkeypatch.delattr(f"unum_runtime.protocol.requests.{name}", raising=False)
+        monkeypatch.setitem(sys.modules, f"unum_runtime.protocol.requests.{name}", None)  # an import of it fails
+    assert arrive(platform, event) == {"workflow": "w", "execution": "request"}
+    with pytest.raises(ImportError):
+        arrive(platform, start_request("e"))

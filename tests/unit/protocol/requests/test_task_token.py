@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.counting_store import CountingStore
-from unum_runtime.errors import InvalidToken
+from unum_runtime.errors import InvalidToken, TaskTimedOut
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.naming import pending_key
 from unum_runtime.protocol.requests import task_token
@@ -44,3 +44,21 @@ def test_the_worker_of_a_task_is_stored_for_its_operators() -> None:
     assert answer(waiting.platform.runtime(), request(token, worker="me", request_id="r")) == {}
     key = taken_key(pending_key("w", token[:DIGEST_LENGTH]))
     assert waiting.platform.memory.read([key]) == {key: {"worker": "me", "request": "r"}}
+
+
+def test_a_task_is_taken_twice_only_by_a_repeated_request() -> None:
+    waiting = asking()
+    token, rt = waiting.begun(), waiting.platform.runtime()
+    for _ in range(2):
+        task_token.take(rt, token, "me", "r")
+    for again in ("", "another"):
+        with pytest.raises(TaskTimedOut, match="another worker"):
+            task_token.take(rt, token, "me", again)
+
+
+def test_a_task_taken_without_a_request_is_not_taken_again() -> None:
+    waiting = asking()
+    token, rt = waiting.begun(), waiting.platform.runtime()
+    task_token.take(rt, token, "me", "")
+    with pytest.raises(TaskTimedOut, match="another worker"):
+        task_token.take(rt, token, "me", "")

@@ -110,5 +110,5 @@ def _fields(event: Json) -> frozenset[str]:
 def _parsed(text: str) -> Json:
     try:
         return parse_foreign(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidExecutionInput(f"input: expected JSON text: {error}") from error

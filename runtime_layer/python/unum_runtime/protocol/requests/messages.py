@@ -129,7 +129,7 @@ def _name(rt: Runtime, record: Mapping[str, Json], queues: Mapping[str, str]) ->
 
 def _found(body: Json, path: str) -> Json:
     """Read the text or number at `path` of JSON text, such as ``$.order.id``; None if missing."""
-    with suppress(ValueError, TypeError, RecursionError):
+    with suppress(ValueError, TypeError):
         value = parse_foreign(body)
         for member in path.removeprefix("$.").split("."):
             value = value.get(member) if isinstance(value, dict) else None

@@ -174,5 +174,5 @@ def _uploads(rt: Runtime) -> str:
 def _parsed(text: str) -> Json:
     try:
         return parse_foreign(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidExecutionInput(f"input: expected JSON text: {error}") from error
