@@ -11,6 +11,7 @@ from tests.contract.conftest import REGION, MovableClock, s3_store
 from unum_runtime.errors import StoreDenied
 from unum_runtime.model.naming import Key
 from unum_runtime.store.s3 import S3Store
+from unum_runtime.store.s3_names import item_name
 
 KEY, SET = Key("w/e:1", "000000001"), Key("w/e:1", "done")
 LATER = 1_900_000_000
@@ -60,6 +61,15 @@ def test_a_set_is_marked_only_where_there_is_nothing(store: S3Store) -> None:
     writes = asked(store, "PutObject")
     store.add(SET, 1, expires_at_s=LATER)
     assert [each.get("IfNoneMatch") for each in writes] == [None, "*"]
+
+
+def test_a_query_reads_each_set_once_and_none_of_its_additions(store: S3Store) -> None:
+    store.create(KEY, {"at": 1}, expires_at_s=LATER)
+    for member in range(3):
+        store.add(SET, member, expires_at_s=LATER)
+    reads = asked(store, "GetObject")
+    assert store.query(KEY.partition) == {KEY: {"at": 1}}
+    assert sorted(each["Key"] for each in reads) == [item_name(KEY), item_name(SET)]
 
 
 def test_a_refused_deletion_is_an_error_that_names_the_bucket(store: S3Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,12 @@ import pytest
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import TOMBSTONE, Began, Continuation, Failure, Success
+from unum_runtime.model.checkpoint import TOMBSTONE, Began, Continuation, Failure, Phase, Success
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH, MAX_ERROR_LENGTH, limit_outcome, shorten
-from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
+from unum_runtime.model.naming import Execution, Name
+from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH, MAX_ERROR_LENGTH, commit, limit_outcome, shorten
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, Commit
 
 ROUTES = {"A": "A:1", "B": "B:1", "C": "C:1"}
 
@@ -50,6 +52,15 @@ def test_first_commits_of_branches_tell_no_versions() -> None:
     assert not any(
         "began" in platform.memory._items[key][0] or "by" in platform.memory._items[key][0] for key in inside
     )
+
+
+def test_a_delivery_notes_whether_it_has_created_or_found_an_outcome() -> None:
+    rt, name = platform_of("A").runtime(), Name(Execution("e", 0), (), 1)
+    first, second = DeliveryState({}), DeliveryState({})
+    for delivery in (first, second):
+        commit(rt, Commit(name, "A", Phase.LEFT, Success(1)), delivery)
+    assert ([each.name for each in first.created], first.found) == ([name], [])
+    assert (second.created, second.found) == ([], [name])
 
 
 @pytest.mark.parametrize(

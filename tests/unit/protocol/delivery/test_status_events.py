@@ -17,6 +17,7 @@ from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.sweep import ABANDONED
 from unum_runtime.protocol.delivery import status_events
+from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH
 from unum_runtime.protocol.delivery.status_events import (
     DETAIL_TYPE,
     MAX_DETAIL_BYTES,
@@ -351,6 +352,15 @@ def test_an_absent_output_is_not_said_to_be_left_out() -> None:
     record = status_events.read_start_record("e", platform.memory.read([start_key("w", "e")])[start_key("w", "e")])
     detail = json.loads(str(entry_of(rt, change(Failure("E", "c"), Status.FAILED), record)["Detail"]))
     assert (detail["input"], detail["inputDetails"], detail["outputDetails"]) == (None, {"included": False}, None)
+
+
+def test_an_absent_output_is_not_said_to_be_left_out_beside_the_longest_cause() -> None:
+    platform, _ = announcing("A")
+    platform.start(value=1)
+    cause = chr(0xD800) + chr(0x1F600) * (MAX_CAUSE_LENGTH - 1)  # half a character makes all others escapes
+    entry = entry_of(platform.runtime(), change(Failure("E", cause), Status.FAILED), None)
+    assert len(str(entry["Detail"]).encode()) > MAX_DETAIL_BYTES
+    assert json.loads(str(entry["Detail"]))["outputDetails"] is None
 
 
 def test_an_id_depends_on_execution_and_step_alone() -> None:

@@ -85,6 +85,18 @@ def test_a_branch_whose_outcome_is_in_a_pack_is_not_new() -> None:
     assert next_in_lane(rt, scope, 0, lanes) == [replace(begun, is_new=False)]
 
 
+def test_the_end_of_a_lane_is_no_check_of_the_scopes_around() -> None:
+    platform = serial("B")
+    scope, lanes, rt = scopes(platform)[0], Lanes(), platform.runtime()
+    next_in_lane(rt, scope, 0, lanes)
+    checked_ms = lanes.checked_ms
+    platform.clock.pass_seconds(5)
+    assert next_in_lane(rt, scope, 1, lanes) == []
+    assert lanes.checked_ms == checked_ms
+    next_in_lane(rt, scope, 0, lanes)
+    assert lanes.checked_ms == platform.clock.ms
+
+
 def test_of_each_depth_one_fan_out_is_kept() -> None:
     platform = serial("B")
     first, second = (read_origin(platform.runtime(), scope) for scope in scopes(platform))

@@ -104,8 +104,8 @@ def test_a_strict_workflow_without_a_size_takes_every_value() -> None:
 def test_a_workflow_that_is_not_strict_does_not_import_quotas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(planning, "quotas")
     monkeypatch.setitem(sys.modules, quotas.__name__, None)  # an import of it fails
-    states = {"A": {"Type": "Pass", "Next": "B"}, "B": TASK | ENDS}
-    assert run(states, 1, Compatibility.GENEROUS).outcome == Success(1)
+    states = {"A": {"Type": "Pass", "Next": "B"}, "B": TASK | ENDS | {"Parameters": {"a": 1}}}
+    assert run(states, 1, Compatibility.GENEROUS).outcome == Success({"a": 1})
     with pytest.raises(ImportError):
         run(states, 1)
 

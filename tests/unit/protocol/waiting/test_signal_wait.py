@@ -12,6 +12,7 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success
 from unum_runtime.model.envelope import Envelope, Value
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, result_key
 from unum_runtime.model.naming import Execution, Key
 from unum_runtime.model.states import Pattern, Wait
@@ -402,3 +403,30 @@ def test_collected_result_sends_no_event_again() -> None:
 
 def test_overdue_try_is_checked_at_once() -> None:
     assert callback.next_check(Limits(timeout_s=1), 2_500) == JobPending(None, 0)
+
+
+def test_nothing_is_collected_of_a_wait_for_a_signal() -> None:
+    platform = begun(one())
+    platform.collection = Collection.EAGER
+    collected: list[Key] = []
+    platform.store = Watched(platform.memory, collected)
+    platform.deliver_all()
+    signal.answer(platform.runtime(), signal.request("e", "go", 1, id="1"))
+    platform.deliver_all()
+    assert platform.ending() is not None
+    assert not [key for key in collected if key.partition.startswith("token:")]
+
+
+class Watched:
+    """A store that notes the keys that are collected."""
+
+    def __init__(self, store: Any, collected: list[Key]) -> None:
+        self._store, self._collected = store, collected
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def collect(self, keys: Iterable[Key]) -> None:
+        wanted = [*keys]
+        self._collected += wanted
+        self._store.collect(wanted)

@@ -85,8 +85,10 @@ def next_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes) -> list[In
         lanes.checked_ms = now_ms
         return _first_in_lane(rt, scope, index, lanes)
     following = _following(opened, index)
-    # Without a guard a duplicate may run user code anyway, so a check this recent may stand for another read.
-    if now_ms - lanes.checked_ms < CHECK_LASTS_MS and all(_is_unguarded(rt, begins) for begins in following):
+    is_recent = now_ms - lanes.checked_ms < CHECK_LASTS_MS
+    # Without a guard a duplicate may run user code anyway, so a check this recent may stand for another read. At the
+    # end of a lane nothing is checked.
+    if not following or (is_recent and all(_is_unguarded(rt, begins) for begins in following)):
         return following
     lanes.checked_ms = now_ms
     return [each for begins in following for each in _unless_settled(rt, begins)]

@@ -96,7 +96,7 @@ def _kept_for(rt: Runtime, mailbox: Mailbox, entry: Item) -> list[Kept]:
     items = rt.store.query(kept_partition(rt.workflow.name, signal, key))
     kept = [kept_of(signal, key, item) for item in items.values()]
     own = [each for each in kept if int(entry["at"]) <= each.until_ms]
-    return sorted(own, key=lambda each: (each.at_ms, each.signal.id))
+    return sorted(own, key=lambda each: each.at_ms)
 
 
 def _put(rt: Runtime, mailbox: Mailbox, signal: Signal, *, own: str) -> None:
