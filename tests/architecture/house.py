@@ -11,6 +11,7 @@ DISTRIBUTIONS: Mapping[str, Path] = {
     "unum_client": PYTHON / "unum_client",
     "unum_compiler": ROOT / "unum_compiler",
     "unum_constructs": ROOT / "unum_constructs",
+    "unum_google": PYTHON / "unum_google",
     "unum_runtime": PYTHON / "unum_runtime",
     "unum_simulator": PYTHON / "unum_simulator",
     "unum_emulator": ROOT / "emulator" / "src" / "unum_emulator",

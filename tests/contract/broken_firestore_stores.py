@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from unum_google.firestore import FirestoreStore
+from unum_google.firestore_documents import Entry, fields_of, set_fields
 from unum_runtime.model.naming import Key
 from unum_runtime.store.conditional import Document
-from unum_runtime.store.firestore import FirestoreStore
-from unum_runtime.store.firestore_documents import Entry, fields_of, set_fields
 
 
 class Overwriting(FirestoreStore):

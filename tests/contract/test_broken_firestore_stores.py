@@ -9,7 +9,7 @@ from tests.contract import broken_firestore_stores as broken
 from tests.contract import test_erasure, test_index, test_leases, test_store
 from tests.contract.conftest import MovableClock, firestore_store
 from tests.google.firestore_server import FirestoreServer, firestore_server
-from unum_runtime.store.firestore import FirestoreStore
+from unum_google.firestore import FirestoreStore
 
 Check: TypeAlias = Callable[..., None]
 

@@ -9,9 +9,9 @@ from grpc import StatusCode
 from tests.google.firestore_server import FirestoreServer
 from tests.simulation.definitions import machine, map_, parallel, task
 from unum_compiler.definition import Definition
+from unum_google.firestore import FirestoreStore
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.ir import Collection
-from unum_runtime.store.firestore import FirestoreStore
 from unum_simulator.local import LocalWorkflow
 
 INNER = machine(Columns=map_(machine(Cell=task("cell"))))

@@ -7,11 +7,11 @@ from grpc import StatusCode
 
 from tests.contract.conftest import MovableClock, firestore_store
 from tests.google.firestore_server import FirestoreServer
+from unum_google.firestore import FirestoreStore
+from unum_google.firestore_documents import EXPIRY, SORT
 from unum_runtime.errors import StoreDenied, StoreError
 from unum_runtime.model.naming import Key
 from unum_runtime.store import conditional
-from unum_runtime.store.firestore import FirestoreStore
-from unum_runtime.store.firestore_documents import EXPIRY, SORT
 
 LATER = 1_900_000_000
 KEY = Key("w/e:1", "000000001")

@@ -13,10 +13,10 @@ from google.cloud.firestore_v1 import _helpers
 from google.cloud.firestore_v1.types import BatchGetDocumentsResponse, RunQueryResponse
 
 from tests.contract.conftest import MovableClock
+from unum_google.firestore import FirestoreStore
 from unum_runtime.errors import StoreDenied
 from unum_runtime.model.naming import Key
 from unum_runtime.store.conditional import Document
-from unum_runtime.store.firestore import FirestoreStore
 
 NOW_MS, SET = 1_800_000_000_000, Key("w/e:1/done", "done")
 

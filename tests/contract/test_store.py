@@ -5,10 +5,10 @@ from threading import Barrier
 import pytest
 
 from tests.contract.conftest import MovableClock
+from unum_google.firestore import FirestoreStore
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Store
-from unum_runtime.store.firestore import FirestoreStore
 from unum_runtime.store.s3 import S3Store
 
 WRITERS = 32

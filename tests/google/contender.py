@@ -10,8 +10,8 @@ import time
 from typing import Any
 
 from tests.google.firestore_server import firestore_client
+from unum_google.firestore import FirestoreStore
 from unum_runtime.model.naming import Key
-from unum_runtime.store.firestore import FirestoreStore
 
 LATER = 4_000_000_000
 

@@ -24,9 +24,9 @@ from tests.google.firestore_server import HOST, PROJECT, firestore_client, fires
 from tests.patience import PATIENCE_S
 from unum_client.reading import stored_steps
 from unum_compiler.definition import Definition
-from unum_runtime.gcp.settings import SERVICE, TASKS_HOST
+from unum_google.firestore import FirestoreStore
+from unum_google.settings import SERVICE, TASKS_HOST
 from unum_runtime.model.ir import Workflow
-from unum_runtime.store.firestore import FirestoreStore
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "gcp"

@@ -15,10 +15,10 @@ import pytest
 from tests.unit.protocol.platform import MovableClock
 from unum_client.reading import stored_steps
 from unum_compiler.definition import Definition
+from unum_google import adapters, function, settings
+from unum_google.settings import SERVICE
+from unum_google.tasks import EVENTS
 from unum_runtime.errors import ExecutionDoesNotExist, StoreError
-from unum_runtime.gcp import adapters, function, settings
-from unum_runtime.gcp.settings import SERVICE
-from unum_runtime.gcp.tasks import EVENTS
 from unum_runtime.store.memory import MemoryStore
 
 NAME, HERE, ADDRESS, ACCOUNT = "fragile", "tests.google.one_process", "https://here", "fragile@example.com"

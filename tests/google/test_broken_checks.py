@@ -9,9 +9,9 @@ from google.auth import jwt
 from google.oauth2 import id_token
 
 from tests.google.local_platform import ACCOUNT, STARTER, TASKS_PYTHON, tasks_server, token
+from unum_google import function, tokens
+from unum_google.settings import Service
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.gcp import function, tokens
-from unum_runtime.gcp.settings import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.enable_socket]
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.google.one_process import Died, Outage, Place, behaviour, place, post
+from unum_google import adapters, function, lost_events
+from unum_google.tasks import EVENTS
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StoreError
-from unum_runtime.gcp import adapters, function, lost_events
-from unum_runtime.gcp.tasks import EVENTS
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.control.sweep import Sweep

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 
-from tests.mutation.mutants import RUNTIME, Mutant
+from tests.mutation.mutants import PYTHON, Mutant
 
 OWN = (
     "unum_runtime",
     "unum_client",
+    "unum_google",
     "unum_simulator",
     "unum_compiler",
     "unum_constructs",
@@ -30,7 +31,7 @@ def functions() -> Places:
     """Return all functions of this process that come from the mutated folders, under whichever decorators."""
     found: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(str(RUNTIME)):
+        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(str(PYTHON)):
             found[_place(each.__code__)].append(each)
     return found
 

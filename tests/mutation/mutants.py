@@ -23,8 +23,12 @@ from mutmut.mutation.mutators import mutation_operators
 from tests.mutation.operators import FURTHER, MUTMUT, operators_of, unmutated
 
 ROOT = Path(__file__).parents[2]
-RUNTIME = ROOT / "runtime_layer" / "python" / "unum_runtime"
+PYTHON = ROOT / "runtime_layer" / "python"
+RUNTIME = PYTHON / "unum_runtime"
 FOLDERS = (RUNTIME / "protocol", RUNTIME / "store")
+STORES = (PYTHON / "unum_google" / "firestore.py", PYTHON / "unum_google" / "firestore_documents.py")
+"""Modules of other distributions that are mutated."""
+
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 CONTEXT = 60
 """Characters shown on each side of a change."""
@@ -35,7 +39,7 @@ class Mutant:
     """One change of one place.
 
     Attributes:
-        module: path of the module below `RUNTIME`.
+        module: path of the module below `RUNTIME`, or of one of `STORES` below `PYTHON`.
         scope: qualified name of the outermost function around the change, or "" at module or class level.
         line: first line of that function with its decorators, or of the change.
         changed: numbers of the changed lines.
@@ -69,7 +73,7 @@ class Mutant:
     @property
     def path(self) -> Path:
         """Path of the mutated file."""
-        return RUNTIME / self.module
+        return path_of(self.module)
 
     def code(self) -> CodeType | None:
         """Return the code of the mutated module; None if the mutant is no valid Python."""
@@ -83,8 +87,22 @@ class Mutant:
 @cache
 def all_mutants() -> tuple[Mutant, ...]:
     """Return the mutants of all modules."""
-    paths = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))]
-    return tuple(mutant for path in paths for mutant in mutants_of(path))
+    return tuple(mutant for path in mutated_paths() for mutant in mutants_of(path))
+
+
+def mutated_paths() -> list[Path]:
+    """Return the paths of all mutated modules."""
+    return [*(path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))), *STORES]
+
+
+def module_of(path: Path) -> str:
+    """Return the name that mutants of the file at `path` have."""
+    return path.relative_to(PYTHON if path in STORES else RUNTIME).as_posix()
+
+
+def path_of(module: str) -> Path:
+    """Return the path of a module by its name; the inverse of `module_of`."""
+    return PYTHON / module if PYTHON / module in STORES else RUNTIME / module
 
 
 def sample(mutants: tuple[Mutant, ...], size: int, seed: str) -> list[Mutant]:
@@ -112,9 +130,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
         seen[scope, change] += 1
         number = f" #{seen[scope, change]}" if seen[scope, change] > 1 else ""
         changed = range(_line(source, start), _line(source, end) + 1)
-        yield Mutant(
-            path.relative_to(RUNTIME).as_posix(), scope, line, changed, change + number, start, end, text, kind
-        )
+        yield Mutant(module_of(path), scope, line, changed, change + number, start, end, text, kind)
 
 
 def _line(source: bytes, byte: int) -> int:

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant
+from tests.mutation.mutants import FOLDERS, ROOT, STORES, Mutant, module_of
 from tests.mutation.trial import PYTEST, Verdict
 
 TESTS = (
@@ -149,7 +149,8 @@ def existing(tests: Sequence[str]) -> list[str]:
 
 def is_at_home(test: str, mutant: Mutant) -> bool:
     """Return True if the test is in the folder that mirrors the mutant's."""
-    homes = [f"tests/unit/{mutant.room}/", *(["tests/contract/"] if mutant.room == "store" else [])]
+    is_of_store = mutant.room == "store" or mutant.path in STORES
+    homes = [f"tests/unit/{mutant.room}/", *(["tests/contract/"] if is_of_store else [])]
     return test.startswith((*homes, *(() if mutant.scope else (VALUES,))))
 
 
@@ -241,9 +242,9 @@ def _instrument_imports(blocks: list[tuple[str, int, int]]) -> None:
 
     def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
         path = Path(loader.path)
-        if not any(path.is_relative_to(folder) for folder in FOLDERS):
+        if path not in STORES and not any(path.is_relative_to(folder) for folder in FOLDERS):
             return read_code(loader, name)
-        tree = Instrument(path.relative_to(RUNTIME).as_posix(), blocks).visit(ast.parse(path.read_bytes()))
+        tree = Instrument(module_of(path), blocks).visit(ast.parse(path.read_bytes()))
         return compile(tree, loader.path, "exec")
 
     SourceFileLoader.get_code = get_code  # type: ignore[assignment]

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
-from tests.mutation.mutants import ROOT, RUNTIME, Mutant
+from tests.mutation.mutants import ROOT, Mutant, path_of
 from tests.mutation.trial import Verdict
 
 
@@ -85,7 +85,7 @@ def _function(mutant: Mutant) -> str:
 @cache
 def _functions(module: str) -> dict[tuple[str, int], str]:
     """Return the code of every outermost function by qualified name and first line, without comments and docstrings."""
-    text = (RUNTIME / module).read_text(encoding="utf-8")
+    text = path_of(module).read_text(encoding="utf-8")
     found: dict[tuple[str, int], str] = {}
     stack: list[tuple[str, ast.AST]] = [("", ast.parse(text))]
     while stack:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.mutation import __main__ as command
 from tests.mutation import report, score
-from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant, all_mutants, mutants_of, sample
+from tests.mutation.mutants import ROOT, RUNTIME, Mutant, all_mutants, module_of, mutants_of, mutated_paths, sample
 from tests.mutation.operators import MUTMUT
 from tests.mutation.reach import TESTS, VALUES, Reach, existing
 from tests.mutation.results import Results, _functions
@@ -55,8 +55,8 @@ def fates(*changes: tuple[str, dict[str, Any]], tests: Sequence[str] = CONTRACT)
     return [*json.loads(done.stdout.splitlines()[-1])]
 
 
-def test_every_module_of_both_folders_has_mutants() -> None:
-    modules = {path.relative_to(RUNTIME).as_posix() for folder in FOLDERS for path in folder.rglob("*.py")}
+def test_each_mutated_module_with_code_has_mutants() -> None:
+    modules = {module_of(path) for path in mutated_paths()}
     without_code = {module for module in modules if module.endswith("__init__.py")} | {
         "store/erasable.py",
         "store/objects.py",
@@ -251,7 +251,7 @@ def test_words_are_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         before.replace("Return one", "Return 1").replace("Wait", "Do nothing").replace("return 1", "return 1  # one")
     )
     assert after.count("\n") == before.count("\n")
-    monkeypatch.setattr("tests.mutation.results.RUNTIME", tmp_path)
+    monkeypatch.setattr("tests.mutation.mutants.RUNTIME", tmp_path)
     for name, text in {"before": before, "after": after, "other": after.replace("return 1", "return 2")}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert _functions("before") == _functions("after") != _functions("other")

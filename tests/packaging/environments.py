@@ -19,8 +19,12 @@ PROJECTS = {
 
 WITHOUT_CDK = tuple(name for name in PROJECTS if name != "unum_constructs")
 
-EVERY = {**PROJECTS, "unum_emulator": ROOT / "emulator"}
-"""The emulator has an environment of its own."""
+EVERY = {
+    **PROJECTS,
+    "unum_google": ROOT / "runtime_layer" / "python" / "unum_google",
+    "unum_emulator": ROOT / "emulator",
+}
+"""Those of other clouds, and the emulator, have environments of their own."""
 
 
 def environment(folder: Path, python: str, *requirements: str) -> Path:

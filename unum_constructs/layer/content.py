@@ -24,8 +24,8 @@ PACKAGE = "unum_runtime"
 
 LEFT_OUT = frozenset(
     {
-        *("__pycache__", "gcp", "former_names.py"),
-        *("memory.py", "cosmos.py", "firestore.py", "firestore_documents.py"),
+        *("__pycache__", "former_names.py"),
+        *("memory.py", "cosmos.py"),
     }
 )
 """Folders and modules that no Lambda function needs."""

@@ -1,5 +1,5 @@
 """Entry point of both functions: Google Cloud calls `handle` with each request."""
 
-from unum_runtime.gcp.function import handle
+from unum_google.function import handle
 
 __all__ = ["handle"]

@@ -18,7 +18,9 @@ else:  # `importlib.abc` loads thirty modules for two empty classes, before each
 
 MOVED_PACKAGES = {
     "unum_runtime.client": "unum_client",
+    "unum_runtime.gcp": "unum_google",
     "unum_runtime.simulator": "unum_simulator",
+    "unum_runtime.store.firestore": "unum_google.firestore",
 }
 """Packages that are distributions of their own now, by their names inside of `unum_runtime`."""
 

@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from unum_runtime.gcp.function import handle
+from unum_google.function import handle
 
 __all__ = ["handle"]
 

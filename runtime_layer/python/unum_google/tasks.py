@@ -9,10 +9,10 @@ from typing import Any
 from google.api_core.exceptions import GoogleAPIError
 from google.cloud.tasks_v2 import HttpMethod
 
+from unum_google.firestore_documents import as_time
 from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError, NoRoute
-from unum_runtime.store.firestore_documents import as_time
 
 MAX_DELAY_MS = 30 * 24 * 3600 * 1000
 """Longest delay of a task. Source: Google Cloud Tasks documentation, "Quotas and limits"."""

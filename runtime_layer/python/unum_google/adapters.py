@@ -10,12 +10,13 @@ from typing import Any
 from google.cloud import firestore, tasks_v2
 from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpcTransport
 
+from unum_google.firestore import FirestoreStore
+from unum_google.settings import TASKS_HOST, service
+from unum_google.tasks import CloudTasks
 from unum_runtime.clock import SystemClock
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.coroutines import Interruption, finish
 from unum_runtime.errors import DefinitionError, DefinitionNotStored, NotOurEvent, Problem, StatesError
-from unum_runtime.gcp.settings import TASKS_HOST, service
-from unum_runtime.gcp.tasks import CloudTasks
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
@@ -23,7 +24,6 @@ from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.delivery.pause import PauseReader
 from unum_runtime.protocol.history.definition_records import read_definition, write_definition
 from unum_runtime.protocol.runtime import Call, Log, Runtime
-from unum_runtime.store.firestore import FirestoreStore
 
 _CLOCK = SystemClock()
 _stored_until_ms: dict[str, int] = {}

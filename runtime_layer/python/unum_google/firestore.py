@@ -15,12 +15,12 @@ from typing import Any
 from google.api_core.exceptions import Aborted, Conflict, FailedPrecondition, Forbidden, GoogleAPIError, NotFound
 from google.cloud.firestore_v1.base_query import BaseQuery, FieldFilter
 
+from unum_google import firestore_documents as documents
+from unum_google.firestore_documents import SORT, Entry, document_id, document_of, entry_of
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreDenied, StoreError
 from unum_runtime.model.naming import Key
-from unum_runtime.store import firestore_documents as documents
 from unum_runtime.store.conditional import ROUNDS, ConditionalStore, Document, pause
-from unum_runtime.store.firestore_documents import SORT, Entry, document_id, document_of, entry_of
 
 ROOT = "unum"
 """Collection that has all documents of a store."""

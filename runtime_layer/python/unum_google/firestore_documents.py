@@ -1,4 +1,4 @@
-"""Form of the documents in which `unum_runtime.store.firestore` stores items, leases, sets and index entries.
+"""Form of the documents in which `unum_google.firestore` stores items, leases, sets and index entries.
 
 * An item or lease: ``item`` with its attributes.
 * A set: ``members``, with the time of the addition and the set's expiry by it for each member, in milliseconds.

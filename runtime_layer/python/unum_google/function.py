@@ -18,6 +18,11 @@ from typing import Any, TypeAlias
 
 from google.auth.exceptions import GoogleAuthError
 
+from unum_google.adapters import events, runtime_for, runtime_on, start_runtime, store
+from unum_google.lost_events import Search, fail_dying, search
+from unum_google.settings import Service, service
+from unum_google.tasks import EVENTS
+from unum_google.tokens import Unauthorized, caller_of
 from unum_runtime.errors import (
     ExecutionAlreadyExists,
     ExecutionDeleted,
@@ -28,11 +33,6 @@ from unum_runtime.errors import (
     StartsPaused,
     StoreError,
 )
-from unum_runtime.gcp.adapters import events, runtime_for, runtime_on, start_runtime, store
-from unum_runtime.gcp.lost_events import Search, fail_dying, search
-from unum_runtime.gcp.settings import Service, service
-from unum_runtime.gcp.tasks import EVENTS
-from unum_runtime.gcp.tokens import Unauthorized, caller_of
 from unum_runtime.json_text import parse_json, to_ascii
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import NAME_RULE, is_name
