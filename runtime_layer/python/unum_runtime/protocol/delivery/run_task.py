@@ -37,7 +37,8 @@ _Found: TypeAlias = tuple[Success, Continuation] | Failure | JobPending | Callba
 
 Done: TypeAlias = Commit | Invoke | CallbackPending
 
-_RUNTIME_FOLDER = unum_runtime.__path__[0]
+_OWN_PACKAGES = unum_runtime.__path__[0].removesuffix("runtime")
+"""Beginning of the folders of this project's packages, which are installed side by side."""
 
 
 def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
@@ -346,8 +347,8 @@ def _cause(message: str, error_type: str, stack: list[str]) -> str:
 
 
 def _user_frames(error: Exception) -> list[str]:
-    """Return user code's stack frames, without runtime frames."""
+    """Return user code's stack frames, without those of the packages that call it."""
     frames = dropwhile(
-        lambda frame: frame.filename.startswith(_RUNTIME_FOLDER), traceback.extract_tb(error.__traceback__)
+        lambda frame: frame.filename.startswith(_OWN_PACKAGES), traceback.extract_tb(error.__traceback__)
     )
     return traceback.format_list(frames)
