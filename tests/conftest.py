@@ -1,4 +1,4 @@
-"""What all tests share.
+"""Settings and fixtures of all tests.
 
 Properties are tried on the same examples every time, unless others are asked for, as by `make simulate`.
 """

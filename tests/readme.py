@@ -17,7 +17,7 @@ def write_files(folder: Path) -> None:
 
 
 def commands() -> str:
-    """What a shell is told, in order."""
+    """Return the shell commands of a page, in order."""
     return "".join(text for title, text in _blocks() if title == "commands")
 
 

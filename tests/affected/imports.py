@@ -1,4 +1,4 @@
-"""What the Python files of the repository import, read from their sources."""
+"""Imports of the repository's Python files, read from their sources."""
 
 import ast
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""How docstrings, comments and names read: the figures that CONTRIBUTING.md promises for the product."""
+"""Figures of docstrings, comments and names that CONTRIBUTING.md promises for the product."""
 
 import ast
 import io

@@ -30,7 +30,7 @@ def module_name(path: Path) -> str:
 
 
 def uses_json(source: str) -> bool:
-    """Whether a module imports a reader or writer of JSON, or the response's or request's own."""
+    """Return True if a module imports a reader or writer of JSON, or a method of requests or responses that is one."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names) if any(each.name.partition(".")[0] in READERS for each in names):

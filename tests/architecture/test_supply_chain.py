@@ -1,4 +1,4 @@
-"""What builds and publishes runs no code that nobody has chosen: actions by commit, no install scripts of packages."""
+"""Builds and releases run only code that was chosen: actions by commit, no install scripts of packages."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What Cosmos DB is asked for and given, and what is made of its refusals, without a server."""
+"""Requests to Cosmos DB and errors made of its refusals, without a server."""
 
 import hashlib
 from collections.abc import Callable

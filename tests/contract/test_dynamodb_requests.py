@@ -1,4 +1,4 @@
-"""What DynamoDB is asked for pages, batches and index entries, and what is made of answers that come in parts."""
+"""Requests to DynamoDB for pages, batches and index entries, and answers that come in parts."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any

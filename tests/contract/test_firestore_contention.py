@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def found(google_firestore: FirestoreServer) -> list[dict[str, Any]]:
-    """What each process has seen."""
+    """Return the results of each process."""
     command = [sys.executable, "-m", "tests.google.contender", google_firestore.address, f"contended-{uuid.uuid4()}"]
     path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'runtime_layer' / 'python'}", "PATH": "/usr/bin:/bin"}
     running = [

@@ -1,4 +1,4 @@
-"""What Firestore is asked for and given, through Google's client without a server."""
+"""Requests to Firestore, through Google's client without a server."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime

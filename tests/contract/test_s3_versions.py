@@ -1,4 +1,4 @@
-"""What the S3 store leaves in a bucket that keeps versions, and what it asks S3 for."""
+"""Requests of the S3 store to a bucket that keeps versions, and objects left there."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a verification reads of each store: expired items too, each with its expiry."""
+"""Items that a verification reads from each store: expired ones too, each with its expiry."""
 
 from tests.contract.conftest import MovableClock
 from unum_client.verification.stored_items import stored_items

@@ -31,7 +31,7 @@ APP = app_command("tests.e2e.app")
 
 @dataclass(frozen=True)
 class Deployment:
-    """What was deployed: the session that reaches it, and every stack's outputs."""
+    """Deployed app: the session that reaches it, and the outputs of each stack."""
 
     session: boto3.Session
     outputs: cdk.Outputs
@@ -53,7 +53,7 @@ class Deployment:
         return self.session.resource("dynamodb").Table(self.outputs[stack][output])
 
     def items(self, stack: str) -> list[dict[str, Any]]:
-        """What a workflow's table or bucket has of executions: items with their partition as ``pk``."""
+        """Return the items of executions in a workflow's table or bucket, with the partition as ``pk``."""
         address = self.outputs[stack]["WorkflowTable"]
         if not address.startswith(BUCKET):
             return [*self.table(stack, "WorkflowTable").scan()["Items"]]
@@ -63,7 +63,7 @@ class Deployment:
         return [{"pk": name.removeprefix("state:"), **content["item"]} for name, content in found.items()]
 
     def invoke(self, function: str, event: Any) -> Any:
-        """What a function answers to a synchronous call."""
+        """Return a function's answer to a synchronous call."""
         answer = self.session.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event))
         return json.load(answer["Payload"])
 
@@ -125,7 +125,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def deliveries(emulator: Emulator, function: str) -> int:
-    """How many invocations have ended of the function whose name begins like this."""
+    """Count the ended invocations of the function with this front of its name."""
     logs = emulator.logs.glob(f"{function}*.log")
     return sum(line.startswith("END ") for log in logs for line in log.read_text().splitlines())
 

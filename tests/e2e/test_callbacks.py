@@ -384,7 +384,7 @@ def test_no_delivery_failed_on_the_way(client: Client, emulator: Emulator) -> No
 
 
 def is_of_attack(text: str) -> bool:
-    """What `tests/e2e/attacks` sends to this stack, and writes into its table, is refused in these words."""
+    """Return True for a refusal of an event or item that `tests/e2e/attacks` sent or wrote here."""
     words = (
         "former_clients",
         "no start record of execution",

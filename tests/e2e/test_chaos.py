@@ -65,7 +65,7 @@ def judged(deployment: Deployment, play: Play, history: Path) -> Judgement:
 
 @pytest.fixture(scope="module")
 def broken(deployment: Deployment, history: Path) -> Mapping[str, list[Violation]]:
-    """What the checker finds in executions of broken runtimes, by execution."""
+    """Return the checker's findings about executions of broken runtimes, by execution."""
     client = deployment.client("Chaos", "Broken")
     for name in (*FOUND, "well"):
         client.start({"n": 1, "stamp": "none"}, name=name)

@@ -61,7 +61,7 @@ def client(deployment: Deployment) -> Client:
 
 
 def counts(deployment: Deployment, run: str) -> list[int]:
-    """How often each item was worked on."""
+    """Return the number of runs for each item."""
     table = deployment.table("Control", "CountsTable")
     found = [table.get_item(Key={"id": f"{run}/{item}"}, ConsistentRead=True) for item in range(ITEMS)]
     return [int(each["Item"]["runs"]) if "Item" in each else 0 for each in found]
@@ -87,7 +87,7 @@ def test_a_redrive_runs_what_failed_and_nothing_else(deployment: Deployment, cli
 
 
 def counts_at_rest(deployment: Deployment, run: str) -> list[int]:
-    """How often each item was worked on, when branches that were under way have come to their end."""
+    """Return the number of runs for each item, after running branches have ended."""
     client, found = deployment.client("Control"), counts(deployment, run)
     while True:
         client.waiter.sleep(3)

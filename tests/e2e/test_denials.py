@@ -1,4 +1,4 @@
-"""What each role that a workflow makes or extends must not do, is denied: asked of the emulator's IAM as that role."""
+"""Actions denied to each role that a workflow makes or extends, asked of the emulator's IAM as that role."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ DENIED = {"AccessDenied", "AccessDeniedException"}
 
 @dataclass(frozen=True)
 class Places:
-    """What there is to misuse, by what it is."""
+    """Targets of misuse, by kind."""
 
     workflow: str
     table: str

@@ -72,7 +72,7 @@ def process(deployment: Deployment) -> Callable[[str, Json], "subprocess.Popen[s
 
 @pytest.fixture(scope="module")
 def long_ones(client: Client) -> Iterator[Mapping[str, "Future[Description]"]]:
-    """What takes a minute, while the other tests run: a loop, and a client that takes over from a request that died."""
+    """Run executions of a minute beside the other tests: a loop, and a client that resumes a request that died."""
     value = {"case": "square", "n": 3}
     begun = start_lost(client, value, "orphan")
     until_ms = round(begun.started_at.timestamp() * 1000) + LEASE_MS
@@ -86,7 +86,7 @@ def long_ones(client: Client) -> Iterator[Mapping[str, "Future[Description]"]]:
 
 
 def notes(deployment: Deployment, what: str) -> dict[str, int]:
-    """How often functions noted something, by what they noted it for."""
+    """Count the notes of functions, by subject."""
     items = deployment.table("Endurance", "NotesTable").scan(ConsistentRead=True)["Items"]
     return {item["key"]: int(item[what]) for item in items if what in item}
 

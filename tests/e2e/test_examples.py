@@ -108,7 +108,7 @@ def test_a_function_of_a_workflow_answers_everybody_else_as_before(deployment: D
 
 
 def wait_for(look: Callable[[], Any], limit_s: float = 30.0) -> Any:
-    """What `look` finds as soon as it finds anything."""
+    """Return the first result of `look` that is true."""
     deadline = time.monotonic() + limit_s
     while not (found := look()):
         assert time.monotonic() < deadline, f"nothing found in {limit_s} s"

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def ended(deployment: Deployment) -> Mapping[str, Description]:
-    """How every case ended; all of them ran at once, because Lambda takes its time before it gives an event up."""
+    """Run all cases at once, because Lambda takes long to give an event up, and return their ends."""
     client: Client = deployment.client("Failures")
     names = {case: client.start({"case": case, **value}).name for case, value in CASES.items()}
     return {case: client.wait(name, timeout_s=PATIENCE_S) for case, name in names.items()}
@@ -128,7 +128,7 @@ def test_what_the_handler_of_failures_is_told_again_changes_nothing(
 
 
 def given_up(emulator: Emulator) -> list[Any]:
-    """What the handler of failures has logged of the events that it was told of."""
+    """Return log lines of the failure handler about events that Lambda gave up."""
     lines = [line for log in emulator.logs.glob("Failures-*OnFailure*.log") for line in log.read_text().splitlines()]
     return [json.loads(line) for line in lines if '"given up"' in line]
 

@@ -1,4 +1,4 @@
-"""What the language needs beside functions, on real parts: the timer, the function for services, JSONata."""
+"""Timer, service function and JSONata in the emulator: parts of the language beside functions."""
 
 import json
 from collections.abc import Callable

@@ -24,7 +24,7 @@ COMMAND = (sys.executable, "-c", "import sys; from unum_cli.main import main; sy
 
 @contextmanager
 def page(*arguments: str) -> Iterator[Visitor]:
-    """Who has opened the URL that the command printed."""
+    """Return a client that has opened the URL printed by the command."""
     command = [*COMMAND, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - written above
         try:
@@ -36,7 +36,7 @@ def page(*arguments: str) -> Iterator[Visitor]:
 
 
 def test_the_shell_of_the_emulator_has_a_page_that_answers() -> None:
-    """What `make emulator` runs prints the URL of a page, which ends with the shell."""
+    """The shell of `make emulator` prints the URL of a page, which ends with the shell."""
     command = [sys.executable, "-m", "unum_emulator.shell"]
     shell = os.environ | {"SHELL": "/bin/sh"}
     with subprocess.Popen(  # noqa: S603 - written above

@@ -1,4 +1,4 @@
-"""What has to wait for long: from the timer's queue into a schedule of EventBridge Scheduler, and back in time."""
+"""Long delays: from the timer queue into a schedule of EventBridge Scheduler, and back in time."""
 
 import json
 import time

@@ -114,7 +114,7 @@ def deployed_keys(deployed: Deployment) -> set[str]:
 
 @pytest.fixture(scope="module")
 def ended(deployed: Deployment) -> Mapping[str, Description]:
-    """How they end, without a hand except for the answers to questions."""
+    """Return the ends of executions, which need nothing but answers to questions."""
     client, waited = deployed.client(STACK), {*NAMES, "3-Nowhere"}
     end_s = time.monotonic() + PATIENCE_S
     answered: set[str] = set()
@@ -158,7 +158,7 @@ def before(deploy: Callable[[int | str], Deployment]) -> Deployment:
 
 @pytest.fixture(scope="module")
 def refusal(deploy: Callable[[int | str], Deployment], before: Deployment) -> str:
-    """What the deployment says that removes parts which executions need."""
+    """Return the message of a deployment that removes parts needed by executions."""
     assert before
     with pytest.raises(cdk.CdkError) as refused:
         deploy(4)
@@ -183,7 +183,7 @@ def test_the_refused_deployment_is_rolled_back(before: Deployment, refusal: str)
 
 @pytest.fixture(scope="module")
 def kept(deploy: Callable[[int | str], Deployment], refusal: str) -> tuple[Deployment, Mapping[str, Description]]:
-    """How the executions end after the first of two steps: the last definition, which keeps what they need."""
+    """Return the ends after the first of two steps: the last definition, with the parts that executions need."""
     assert refusal
     after = deploy("4-kept")
     open_gates(after)
@@ -226,7 +226,7 @@ def test_the_second_step_removes_what_nobody_needs(removed: Deployment) -> None:
 
 @pytest.fixture(scope="module")
 def failed(deploy: Callable[[int | str], Deployment], removed: Deployment) -> Mapping[str, Description]:
-    """How executions of the third definition end when the last deployment does not ask for them."""
+    """Return the ends of executions of the third definition, when the last deployment does not wait for them."""
     assert removed
     again = deploy(3)
     close_gates(again)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def forwarder(deployment: Deployment) -> Any:
-    """What Lambda says of the function behind the timer of the stack Language."""
+    """Return Lambda's configuration of the function behind the timer queue of the stack Language."""
     return forwarder_of(deployment, "Language")
 
 

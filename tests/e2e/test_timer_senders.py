@@ -1,4 +1,4 @@
-"""What the role of a function brings about through the timer queue, beyond what it may do itself: nothing."""
+"""A function's role gains nothing by the timer queue beyond its own rights."""
 
 import json
 import time
@@ -58,13 +58,13 @@ class Node:
         return {"address": f"{self.functions[function]}:1", "event": event, "due_ms": due_ms}
 
     def letters(self) -> list[Any]:
-        """What the service function has sent."""
+        """Return the messages sent by the service function."""
         url = self.deployment.outputs[STACK]["LettersUrl"]
         received = self.deployment.session.client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=1)
         return [json.loads(each["Body"]) for each in received.get("Messages", [])]
 
     def dead_letters(self) -> list[Any]:
-        """What is in the failure queue now, gone from it afterwards."""
+        """Remove and return the messages in the failure queue."""
         queues, url = self.deployment.session.client("sqs"), self.queues["Failures"]
         found = queues.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
         for each in found:
@@ -156,7 +156,7 @@ def test_another_workflows_event_is_a_dead_letter(node: Node) -> None:
 
 
 def test_a_forged_failure_record_stops_nothing(node: Node, deployment: Deployment) -> None:
-    """What the forwarder cannot read was moved to the failure queue, and a sweep called the failure handler with it."""
+    """The forwarder moves unreadable messages to the failure queue, and a sweep calls the failure handler with them."""
     stop = {"$unum": 1, "control": "stop", "execution": "ready"}
     record = {"requestContext": {"functionArn": f"{node.functions['Handler']}:1"}, "requestPayload": stop}
     before = letters_in(node)

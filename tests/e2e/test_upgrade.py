@@ -50,7 +50,7 @@ def upgraded(bootstrapped: Emulator, request: pytest.FixtureRequest) -> Executio
 
 @pytest.fixture(scope="module")
 def ended(upgraded: Executions) -> Mapping[str, Description]:
-    """How they ended."""
+    """Return the ends of the executions."""
     return {name: upgraded.client.wait(name, timeout_s=PATIENCE_S) for name in BUILDS}
 
 
@@ -64,7 +64,7 @@ def start_and_ask(executions: Executions, name: str, *, as_former: bool = False)
 
 
 def released(folder: Path) -> Deployment:
-    """What a release deployed."""
+    """Deploy the app of a release."""
     session = boto3.Session()
     template = (folder / "template.json").read_text(encoding="utf-8")
     bucket, key = layer_in(json.loads(template))

@@ -48,7 +48,7 @@ PARTS = ("queue", "cold start", "waiting")
 
 @dataclass
 class Daemon:
-    """What X-Ray's daemon has got."""
+    """Stand-in for X-Ray's daemon that keeps received segments."""
 
     address: str
     segments: list[dict[str, Any]] = field(default_factory=list)

@@ -60,7 +60,7 @@ def executions(deploy: Callable[[str], Deployment]) -> Mapping[str, Executions]:
 
 @pytest.fixture(scope="module")
 def ended(executions: Mapping[str, Executions]) -> Mapping[tuple[str, str], Description]:
-    """How they end, by stack and name, now that nothing holds them any more."""
+    """Return the ends of executions by stack and name, after nothing holds them any more."""
     names = (*DEPLOYMENTS, "gated")
     for each in executions.values():
         each.open_gate("gated")

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(3 * PATIENCE_S)]
 
 @dataclass(frozen=True)
 class Recovery:
-    """What was recovered: the history, and how often each request was repeated because its function had died."""
+    """Recovered history, and the number of repeats of each request whose function died."""
 
     judged: Judgement
     repeats: dict[str, int]

@@ -8,7 +8,7 @@ from tests.e2e.conftest import Deployment
 
 
 def forwarder_of(deployment: Deployment, stack: str) -> Any:
-    """What Lambda says of the function behind the timer of `stack`."""
+    """Return Lambda's configuration of the function behind the timer queue of `stack`."""
     pages = deployment.session.client("lambda").get_paginator("list_functions").paginate()
     functions = [function for page in pages for function in page["Functions"]]
     (found,) = [one for one in functions if one["FunctionName"].startswith(f"{stack}-WorkflowTimerForwarder")]

@@ -34,14 +34,14 @@ class Unsupported(Exception):
 
 
 class Answers(Protocol):
-    """What a judge knows of a case's Tasks."""
+    """Recorded answers of a case's Tasks."""
 
     def invoke(self, resource: str, payload: Json, state: str | None = None) -> Json:
-        """What a Lambda function returned."""
+        """Return a Lambda function's recorded result."""
         ...
 
     def invoke_service(self, resource: str, parameters: Json, state: str | None = None) -> Json:
-        """What any other service answered."""
+        """Return another service's recorded answer."""
         ...
 
 
@@ -52,7 +52,7 @@ def run(
     case: Mapping[str, Json],
     compatibility: Compatibility = Compatibility.GENEROUS,
 ) -> dict[str, Json]:
-    """How an execution of `definition` with input `value` ends, in the words of DescribeExecution.
+    """Return the end of an execution of `definition` with input `value`, in DescribeExecution's shape.
 
     Raises:
         Unsupported: the compiler refuses the definition.
@@ -133,7 +133,7 @@ class _Answer:
 
 
 def _of_dataset(task: Task, event: Json, stored: Sequence[Mapping[str, Json]]) -> Json:
-    """What comes of a data set of a Map, where S3 has the objects `stored`."""
+    """Return the result of a Map over a data set, with the objects `stored` in S3."""
     with mock_aws():
         session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=RECORDED_IN.region)
         client = session.client("s3")

@@ -74,7 +74,9 @@ def test_a_map_that_is_one_step_too_many_fails_in_place_of_the_next_task() -> No
 
 
 def broken_by(definition: Any) -> str:
-    """What faults break in an execution of few steps; empty if nothing, or if the compiler refuses the definition."""
+    """Return differences caused by faults in an execution of few steps; empty if none, or if the compiler refuses the
+    definition.
+    """
     workflow = compiled(definition, FEW_STEPS)
     if workflow is None:
         return ""

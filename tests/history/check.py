@@ -43,7 +43,7 @@ class Commit:
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """What a copy has in common with its original."""
+        """Return the part of a copy that equals its original."""
         return (self.item["state"], *(self.item.get(name) for name in _CONTENT))
 
     @property
@@ -54,7 +54,7 @@ class Commit:
 
 @dataclass
 class Findings:
-    """What the history of a workflow shows.
+    """Findings in the history of a workflow.
 
     Attributes:
         violations: what must not happen.

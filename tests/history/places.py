@@ -70,7 +70,7 @@ class Place(NamedTuple):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """What copies in other executions or other rounds of a fan-out have in common with the original."""
+        """Return the part that copies in other executions or other rounds of a fan-out share with the original."""
         return (*((frame.state, frame.branch) for frame in self.frames), self.step)
 
 

@@ -1,4 +1,4 @@
-"""What a delivery may do, judged by the event that it was given."""
+"""Rights of a delivery, by its event."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Which tests execute which blocks of the protocol and the stores, and how much processor time each test takes.
+"""Measure which tests execute each block of the protocol and the stores, and the processor time of each test.
 
 `python -m tests.mutation.reach FILE TESTS...` runs the tests once and writes FILE. Every block of statements notes that
 it was entered, which costs the searches nothing that shows; tracing lines would triple their time.

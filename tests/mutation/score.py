@@ -1,4 +1,4 @@
-"""What a trial of mutants shows: the score with its confidence interval, and the survivors with their explanations."""
+"""Result of a trial of mutants: the score with its confidence interval, and survivors with their explanations."""
 
 import re
 import tomllib
@@ -22,7 +22,7 @@ Z = 1.96
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why no test kills a mutant.
+    """Reason for the survival of mutants.
 
     Attributes:
         kind: "equivalent" if no test can, "accepted" if it changes nothing that this project promises, "open" if a test

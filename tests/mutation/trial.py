@@ -57,7 +57,7 @@ PYTEST = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant.
+    """Result of a mutant's trial.
 
     Attributes:
         mutant: name of the mutant.
@@ -178,7 +178,7 @@ class _Copy:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What the copy says; a copy that ended without a word had too little time or memory."""
+        """Return the copy's verdict; a copy that ended without one had too little time or memory."""
         with os.fdopen(self.pipe) as pipe:
             said = pipe.read()
         _kill(self.process)

@@ -41,7 +41,7 @@ def uv(*arguments: str, check: bool = True) -> str:
 
 
 def run(program: Path, *arguments: str, cwd: Path, check: bool = True, path: bool = False, **variables: str) -> str:
-    """What a program prints; without PYTHONPATH, so that it finds what is installed and not the checkout."""
+    """Return a program's output, without PYTHONPATH, so that it loads installed packages and not the checkout."""
     own = {name: value for name, value in os.environ.items() if path or name != "PYTHONPATH"}
     done = subprocess.run(  # noqa: S603 - ours
         [program, *arguments], cwd=cwd, env={**own, **variables}, capture_output=True, text=True, check=False

@@ -47,7 +47,7 @@ class Project:
 
 @pytest.fixture(scope="module")
 def project(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """What `unum init` writes, from an environment with the command alone."""
+    """Return a project made by `unum init` of an environment with the command alone."""
     folder = tmp_path_factory.mktemp("user")
     needed = [path for name in WITHOUT_CDK for path in distributions.glob(f"{name}-*.whl")]
     unum = environment(folder, sys.executable, *map(str, needed)).parent / "unum"

@@ -95,7 +95,7 @@ def shares_failures(patch: pytest.MonkeyPatch) -> None:
 
 
 def names_results_by_another_member(patch: pytest.MonkeyPatch) -> None:
-    """What identifies a result is a member of the arguments in which equal calls differ."""
+    """Identify results by an argument that differs between equal calls."""
     find = memo._find_in
     patch.setattr(memo, "_find_in", lambda event, _place: find(event, ("x",)))
 

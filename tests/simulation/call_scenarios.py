@@ -1,4 +1,4 @@
-"""What searches of calls are made of: programs that call a Task with equal and other keys, beside an execution."""
+"""Searches of calls: programs that call a Task with equal and other keys, beside an execution."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -102,7 +102,7 @@ IN_PLACE = Graph(
 
 
 def carries_after_the_commit(patch: pytest.MonkeyPatch) -> None:
-    """What succeeded is carried over when the execution runs already."""
+    """Carry successes over after the execution runs again."""
     kept: list[Any] = []
     committing = redrive.commit_step
 
@@ -129,7 +129,7 @@ def redrives_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def redrives_at_once(patch: pytest.MonkeyPatch) -> None:
-    """What was stopped in a Wait does not wait for the rest of its time."""
+    """Enter a stopped Wait again without the rest of its time."""
     patch.setattr(redrive, "_waiting", redrive.entered)
 
 

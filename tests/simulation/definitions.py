@@ -1,4 +1,4 @@
-"""What graphs are made of: states in few words, and functions that return something else on every run."""
+"""Short forms of states for graphs, and functions with another result on every run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

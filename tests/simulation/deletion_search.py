@@ -40,7 +40,7 @@ MOST_REQUESTS = 4
 
 
 class Fault(AssertionError):
-    """What must not happen; the text has the trail of the run."""
+    """Violation in a run; the text has the run's trail."""
 
 
 @dataclass

@@ -53,7 +53,7 @@ def who_has_begun_the_term_before_goes_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_nobody_waits_for_is_kept(patch: pytest.MonkeyPatch) -> None:
-    """What is stored of a job stays if the execution was stopped, or its fan-out is settled, before the job is over."""
+    """Keep records of a job after its execution was stopped, or its fan-out settled, before the job's end."""
 
     def unless_refused(rt: Runtime, envelope: Envelope, state: State) -> None:
         if not isinstance(sys.exception(), RefusedDelivery):

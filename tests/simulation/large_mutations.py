@@ -17,7 +17,7 @@ EVERYTHING: dict[str, Any] = {"least_bytes": 1}
 
 
 class ForgetfulObjects(SimulatedStore):
-    """What a loser of a create clears away may be the winner's as well."""
+    """Objects of which a loser of a create deletes the winner's, too."""
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         winner = super().create(key, item, expires_at_s=expires_at_s)

@@ -11,11 +11,11 @@ from unum_simulator import Context, Function
 
 
 class Flaky(Exception):
-    """What is worth another try."""
+    """Error that a retry may cure."""
 
 
 class Broken(Exception):
-    """What is not."""
+    """Error that no retry cures."""
 
 
 def wait(seconds: int, following: str | None = None) -> Json:
@@ -34,7 +34,7 @@ def catch(following: str, *errors: str, **fields: Json) -> Json:
 
 
 def generation(context: Context) -> int:
-    """How often the fan-outs around an invocation were retried."""
+    """Return the number of retries of the fan-outs around an invocation."""
     return sum(map(int, re.findall(r"@\d+\.(\d+)\[", context.unum.invocation)))
 
 

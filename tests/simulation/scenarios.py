@@ -1,4 +1,4 @@
-"""How the graphs are searched: by the tests for a moment, by `search.py` for as long as it is told."""
+"""Searches of graphs: short ones for the tests, and as long as asked for `search.py`."""
 
 from dataclasses import replace
 from typing import Any

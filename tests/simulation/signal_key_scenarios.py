@@ -1,4 +1,4 @@
-"""What searches of signals by key are made of."""
+"""Searches of signals by key."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What searches of signals are made of."""
+"""Searches of signals."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ PLENTY = Faults(
 
 
 class Order(Enum):
-    """Which of the waiting events is delivered next."""
+    """Rule that chooses the next of the waiting events."""
 
     OLDEST_FIRST = 0
     NEWEST_FIRST = -1
@@ -94,7 +94,7 @@ class Stage:
         self._proceed(fault, sent)
 
     def runs_of(self, state: str) -> list[int]:
-        """How often user code ran for each invocation of `state`."""
+        """Return the runs of user code for each invocation of `state`."""
         names = [line.split(" of ")[1].split(": ")[0] for line in self.log if f": user code of {state} with" in line]
         return list(Counter(names).values())
 

@@ -17,7 +17,7 @@ PAUSED = Faults(crashes=0, duplicates=1, freezes=1, jumps=1, jump_s=(50, 130))
 @pytest.mark.parametrize("graph", ["chain", "leased chain", "retry of a task"])
 @pytest.mark.parametrize("faults", [FROZEN, PAUSED], ids=["short", "long"])
 def test_every_way_with_a_frozen_sandbox(graph: str, faults: Faults) -> None:
-    """What was committed when a delivery began is not run again, and each execution has one result."""
+    """No committed state runs again, and each execution has one result."""
     assert explore(scenario(graph, faults=faults), max_states=4_000).states
 
 

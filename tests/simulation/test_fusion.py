@@ -122,7 +122,7 @@ def test_what_follows_does_not_see_what_user_code_makes_of_its_event() -> None:
 
 
 def shares_with_variables() -> Json:
-    """What comes of a variable that a Task assigns from what the next one gets, and changes."""
+    """Return a variable that a Task assigns from a value changed by the next Task."""
 
     def changing(event: dict[str, Json], context: Context) -> Json:
         if context.unum.state == "B":
@@ -158,7 +158,7 @@ def test_unless_nobody_looks_at_its_size(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def repeated(times: int, *, fusion: bool) -> Ending:
-    """How a chain ends whose second Task gets 200 KB so many times."""
+    """Return the end of a chain whose second Task gets 200 KB this many times."""
     several = pass_("B", Parameters={f"text{number}.$": "$" for number in range(times)})
     definition = machine(A=task("a", "Several"), Several=several, B=task("b"))
     return of(definition, lambda event, _: event if isinstance(event, str) else 0, "x" * 200_000, fusion=fusion).run()

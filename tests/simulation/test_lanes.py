@@ -1,4 +1,4 @@
-"""How often a delivery that goes on from branch to branch asks whether anybody still needs them."""
+"""Checks per branch of a delivery that runs a lane: whether its fan-out still needs results."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def runs(play: Stage) -> int:
 
 
 def begun(play: Stage) -> int:
-    """How many branches the delivery has gone on with."""
+    """Return the number of branches that the delivery continued with."""
     return sum(": continues in the same sandbox with " in line for line in play.log)
 
 

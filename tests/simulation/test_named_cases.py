@@ -1,4 +1,4 @@
-"""What the published protocol leaves open, and other holes that were once found: each by its name."""
+"""Holes of the published protocol, and others found later, each by its name."""
 
 from dataclasses import replace
 from typing import Any

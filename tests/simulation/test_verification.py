@@ -42,7 +42,7 @@ def feature(graph: str, **fields: Any) -> Scenario:
 
 
 def faults_of(made: Made) -> Iterator[str]:
-    """What is wrong with any execution of a run."""
+    """Return all faults of a run's executions."""
     return (str(each) for found in made.verified() for each in found.findings)
 
 

@@ -14,7 +14,7 @@ from unum_simulator.simulated_store import SimulatedStore
 
 @dataclass(frozen=True)
 class Made:
-    """What a random run has left: its store, at the run's last moment."""
+    """Store of a random run at the run's last moment."""
 
     scenario: Scenario
     store: SimulatedStore
@@ -30,7 +30,7 @@ class Made:
         return Made(self.scenario, self.store.copy(clock))
 
     def verify(self, name: str) -> Verification:
-        """What a verification of execution `name` finds."""
+        """Return a verification's findings about execution `name`."""
         given, store = self.scenario, self.store
         return verify(
             given.protocol_store(store, store),

@@ -44,7 +44,7 @@ def result_alone_begins(patch: pytest.MonkeyPatch) -> None:
 
 
 def only_the_committer_feeds(patch: pytest.MonkeyPatch) -> None:
-    """Who finds the outcome committed continues without feeding the next branch."""
+    """Continue from an outcome committed by another delivery without feeding the next branch."""
 
     def alone(workflow: Workflow, checkpoint: Checkpoint) -> list[plan.Effect]:
         return [plan.plan(workflow, checkpoint)]

@@ -1,4 +1,4 @@
-"""How often Python calls the CDK, which runs in a process of its own."""
+"""Count Python's calls of the CDK's process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session", autouse=True)
 def nobody_asked() -> Iterator[None]:
-    """What these tests find does not depend on which interpreters the machine has."""
+    """Make tests independent of the machine's other interpreters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(FOLDERS, raising=False)
         yield

@@ -1,4 +1,4 @@
-"""What a stack synthesizes to, and questions about it."""
+"""Synthesized stack, with questions about it."""
 
 import json
 from collections.abc import Mapping
@@ -100,7 +100,7 @@ class Deployment:
         return self.logical_id(f"{function_path}/CurrentVersion")
 
     def services(self, function_path: str) -> dict[str, Any]:
-        """What a function's environment says of its workflows; references stand as logical ids."""
+        """Return a function's environment about its workflows, with logical ids for references."""
         variables = self.properties(function_path)["Environment"]["Variables"]
         services: dict[str, Any] = json.loads(flat(variables["UNUM_WORKFLOWS"]))
         return services
@@ -126,7 +126,7 @@ class Deployment:
         ]
 
     def logs(self, role_path: str) -> list[str]:
-        """Where a role may write logs; a role of ours has that in itself, and nothing else."""
+        """Return the log groups that a role may write; a role of ours holds that itself, and nothing else."""
         (policy,) = self.properties(role_path)["Policies"]
         (statement,) = policy["PolicyDocument"]["Statement"]
         assert (statement["Effect"], statement["Action"]) == ("Allow", ["logs:CreateLogStream", "logs:PutLogEvents"])
@@ -141,7 +141,7 @@ class Deployment:
         return self._told("aws:cdk:info")
 
     def starts_told(self) -> list[Warned]:
-        """What is said of cold starts; it depends on the Python of these tests."""
+        """Return warnings about cold starts, which depend on the Python of these tests."""
         return [each for each in self.told() if SLOWER_STARTS in each.text]
 
     def _told(self, kind: str) -> list[Warned]:

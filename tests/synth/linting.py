@@ -14,6 +14,6 @@ CDK_HABITS = ["W3005"]
 
 
 def complaints(template: Mapping[str, Any]) -> list[str]:
-    """What cfn-lint finds in `template`."""
+    """Return cfn-lint's findings in `template`."""
     found = lint(json.dumps(template), config=ManualArgs(regions=[REGION], ignore_checks=CDK_HABITS))
     return [str(each) for each in found]

@@ -115,7 +115,7 @@ def told(deployment: Deployment) -> list[str]:
 
 
 def invoked(deployment: Deployment) -> list[str]:
-    """What the service function may invoke besides functions of the workflow."""
+    """Return the functions outside of the workflow that the service function may invoke."""
     statements = deployment.statements(POLICY)
     return [
         arn

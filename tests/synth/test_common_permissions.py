@@ -32,7 +32,7 @@ def with_retries(*keys: str, without: str = "") -> Machine:
 
 
 def rights(deployment: Deployment) -> Mapping[str, Counter[str]]:
-    """What the policies of each role say, one line for each action and resource."""
+    """Return each role's policies, one line for each action and resource."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for kind in ("Policy", "ManagedPolicy"):
         for policy in deployment.all(f"IAM::{kind}").values():

@@ -1,4 +1,4 @@
-"""What synth says of earlier definitions, and of the deployed one."""
+"""Messages at synth about earlier definitions and the deployed one."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -70,7 +70,7 @@ def test_only_definitions_are_compared() -> None:
 
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What is deployed: A before B."""
+    """Return the deployed definition: A before B."""
     old = deployed(platform.chain("A", "B"))
     client = replace(client_of(old), index=old.memory)
     monkeypatch.setattr(comparison, "read_deployed", lambda *_: Deployed(client, client.deployed_definition()))

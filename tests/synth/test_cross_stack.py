@@ -199,7 +199,7 @@ def test_a_function_of_a_stack_nested_more_deeply() -> None:
 
 
 def routes_of_entry(apart: Apart) -> dict[str, Any]:
-    """What the entry's environment says; outputs of other stacks stand as ``stack.output``."""
+    """Return routes in the entry's environment, with ``stack.output`` for outputs of other stacks."""
     _, parts = apart.home.properties("Flow/Entry")["Environment"]["Variables"]["UNUM_WORKFLOWS"]["Fn::Join"]
     services: dict[str, Any] = json.loads("".join(map(_shown, parts)))
     return dict(services["Flow"])

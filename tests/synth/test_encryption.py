@@ -43,7 +43,7 @@ def encrypted() -> Deployment:
 
 
 def uses(deployment: Deployment) -> Iterator[tuple[str, str, set[str]]]:
-    """Whose policy lets use the key, through what, and for what."""
+    """Return principals that may use the key, with services and actions."""
     for name, policy in deployment.all("IAM::Policy").items():
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
             actions = set(as_list(statement["Action"]))

@@ -1,4 +1,4 @@
-"""What goes on from events that Lambda has given up: what it is, what it may do, and what leads to it."""
+"""Failure handler of events that Lambda gave up: its configuration, rights and sources."""
 
 import json
 from collections import deque

@@ -1,4 +1,4 @@
-"""How functions find each other, without a circular dependency: the CDK refuses templates that have one."""
+"""Routes between functions without circular dependencies, which CloudFormation refuses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who else may do what: exactly that, on workflows of this app and on imported ones."""
+"""Exact rights of grantees, on workflows of this app and on imported ones."""
 
 from collections.abc import Callable
 from typing import Any

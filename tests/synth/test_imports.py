@@ -1,4 +1,4 @@
-"""What the package loads, and when."""
+"""Modules that the package loads, and their moment."""
 
 import subprocess
 import sys

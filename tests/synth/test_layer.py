@@ -113,7 +113,7 @@ def test_a_workflow_may_be_in_both_languages() -> None:
 
 
 def made(content: Content, python: str = PYTHON) -> Content:
-    """What is deployed of `content`: for functions with this Python, or all of it as sources."""
+    """Return the deployed files of `content`: bytecode for functions with this Python, or all sources."""
     return deployed_files(
         content, {} if python == SOURCES else interpreters.compile_modules(compilable_modules(content), python)
     )
@@ -270,7 +270,7 @@ def is_package(module: str) -> bool:
 
 
 def ran(content: Content, folder: Path, code: str, *options: str, executable: str = sys.executable) -> str:
-    """What `code` prints where the layer is on the path."""
+    """Return the output of `code` with the layer on the path."""
     for path, data in content.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)

@@ -43,14 +43,14 @@ def workflow() -> Workflow:
 
 
 def files_of(content: Content, python: str) -> Content:
-    """What is deployed of `content`: for functions with this Python, or all of it as sources."""
+    """Return the deployed files of `content`: bytecode for functions with this Python, or all sources."""
     return deployed_files(
         content, {} if python == SOURCES else interpreters.compile_modules(compilable_modules(content), python)
     )
 
 
 def unpacked(file: Path) -> Content:
-    """What lies in an archive, by path."""
+    """Return an archive's files by path."""
     with zipfile.ZipFile(file) as zipped:
         return {name: zipped.read(name) for name in zipped.namelist()}
 

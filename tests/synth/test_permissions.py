@@ -1,4 +1,4 @@
-"""Who may do what: exactly that, stated for every role."""
+"""Exact rights of every role."""
 
 import pytest
 from aws_cdk import aws_dynamodb as dynamodb
@@ -89,7 +89,7 @@ def test_only_functions_that_start_executions_write_definitions() -> None:
 
 
 def on_definitions(deployment: Deployment, policy: str) -> set[str]:
-    """What a policy allows on definition records."""
+    """Return a policy's actions on definition records."""
     statements = zip(leading_keys(deployment, policy), table_actions(deployment, policy), strict=True)
     return {action for keys, actions in statements if keys == ["definition:Flow/*"] for action in actions}
 

@@ -105,7 +105,7 @@ def of_state_machine(name: str) -> set[Allowed]:
 
 
 def of_workflow(deployment: Deployment) -> set[Allowed]:
-    """What the service function may do, except to the workflow's own resources."""
+    """Return the service function's rights, except on the workflow's own resources."""
     if not deployment.stack.node.find_child("Flow").node.try_find_child("Services"):
         return set()
     found = allowed(

@@ -1,4 +1,4 @@
-"""What keeps events that have to wait for long: there where some may, and nowhere else."""
+"""Schedules for long delays: only in workflows that can have some."""
 
 import json
 from collections.abc import Mapping

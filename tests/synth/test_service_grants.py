@@ -39,7 +39,7 @@ def storing() -> Deployment:
 
 
 def calls(deployment: Deployment) -> list[tuple[list[str], list[str]]]:
-    """What the function may do beside what all functions may."""
+    """Return the function's rights beside those of all functions."""
     own = [deployment.logical_id(f"Flow/{each}") for each in ("Table", "OnFailure/Handler", "Services")]
     return [each for each in deployment.statements(POLICY) if not any(name in str(each) for name in own)]
 

@@ -32,7 +32,7 @@ def test_texts_that_are_values_and_signs_in_them_stay() -> None:
 
 
 def said(source: bytes) -> tuple[str, list[tuple[int, int]]]:
-    """What is in a module, and where, but for what only stands there for readers."""
+    """Return the statements of a module with their places, without docstrings and comments."""
     module = ast.parse(source)
     for node in ast.walk(module):
         if isinstance(body := getattr(node, "body", None), list):

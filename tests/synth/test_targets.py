@@ -1,4 +1,4 @@
-"""What can start a workflow, and what a workflow can start."""
+"""Sources that start a workflow, and targets that a workflow starts."""
 
 import json
 from collections.abc import Callable

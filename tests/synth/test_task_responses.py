@@ -1,4 +1,4 @@
-"""What functions outside of a workflow get, so that they answer its Tasks with boto3's words."""
+"""Package for functions outside of a workflow that answer Tasks with boto3's method names."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""What a workflow adds to a stack."""
+"""Resources of a workflow in its stack."""
 
 import json
 from pathlib import Path

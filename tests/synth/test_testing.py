@@ -1,4 +1,4 @@
-"""What users test their stacks with: `unum_constructs.testing`."""
+"""`unum_constructs.testing`, for users' tests of their stacks."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What keeps events that have to wait: there where some have to, and nowhere else."""
+"""Timer queue: only in workflows with events that may wait."""
 
 import json
 

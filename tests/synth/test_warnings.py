@@ -1,4 +1,4 @@
-"""What a definition hardly means is a warning at synth, which can be acknowledged."""
+"""Warnings at synth about likely mistakes, which users can acknowledge."""
 
 from typing import Any
 

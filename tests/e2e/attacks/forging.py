@@ -175,7 +175,7 @@ def changes(world: World, role: str, found: Targets) -> Iterator[tuple[str, str]
 
 @dataclass(frozen=True)
 class Seen:
-    """What everybody sees of the executions of one workflow."""
+    """Public view of the executions of one workflow."""
 
     status: Status
     output: Any
@@ -186,7 +186,7 @@ class Seen:
 
 
 def seen(world: World, found: Targets) -> Seen:
-    """What the owner of a workflow sees of executions that nobody should change."""
+    """Return the owner's view of executions that must not change."""
     client = world.client(found.workflow)
     ended, running = client.describe(found.ended), client.describe(found.running)
     listed = [(each.name, each.status) for each in client.list(limit=1000).executions]
@@ -201,7 +201,7 @@ def seen(world: World, found: Targets) -> Seen:
 
 
 def charged(world: World, charge: str) -> int:
-    """How many times user code has charged."""
+    """Return the number of charges by user code."""
     table = world.deployment.table(STACK, "Charges")
     item = table.get_item(Key={"key": charge}, ConsistentRead=True).get("Item", {})
     return int(item.get("n", Decimal(0)))

@@ -1,4 +1,4 @@
-"""Who may not operate executions or start them does not bring it about, whatever they send wherever they may."""
+"""Attackers without the rights cannot operate or start executions, by any message to any address open to them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Who may change items of executions, at which keys and how; and what comes of it."""
+"""Roles that can change items of executions, by key and verb, and the effects on executions."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""What starters, describers, responders, readers and event sources must not bring about, tried and judged by effects.
+"""Attacks by starters, describers, responders, readers and event sources, judged by their effects.
 
 Each attack is tried by every way that the role's permissions leave open, also those that IAM refuses. Nobody looks at
 refusals: what counts is what executions and tables hold afterwards.

@@ -1,4 +1,4 @@
-"""What is attacked, how, and what shows that an attack has succeeded: executions and records, never an answer."""
+"""Deployed app under attack, and evidence of success: executions and records, never an answer."""
 
 import json
 import time
@@ -166,7 +166,7 @@ class World:
         return {each["pk"].partition("/")[2] for each in self.starts(self.name)}
 
     def kept(self, victims: Victims) -> dict[str, Any]:
-        """What the owner of both workflows sees of executions that nobody should change: input, and entry in a list."""
+        """Return the owner's view of executions that must not change: input, and entry in a list."""
         return {
             name: self._seen(workflow, name) for workflow, name in (("Flow", victims.lost), ("Other", victims.other))
         }

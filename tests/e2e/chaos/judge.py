@@ -1,4 +1,4 @@
-"""What a chaos run's history shows: violations, executions that stand still, and figures for docs/evidence.md."""
+"""Judge the history of a chaos run: violations, stalled executions, and figures for docs/evidence.md."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

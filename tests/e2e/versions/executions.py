@@ -22,7 +22,7 @@ ENDS: Mapping[int, Sequence[str]] = {
 
 
 def trail(definition: int, code: int) -> list[str]:
-    """What an execution comes by that never leaves the versions that it started on."""
+    """Return the trail of an execution that never leaves its first versions."""
     return [f"{state} by code {code}" for state in ("Prepare", "Gate", "Ask", *ENDS[definition])]
 
 
@@ -49,7 +49,7 @@ class Executions:
         self._notes.put_item(Item={"key": f"gate of {name}"})
 
     def asked(self, name: str) -> Mapping[str, Any]:
-        """What an execution left behind when it began to wait for an answer."""
+        """Return the record that an execution stored before it waited for an answer."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             found: Mapping[str, Any] | None = self._notes.get_item(Key={"key": name}, ConsistentRead=True).get("Item")

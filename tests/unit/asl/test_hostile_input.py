@@ -56,7 +56,7 @@ WORK = "too much work on texts and arrays"
 
 
 def outcome(code: str) -> str:
-    """What becomes of `code` in a process with limits."""
+    """Return the result of `code` in a process with limits."""
     found = subprocess.run(  # noqa: S603 - this Python
         [sys.executable, "-c", PRELUDE.replace("{code}", code)],
         capture_output=True,

@@ -142,7 +142,7 @@ class Lambda:
         os.environ["UNUM_DIRECTORY"] = DIRECTORIES[function]
 
     def sent(self) -> list[tuple[str, Any]]:
-        """What was sent since it was last asked."""
+        """Return events sent since the last call."""
         events, self.events = self.events, []
         return events
 

@@ -91,7 +91,7 @@ class Functions:
         self.events.append((parameters["FunctionName"], json.loads(parameters["Payload"])))
 
     def sent(self) -> list[tuple[str, Json]]:
-        """What was sent since it was last asked."""
+        """Return events sent since the last call."""
         events, self.events = self.events, []
         return events
 

@@ -31,7 +31,7 @@ def event(value: Json = None, *, workflow: str = "Flow") -> Any:
 
 @dataclass
 class FailureQueue:
-    """What is sent to the failure queue."""
+    """Failure queue that keeps its messages."""
 
     letters: list[str] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Which client it is."""
+"""Choice of the AWS client."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the control function does for people, by the versions that executions began with."""
+"""Operators' requests to the control function, for executions of each version."""
 
 import json
 from datetime import datetime

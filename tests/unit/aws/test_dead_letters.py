@@ -101,7 +101,7 @@ class Letters:
 
     @property
     def visible(self) -> int:
-        """What the alarm sees."""
+        """Return messages counted by the alarm."""
         asked = boto3.client("sqs").get_queue_attributes(QueueUrl=self.url, AttributeNames=["All"])
         return int(asked["Attributes"]["ApproximateNumberOfMessages"])
 
@@ -125,7 +125,7 @@ def event_for_b(letters: Letters) -> Any:
 
 
 def failed(event: Any, error: Any = DIED, *, address: str | None = None) -> Any:
-    """What Lambda writes of `event`."""
+    """Return Lambda's record of a failed `event`."""
     context = {"requestId": "r", "functionArn": address or at("B", 1), "condition": "RetriesExhausted"}
     return {"requestContext": context, "requestPayload": event, "responsePayload": error, "responseContext": {}}
 

@@ -1,4 +1,4 @@
-"""How often a sandbox stores its definition, and which starts depend on it."""
+"""Number of times that a sandbox stores its definition, and starts that depend on it."""
 
 import json
 import time

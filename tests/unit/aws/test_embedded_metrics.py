@@ -1,4 +1,4 @@
-"""What CloudWatch reads from the log lines of deliveries, which the real protocol writes."""
+"""Metrics that CloudWatch reads from log lines of the real protocol."""
 
 import json
 import random
@@ -43,7 +43,7 @@ def lines(platform: Platform, extent: Metrics = Metrics.NODES) -> list[dict[str,
 
 
 def read(line: dict[str, Any]) -> dict[tuple[str, ...], float]:
-    """What CloudWatch reads from a line: values by metric and dimensions; asserts what the specification demands."""
+    """Return CloudWatch's values of a line by metric and dimensions; assert the format's rules."""
     about = line["_aws"]
     assert about.keys() == {"Timestamp", "CloudWatchMetrics"}
     assert isinstance(about["Timestamp"], int)
@@ -67,7 +67,7 @@ def read(line: dict[str, Any]) -> dict[tuple[str, ...], float]:
 
 
 def counted(platform: Platform, extent: Metrics = Metrics.NODES) -> Count:
-    """How often there is a value of each metric, by name and dimensions."""
+    """Count the values of each metric, by name and dimensions."""
     return Counter(each for line in lines(platform, extent) for each in read(line))
 
 

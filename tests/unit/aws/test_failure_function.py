@@ -1,4 +1,4 @@
-"""What Lambda calls with records of events that it has given up; the table is in moto."""
+"""Failure handler invoked by Lambda with records of events that it gave up; the table is in moto."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What operators ask of forced executions, which run on a variant of the deployed definition."""
+"""Operators' requests about forced executions, which run on a variant of the deployed definition."""
 
 import json
 import time

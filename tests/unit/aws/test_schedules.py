@@ -1,4 +1,4 @@
-"""What has to wait for long, from the queue into a schedule and back: in time, once, unchanged, and never lost."""
+"""Long delays from the queue into a schedule and back: in time, once, unchanged, and never lost."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -135,7 +135,7 @@ def once(forwarder: Forwarder, scheduler: Scheduler, queue: Any, clock: Any) -> 
 
 @pytest.fixture
 def never_lost(forwarder: Forwarder, scheduler: Scheduler, queue: Any, clock: Any, capsys: Any) -> Check:
-    """What Scheduler does not take waits in the queue, and the log has one line of it."""
+    """Assert that events refused by Scheduler wait in the queue, with one line in the log."""
 
     def check() -> None:
         codes = "ThrottlingException", "AccessDeniedException", "ServiceQuotaExceededException", "ValidationException"

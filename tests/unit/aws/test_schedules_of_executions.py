@@ -1,4 +1,4 @@
-"""What people do to an execution whose next event is kept by EventBridge Scheduler, and what becomes of that."""
+"""Operators' requests about executions whose next event is in EventBridge Scheduler."""
 
 import json
 from collections import Counter
@@ -41,7 +41,7 @@ class Waiting:
         self.platform.clock.ms += int(seconds * 1000)
 
     def scheduled(self) -> None:
-        """What was put into the queue last comes to the forwarder, which leaves it to Scheduler."""
+        """Deliver the queue's last message to the forwarder, which creates a schedule."""
         self.pass_seconds(900)
         self._forward(self.queue.batches[-1][0]["MessageBody"])
 
@@ -57,7 +57,7 @@ class Waiting:
             self.deliver(event)
 
     def deliver(self, event: Any) -> str | None:
-        """Why nothing came of `event`, if nothing did."""
+        """Deliver `event` and return the reason of a refusal, if any."""
         try:
             self.platform.deliver(Envelope.from_json(event))
         except RefusedDelivery as refused:
@@ -141,7 +141,7 @@ def test_otherwise_it_would_go_on_before_its_time(waiting: Waiting, monkeypatch:
 
 
 def test_what_a_schedule_could_not_send_is_told_and_nudged(waiting: Waiting) -> None:
-    """What Scheduler gives up is a dead letter; until it is due, a nudge has it wait once more."""
+    """An event that Scheduler gives up is a dead letter; a nudge before its time has it wait once more."""
     waiting.scheduler.go_off()
     (missing,) = nudge(waiting.platform.runtime(), "e")
     assert (missing.state, missing.waits_for) == ("B", WaitsFor.TIME)

@@ -1,4 +1,4 @@
-"""What Lambda calls, with the table in moto, in workflows that end in the function that they begin in."""
+"""Entry point of Lambda, with the table in moto, in workflows that end in their first function."""
 
 import json
 import sys

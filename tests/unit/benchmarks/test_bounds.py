@@ -1,4 +1,4 @@
-"""What the check of exact figures tells, and what charts say."""
+"""Messages of the check of exact figures, and texts of charts."""
 
 import subprocess
 import xml.etree.ElementTree as ET

@@ -11,7 +11,7 @@ from unum_cli.main import main
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left."""
+    """Output and exit code of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""How a command finds the workflow that it is about."""
+"""Search of a command for its workflow."""
 
 from argparse import Namespace
 

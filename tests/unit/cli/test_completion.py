@@ -22,7 +22,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 
 @pytest.fixture
 def completed(unum: Any, tmp_path: Path) -> Any:
-    """What bash completes the last word of a command line to."""
+    """Return bash's completions of the last word of a command line."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash")

@@ -1,4 +1,4 @@
-"""What all commands have in common."""
+"""Rules of all commands."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Whether the parent that an input names has started the execution, by the parent's own steps."""
+"""Confirmation of a parent named by an input, by the parent's own steps."""
 
 from argparse import Namespace
 from dataclasses import replace

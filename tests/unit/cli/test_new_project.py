@@ -1,4 +1,4 @@
-"""What `unum init` writes, and what it refuses."""
+"""Files of `unum init`, and its refusals."""
 
 import ast
 import json

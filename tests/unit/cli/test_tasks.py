@@ -21,7 +21,7 @@ WHERE = ("--start-alias", START, "--region", "us-east-1")
 
 @pytest.fixture(autouse=True)
 def entry(monkeypatch: pytest.MonkeyPatch) -> Door:
-    """What the start alias reaches."""
+    """Return the function behind the start alias."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"):

@@ -50,7 +50,7 @@ SHARED = FunctionOptions(memoize=True)
 
 
 class Again(Exception):
-    """What the Task retries."""
+    """Error that the Task retries."""
 
 
 @dataclass

@@ -57,7 +57,7 @@ class Answering:
 
 @dataclass
 class RunAlias:
-    """Where a client's requests arrive: runs what is started, in this process, as long as it is open."""
+    """Stand-in for the run alias that runs starts in this process."""
 
     local: LocalWorkflow
     is_open: bool = True

@@ -1,4 +1,4 @@
-"""Where a workflow is said to be, before anything is asked for there."""
+"""Address of a workflow, before the first request."""
 
 from typing import Any
 

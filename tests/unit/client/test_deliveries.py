@@ -1,4 +1,4 @@
-"""What steps say of their deliveries and attempts, through the real protocol."""
+"""Deliveries and attempts of steps, through the real protocol."""
 
 from typing import Any
 
@@ -178,7 +178,7 @@ def test_steps_of_earlier_releases_have_no_delivery(flaky: Platform) -> None:
 
 
 def pending(platform: Platform) -> list[tuple[str, tuple[int, ...], str]]:
-    """What the execution waits for, as a client without the control function finds it."""
+    """Return pending work as seen by a client without the control function."""
     client = Client(store=platform.memory, workflow="w", clock=platform.clock)
     return [(each.state, each.index, waiting_text(each)) for each in client.pending("e", platform.workflow)]
 

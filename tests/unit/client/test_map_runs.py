@@ -1,4 +1,4 @@
-"""How far Maps have come, told at any moment of their lives."""
+"""Progress of Maps at each moment of their lives."""
 
 from typing import Any
 

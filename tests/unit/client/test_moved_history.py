@@ -1,4 +1,4 @@
-"""What readers tell of executions that redrives moved to other definitions, and of their forks."""
+"""Histories of executions that redrives moved to other definitions, and of their forks."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a client tells of executions that were redriven."""
+"""Histories of redriven executions."""
 
 from typing import Any
 

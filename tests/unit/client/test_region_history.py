@@ -1,4 +1,4 @@
-"""What readers tell of a region: its nodes in the order of their causes, and what it waits for."""
+"""History of a region: its nodes in the order of their causes, and pending ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a client tells of an execution that somebody stopped."""
+"""Histories of stopped executions."""
 
 from typing import Any
 

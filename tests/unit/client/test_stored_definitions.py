@@ -36,7 +36,7 @@ A_MAP = {
 
 
 class Handler:
-    """What is behind the control alias of a deployed version."""
+    """Stand-in for the function behind the control alias of a deployed version."""
 
     def __init__(self, platform: Platform, *, is_old: bool = False) -> None:
         self.platform, self.is_old = platform, is_old

@@ -20,7 +20,7 @@ FILES = {
 
 
 def ran(folder: Path, code: str, **bundles: bytes) -> subprocess.CompletedProcess[str]:
-    """What `code` prints where a package `package` has these bundles."""
+    """Return the output of `code` with a package `package` that has these bundles."""
     (folder / "package").mkdir()
     finder = Path(bundle.__file__).read_text()
     (folder / "package" / "__init__.py").write_text(f"{finder}\nfind_beside(__path__[0])\n")

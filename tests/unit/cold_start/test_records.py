@@ -60,7 +60,7 @@ Theirs, TheirNamed, TheirPlain = classes(dataclasses.dataclass, dataclasses.fiel
 
 @records.dataclass(frozen=True)
 class Kept:
-    """Where pickle finds it."""
+    """Class at a place known to pickle."""
 
     value: int
 

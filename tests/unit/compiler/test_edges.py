@@ -1,4 +1,4 @@
-"""Who may invoke whom, and who does what in the store."""
+"""Edges: functions that invoke others, and items that each may read or write."""
 
 import json
 from collections import deque

@@ -1,4 +1,4 @@
-"""What definitions become."""
+"""Lowering of definitions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What only a Map has: its mode, and the fields that belong to the one or the other."""
+"""Fields of Maps, by mode."""
 
 from typing import Any
 

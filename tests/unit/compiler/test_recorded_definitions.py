@@ -184,7 +184,7 @@ INSIDE = frozenset(("Branches", "ItemProcessor", "Iterator", "Label", "Retry", "
 
 
 def lost_fields(definition: dict[str, Any]) -> list[str]:
-    """What is in the definition and not in the IR; a reading of its own, without the compiler's tables."""
+    """Return fields of the definition that the IR lacks, read without the compiler's tables."""
     workflow = compile_workflow(definition, name="w", functions=None)
     return [f"{name}.{field}" for name, state in states(definition) for field in lost(workflow, name, state)]
 

@@ -1,4 +1,4 @@
-"""What is wrong with a definition is reported with its place and a remedy, and all of it at once."""
+"""Problems of a definition, all at once, each with its place and a remedy."""
 
 import copy
 from typing import Any

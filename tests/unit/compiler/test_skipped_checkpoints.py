@@ -1,4 +1,4 @@
-"""Where a function cannot do without a checkpoint."""
+"""States that need a checkpoint in a function without."""
 
 from typing import Any
 

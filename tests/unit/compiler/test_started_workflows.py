@@ -1,4 +1,4 @@
-"""What the compiler knows of Tasks that start executions."""
+"""Tasks that start executions."""
 
 from typing import Any
 

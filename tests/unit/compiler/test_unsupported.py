@@ -1,4 +1,4 @@
-"""What the language has and this version has not is refused by its name and place; nothing is ignored."""
+"""Refusals of unsupported language features, by name and place."""
 
 from typing import Any
 

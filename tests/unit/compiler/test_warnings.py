@@ -1,4 +1,4 @@
-"""What Step Functions takes and nobody means is told, and nothing else is."""
+"""Warnings about definitions that Step Functions takes but hardly anybody means."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What executions use and cost: figures that can be worked out by hand, and what a skeleton leaves of a workflow."""
+"""Estimates of use and cost: figures that can be worked out by hand, and skeletons of workflows."""
 
 import re
 from dataclasses import replace
@@ -174,7 +174,7 @@ def test_a_wait_is_paid_each_time_that_the_queue_has_to_be_entered(seconds: int,
 
 
 def test_a_schedule_is_used_where_it_is_cheaper_than_the_queue() -> None:
-    """What is left to wait after the first turn in the queue: for three turns more, a schedule; for two, none."""
+    """After the first turn in the queue: a schedule for three turns more, none for two."""
     usd, forwarded_s = list_prices().usd, list_prices().times_ms["invoke"] / 1000
     turn = 3 * usd["sqs_request"] + usd["lambda_request"] + forwarded_s * 0.5 * usd["lambda_gb_s"]
     schedule = usd["scheduler_invocation"] + 2 * turn

@@ -1,4 +1,4 @@
-"""What README says of costs is what was measured and estimated for docs/performance."""
+"""README's costs equal those measured and estimated for docs/performance."""
 
 import re
 from pathlib import Path

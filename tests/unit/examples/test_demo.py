@@ -1,4 +1,4 @@
-"""What the demo tells: a Gantt chart, both bills, and who was killed."""
+"""Output of the demo: a Gantt chart, both bills, and kills."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What `aws_stepfunctions` builds: rendered by the CDK, with its functions, its values and its statements."""
+"""Chains of `aws_stepfunctions`: rendered by the CDK, with functions, values and statements."""
 
 import json
 from collections.abc import Iterator

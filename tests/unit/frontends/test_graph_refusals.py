@@ -1,4 +1,4 @@
-"""What graphs refuse where a node is built: mistakes, values of a wrong kind, and what Python decides too early."""
+"""Refusals of graphs at the place of a node: mistakes, values of a wrong kind, and early decisions by Python."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -212,7 +212,7 @@ def test_a_program_gives_what_python_gives(rows: list[list[int]]) -> None:
     ],
 )
 def test_text_differs_from_that_of_python(expression: str, python: str, here: str) -> None:
-    """What docs/graph.md says of JSONata's text."""
+    """JSONata's text is as docs/graph.md shows it."""
     source = f"import json\n{HEAD}    return {expression}\n"
     given = {"one": 1}
     names: dict[str, Any] = {}
@@ -222,7 +222,7 @@ def test_text_differs_from_that_of_python(expression: str, python: str, here: st
 
 
 def test_operations_without_a_result() -> None:
-    """What docs/graph.md says of them."""
+    """Such operations are as docs/graph.md shows them."""
     workflow = compiled(f"{HEAD}    return 10 / input['n']\n")
     assert LocalWorkflow(workflow, {}).run("e", {"n": 0}).outcome == Success("Infinity")
     missing = LocalWorkflow(workflow, {}).run("e", {}).outcome
@@ -231,7 +231,7 @@ def test_operations_without_a_result() -> None:
 
 
 def test_a_loop_loses_assignments_to_parameters() -> None:
-    """What docs/graph.md warns of; once a later version keeps them, the page need not."""
+    """docs/graph.md warns of this; a version that keeps them makes the warning superfluous."""
     source = """
 from sfnx import state_machine
 

@@ -1,4 +1,4 @@
-"""What the compiler says about data sets. Source: the developer guide, "ItemReader (Map)", "ResultWriter (Map)"."""
+"""Compilation of data sets. Source: the developer guide, "ItemReader (Map)", "ResultWriter (Map)"."""
 
 import pytest
 

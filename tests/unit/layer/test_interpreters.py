@@ -22,7 +22,7 @@ TWO = {"/opt/two.py": b"import one\n"}
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Callable[[], int]:
-    """How often an interpreter with `ASKED` was asked."""
+    """Count the questions to an interpreter with `ASKED`."""
     return lambda: (tmp_path / "asked").read_text().count("\n") if (tmp_path / "asked").exists() else 0
 
 

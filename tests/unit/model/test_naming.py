@@ -30,7 +30,7 @@ scopes = st.builds(
 
 
 def identity(name: Name) -> tuple[object, ...]:
-    """What makes a name another: everything but the sizes, which a scope has only one of."""
+    """Return the parts of a name that distinguish it: all but sizes, because a scope has one size."""
     places = tuple((f.state, f.iteration, f.generation, f.index) for f in name.frames)
     start = not name.frames and name.step == 0
     return (name.execution.name, None if start else name.execution.started_ms, places, name.step)

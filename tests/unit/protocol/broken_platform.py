@@ -15,7 +15,7 @@ BROKEN: set[Any] = set()
 
 @pytest.fixture(autouse=True)
 def broken() -> Iterator[set[Any]]:
-    """What functions fail with."""
+    """Return the error of a failing function."""
     BROKEN.clear()
     yield BROKEN
     BROKEN.clear()

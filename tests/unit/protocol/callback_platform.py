@@ -68,7 +68,7 @@ class Asking:
         clock.ms = end_ms
 
     def deliver(self, event: Envelope) -> str | None:
-        """Why the event was refused, if it was."""
+        """Deliver the event and return the reason of a refusal, if any."""
         try:
             self.platform.deliver(event)
         except RefusedDelivery as refused:

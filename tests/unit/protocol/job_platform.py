@@ -72,7 +72,7 @@ class Watching(Platform):
         return len(nudge.nudge(self.runtime(), "e", silent_ms=silent_ms))
 
     def stored(self) -> list[str]:
-        """Where something is stored of jobs that is not collected."""
+        """Return the keys of job records that are not collected."""
         return [
             key.sort
             for key, (item, _) in self.memory._items.items()

@@ -90,7 +90,7 @@ def deliver_all(platform: Platform) -> None:
 
 
 def result(platform: Platform, name: str = "e") -> Any:
-    """What an execution succeeded with."""
+    """Return a successful execution's result."""
     ending = platform.ending(name)
     assert ending is not None
     assert isinstance(ending.outcome, Success), ending

@@ -1,4 +1,4 @@
-"""What the compiler says of service Tasks before anything runs."""
+"""The compiler's messages about service Tasks."""
 
 import json
 import os

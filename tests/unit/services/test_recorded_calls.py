@@ -53,7 +53,7 @@ def named(trace: dict[str, Any]) -> str:
 
 
 def as_answered(value: Any, shape: Any) -> Any:  # noqa: PLR0911 - one for each type
-    """What the service must have answered for Step Functions to make `value` of it."""
+    """Return the service's answer from which Step Functions makes `value`."""
     match shape.type_name:
         case "structure":
             names = {fold_name(name): name for name in shape.members}

@@ -41,7 +41,7 @@ def powertools(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 @pytest.fixture
 def log(powertools: ModuleType) -> Iterator[io.StringIO]:
-    """What the example's logger writes."""
+    """Return log lines of the example."""
     handler = logging.StreamHandler(io.StringIO())
     handler.setFormatter(powertools.logger.registered_formatter)
     powertools.logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""What a store of conditionally replaced documents writes: sets, ends of leases, and times; and how long it pauses."""
+"""Writes and pauses of a store of conditionally replaced documents: sets, ends of leases, and times."""
 
 import random
 import time

@@ -42,7 +42,7 @@ def reply(value: Any) -> dict[str, Any]:
 
 
 class StateMachines:
-    """What is asked of Step Functions itself."""
+    """Stand-in for Step Functions itself that keeps its requests."""
 
     def __init__(self, real: Any) -> None:
         self.exceptions, self.meta, self.asked = real.exceptions, real.meta, list[Any]()

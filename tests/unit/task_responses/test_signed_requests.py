@@ -1,4 +1,4 @@
-"""What the examples for Node.js and curl send is signed as botocore signs it."""
+"""Signatures of the examples for Node.js and curl equal botocore's."""
 
 import json
 import shutil
@@ -81,7 +81,7 @@ def test_the_request_is_signed(answers: Answers, command: list[str]) -> None:
 
 
 def signature(url: str, headers: dict[str, str], body: bytes) -> str:
-    """What botocore signs, for the same time."""
+    """Return botocore's signature for the same time."""
     auth = SigV4Auth(WHO, "lambda", "eu-west-3")
     request = AWSRequest("POST", url, headers, body)
     then = datetime.strptime(headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What users' tests are made of: `run_workflow`, its records, and the pytest plugin."""
+"""`run_workflow`, its records, and the pytest plugin for users' tests."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What commands about executions load before AWS has answered: seconds are the machine's, modules are ours.
+"""Modules that commands about executions load before AWS's answer, as a measure of their start.
 
 `benchmarks/commands.py` measures what that takes.
 """

@@ -1,4 +1,4 @@
-"""Which settings a command finds by itself, and that botocore finds the same."""
+"""Settings that a command finds by itself, equal to botocore's."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

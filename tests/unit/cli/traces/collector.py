@@ -85,7 +85,7 @@ def _event(event: Any, span: Any) -> str:
 
 @dataclass
 class Collector:
-    """What a collector has got, and what it answers.
+    """Collector that keeps received spans and gives set answers.
 
     Attributes:
         answers: status, headers and content of the next answers; 200 after them.

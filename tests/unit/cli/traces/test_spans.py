@@ -1,4 +1,4 @@
-"""What spans say of executions: each kind of step, with its time, its errors, and what it follows from."""
+"""Spans of each kind of step, with time, errors and links."""
 
 import json
 from collections.abc import Callable

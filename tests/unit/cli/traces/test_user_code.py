@@ -86,7 +86,7 @@ def expected(text: str) -> list[str]:
 
 
 def orchestration(platform: Traced, *, without_user_code: bool = True) -> list[Any]:
-    """What `unum trace` sends."""
+    """Return spans sent by `unum trace`."""
     traces = Family(lambda _: None, (), lambda _: None).traces(client_of(platform), "e", platform.workflow)
     return spans_of(decoded(document([_without_user_code(each) if without_user_code else each for each in traces])))
 

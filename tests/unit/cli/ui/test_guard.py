@@ -100,7 +100,7 @@ def read_the_browser_s_page(_: Shop, visitor: Visitor) -> bool:
 
 
 def enter_with_a_used_code(_: Shop, visitor: Visitor) -> bool:
-    """What the browser's history has."""
+    """Open the page with a code from the browser's history."""
     code = code_of(visitor).value
     assert visitor.ask(f"/?code={code}").status == 200
     return visitor.ask(f"/?code={code}").status == 200

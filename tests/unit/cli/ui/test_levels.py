@@ -1,4 +1,4 @@
-"""What rows say of steps: each kind as such, with the time told apart."""
+"""Rows of steps: each kind of step, with its time."""
 
 from collections import Counter
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What the pages show and do, without a browser; executions and client are real."""
+"""Pages of real executions, without a browser."""
 
 import json
 import re

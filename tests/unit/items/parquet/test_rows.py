@@ -112,7 +112,7 @@ def nulls_are_left_out(patch: pytest.MonkeyPatch) -> None:
 
 
 def overlaps_are_cut(patch: pytest.MonkeyPatch) -> None:
-    """What is repeated ends at the end of what is there."""
+    """Copies beyond the end are cut there."""
     patch.setattr(codecs, "_repeat", lambda out, offset, length: out.extend(out[len(out) - offset :][:length]))
 
 

@@ -33,11 +33,11 @@ class Sweeper:
         return sweep(rt, self.platform.memory, rest or asked, self._ask, lambda _: self.retention_s)
 
     def found(self, **options: Any) -> bool:
-        """Whether a sweep finds something."""
+        """Return True if a sweep finds an execution."""
         return self.sweep(**options).silent > 0
 
     def found_after(self, seconds: float, **options: Any) -> bool:
-        """Whether it does when time has passed."""
+        """Return True if a sweep at a later time finds an execution."""
         self.platform.clock.pass_seconds(seconds)
         return self.found(**options)
 

@@ -114,7 +114,7 @@ def test_a_redrive_tells_of_how_many_it_is_one_also_when_the_sweep_puts_its_even
 
 
 def redriven(platform: Platform, bus: Bus, name: str, times: int = 2) -> list[tuple[Any, ...]]:
-    """What events of ends tell of redrives, of an execution whose last state fails until the last redrive."""
+    """Return redrives in the events of ends, of an execution whose last state fails until the last redrive."""
     working = platform.functions[name]
     platform.functions[name] = _fails
     platform.run(value=[1, 2])

@@ -36,7 +36,7 @@ def done(definition: dict[str, Any], value: Any, **functions: Any) -> Platform:
 
 
 def forked(platform: Platform, node: str, **request: Any) -> Any:
-    """What the fork comes to."""
+    """Return the fork's end."""
     fork(platform.runtime(), ForkRequest(**{"execution": "e", "name": "f", "node": node} | request))
     deliver_all(platform)
     return result(platform, "f")

@@ -1,4 +1,4 @@
-"""What executions can still need: from the start everything that is deployed for them, and later what follows."""
+"""Parts that executions may still need: all deployed for them at first, later those that follow."""
 
 from typing import Any
 

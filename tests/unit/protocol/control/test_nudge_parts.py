@@ -1,4 +1,4 @@
-"""What nudges write and send: nothing where nobody is silent, and again whatever an earlier one sent in vain."""
+"""Writes and events of nudges: none while deliveries are active, and all that earlier ones lost."""
 
 import pytest
 

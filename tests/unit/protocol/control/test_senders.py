@@ -1,4 +1,4 @@
-"""Which function the control function sends events of a Wait or a fan-out to."""
+"""Receiver of the control function's events for a Wait or a fan-out."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def test_a_choice_without_a_default_leads_to_its_rules_alone() -> None:
 
 @pytest.mark.parametrize("state", [each.name for each in EVERYTHING.states.values() if isinstance(each, Wait | FanOut)])
 def test_it_may_do_what_follows(state: str) -> None:
-    """What the compiler's analysis of permissions says of the function covers what it says of the state."""
+    """The function's permissions by the compiler's analysis include the state's."""
     sender = senders(EVERYTHING)[state]
     reaches = [leaving(EVERYTHING, each.name) for each in EVERYTHING.tasks if each.function == sender]
     allowed = {name for reach in reaches or [entering(EVERYTHING, EVERYTHING.start_at)] for name in reach.tasks}

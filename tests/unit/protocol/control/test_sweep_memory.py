@@ -1,4 +1,4 @@
-"""What a sweep remembers of executions for the next one."""
+"""Memory of sweeps about executions."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def forgets_the_rest(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_what_ran(patch: pytest.MonkeyPatch) -> None:
-    """What an earlier delivery has found is not kept."""
+    """Drop findings of earlier deliveries."""
     after = Memory.after
     patch.setattr(Memory, "after", lambda self, *seen: after(self._replace(running=()), *seen))
 

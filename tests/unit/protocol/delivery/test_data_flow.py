@@ -68,7 +68,7 @@ def test_expressions_see_the_time_of_the_delivery() -> None:
 
 
 def test_the_token_is_for_arguments_alone() -> None:
-    """Whether user code or a nudge brings the result must make no difference to the output."""
+    """User code and a nudge that bring the same result give the same output."""
     found = asking()
     payload = {"token": "{% $states.context.Task.Token %}"}
     ask = JSONATA | {"Type": "Task", "Resource": f"{INVOKE}.waitForTaskToken", "End": True}

@@ -86,7 +86,7 @@ SHOWS = {"Type": "Pass", "Parameters": {"x.$": "$x"}, "End": True}
 
 
 def test_a_task_that_may_be_tried_again_takes_an_input_as_deep_as_json_may_be() -> None:
-    """What copies an object one level after the other in Python gets half as deep."""
+    """A copy of an object in Python, level by level, reaches half the depth."""
     deep: Any = 1
     for _ in range(MAX_DEPTH):
         deep = [deep]

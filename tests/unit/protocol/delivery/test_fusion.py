@@ -1,4 +1,4 @@
-"""When a delivery runs its next invocation itself: enough time, and an event that certainly fits."""
+"""Conditions for a delivery to run its next invocation itself: enough time, and an event that certainly fits."""
 
 from dataclasses import replace
 from typing import Any

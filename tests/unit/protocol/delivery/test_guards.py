@@ -1,4 +1,4 @@
-"""What each guard costs and keeps, and nodes without a checkpoint."""
+"""Costs and guarantees of each guard, and nodes without a checkpoint."""
 
 from collections.abc import Iterable
 from typing import Any

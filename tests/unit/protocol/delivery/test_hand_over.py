@@ -1,4 +1,4 @@
-"""What the intake is told of an invocation whose function may not continue it."""
+"""Messages to the intake about an invocation that its function may not continue."""
 
 from typing import TYPE_CHECKING
 

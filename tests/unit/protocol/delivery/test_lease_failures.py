@@ -99,7 +99,7 @@ class World:
             self.waiting.append(Start(Writer(writer, self.clock.ms)))
 
     def fault(self, *faults: str) -> str:
-        """What happens at this call; mostly nothing."""
+        """Return the fault at this call; mostly none."""
         if self.faults_left == 0 or self.data.draw(st.integers(0, 7)):
             return "nothing"
         self.faults_left -= 1

@@ -1,4 +1,4 @@
-"""What the log says of executions: each line with all of its fields, which operators search and alarms count."""
+"""Log lines of executions with all their fields, for operators' searches and alarms."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How often a sandbox reads whether its workflow is paused."""
+"""Number of a sandbox's reads of the pause record."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is kept of an execution, and for how long, where results are kept for longer than the rest."""
+"""Retention of executions whose results are kept longer than the rest."""
 
 import pytest
 

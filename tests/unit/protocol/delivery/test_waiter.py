@@ -1,4 +1,4 @@
-"""When an event that found a lease held looks again."""
+"""Time of a waiter's next look at a held lease."""
 
 import pytest
 

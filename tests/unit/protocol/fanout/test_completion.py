@@ -1,4 +1,4 @@
-"""Which additions to the sets of a fan-out complete it, and which do so again."""
+"""Additions to the sets of a fan-out that complete it, and repeats that do so again."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a branch reads of the fan-out around it: the outcome that opened it must be there, and be that."""
+"""Reads of a branch about the fan-out around it: the outcome that opened it exists and fits."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a branch reads of its neighbour: the commits before their meeting must be there, and must lead to it."""
+"""Reads of a branch about its neighbour: the commits before their meeting exist and lead to it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What results in packs cost, what is told of them, and which Tasks have places in packs."""
+"""Cost of results in packs, their histories, and Tasks with places in packs."""
 
 from collections.abc import Callable
 from dataclasses import replace

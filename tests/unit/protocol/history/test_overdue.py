@@ -1,4 +1,4 @@
-"""When a pending commit is overdue."""
+"""Time at which a pending commit is overdue."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a fork's copy of a commit still tells of the original: its version, and the end before a redrive."""
+"""Facts about the original in a fork's copy of a commit: its version, and the end before a redrive."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is pending in a fan-out: which branches, since when, and what continues them, for parts of wide ones too."""
+"""Pending branches of a fan-out, since when, and events that continue them, for parts of wide ones too."""
 
 from typing import Any
 

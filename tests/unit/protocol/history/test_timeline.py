@@ -1,4 +1,4 @@
-"""What the timeline of an execution tells of commits: versions, neighbours, and what led to a redrive."""
+"""Timeline of an execution's commits: versions, neighbours, and causes of redrives."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How each branch of a fan-out begins, which begin at once, and how many of them one invocation starts."""
+"""First step of each branch of a fan-out, and numbers of branches started at once and by one invocation."""
 
 import pytest
 

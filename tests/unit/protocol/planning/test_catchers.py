@@ -1,4 +1,4 @@
-"""What a catcher gets of a failure, and where it leads."""
+"""Input of a catcher after a failure, and its next state."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What becomes of a state that failed: a retry, a catcher, or the end of an execution whose time is over."""
+"""Plans after a state failed: a retry, a catcher, or the end of an execution whose time is over."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ CATCH: dict[str, Any] = {"Catch": [{"ErrorEquals": ["E"], "Next": "B", "ResultPa
 
 
 def recovered(later_s: int, retries: tuple[int, ...] = (), **fields: Any) -> Retry | NotRetried:
-    """What follows the failure of Task A, in an execution that has 60 seconds, so long after it began."""
+    """Return the plan after the failure of Task A, this long after the start of an execution of 60 seconds."""
     states = {
         "A": {"Type": "Task", "Resource": "A", "Next": "B", **fields},
         "B": {"Type": "Task", "Resource": "B", "End": True},

@@ -1,4 +1,4 @@
-"""What the describe alias answers, with the state in memory."""
+"""Answers of the describe alias, with the state in memory."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the run alias does with requests, with the state in memory."""
+"""Answers of the run alias, with the state in memory."""
 
 import json
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the start alias does with whatever arrives: it is input, never a command."""
+"""The start alias takes every event as input, never as a command."""
 
 import json
 import sys

@@ -219,7 +219,7 @@ def test_the_last_try_is_told_with_its_address() -> None:
 
 
 def test_a_stored_event_is_the_first_of_its_try() -> None:
-    """What its deliveries waited for, and jobs, would be taken for those of the event that a signal sends."""
+    """Waits and jobs of its deliveries would be taken for those of the event that a signal sends."""
     platform = begun(later())
     (event,) = platform.sent
     rt, box = platform.runtime(), Mailbox(execution_of(platform), "go", "")
