@@ -7,6 +7,7 @@ ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "runtime_layer" / "python"
 
 DISTRIBUTIONS: Mapping[str, Path] = {
+    "unum_azure": PYTHON / "unum_azure",
     "unum_cli": ROOT / "unum_cli",
     "unum_client": PYTHON / "unum_client",
     "unum_compiler": ROOT / "unum_compiler",

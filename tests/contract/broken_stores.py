@@ -4,12 +4,12 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from unum_azure.cosmos import CosmosStore
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.store import s3_names as names
 from unum_runtime.store.conditional import ConditionalStore, Document
-from unum_runtime.store.cosmos import CosmosStore
 from unum_runtime.store.s3 import S3Store
 
 

@@ -12,9 +12,9 @@ from azure.cosmos import CosmosClient
 
 from tests.contract import broken_stores
 from tests.contract.cosmos_service import DATABASE, KEY, OPTIONS
+from unum_azure.cosmos import CosmosStore
 from unum_runtime.clock import SystemClock
 from unum_runtime.model.naming import Key
-from unum_runtime.store.cosmos import CosmosStore
 
 HOUR_S = 3_600
 MEMBERS = 8

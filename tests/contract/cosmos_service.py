@@ -11,8 +11,8 @@ from typing import Any
 
 from azure.cosmos import CosmosClient, DatabaseProxy
 
+from unum_azure.cosmos import CosmosStore, create_container
 from unum_runtime.clock import Clock
-from unum_runtime.store.cosmos import CosmosStore, create_container
 
 PROGRAM = Path(__file__).with_name("cosmos_server.cjs")
 PACKAGE = Path(__file__).parents[2] / "node_modules" / "@vercel" / "cosmosdb-server"

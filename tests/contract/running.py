@@ -19,8 +19,8 @@ from azure.cosmos import CosmosClient
 from tests.contract import broken_stores
 from tests.contract.cosmos_service import DATABASE, KEY, OPTIONS
 from tests.simulation.definitions import machine, map_, task
+from unum_azure.cosmos import CosmosStore
 from unum_compiler import compile_workflow
-from unum_runtime.store.cosmos import CosmosStore
 from unum_simulator.local import LocalWorkflow
 
 WORKFLOW = compile_workflow(

@@ -10,7 +10,7 @@ from moto import mock_aws
 from tests.contract import broken_stores as broken
 from tests.contract import test_cosmos_faults, test_erasure, test_index, test_leases, test_store
 from tests.contract.conftest import REGION, MovableClock, OneAtATime, s3_store
-from unum_runtime.store.cosmos import CosmosStore
+from unum_azure.cosmos import CosmosStore
 from unum_runtime.store.s3 import S3Store
 
 ATTEMPTS = 40

@@ -7,9 +7,9 @@ import pytest
 from azure.cosmos import CosmosClient, PartitionKey
 
 from tests.contract.cosmos_service import DATABASE, KEY, OPTIONS, CosmosServer, cosmos_server
+from unum_azure.cosmos import CosmosStore, check_account, create_container
 from unum_runtime.errors import StoreDenied, StoreError
 from unum_runtime.model.naming import Key
-from unum_runtime.store.cosmos import CosmosStore, check_account, create_container
 
 ITEM = Key("w/e:1", "000000001")
 TWO_REGIONS = {"readableLocations": [{"name": name, "databaseAccountEndpoint": ""} for name in ("West US", "East US")]}

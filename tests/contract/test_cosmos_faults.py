@@ -6,9 +6,9 @@ import pytest
 
 from tests.contract.conftest import MovableClock
 from tests.contract.cosmos_service import CosmosServer
+from unum_azure.cosmos import CosmosStore
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
-from unum_runtime.store.cosmos import CosmosStore
 
 LATER = 1_900_000_000
 ITEM, SET, LEASE = Key("w/e:1", "000000001"), Key("w/e:1/done", "done"), Key("w/e:1/lease", "000000001")

@@ -11,6 +11,7 @@ from tests.mutation.mutants import PYTHON, Mutant
 
 OWN = (
     "unum_runtime",
+    "unum_azure",
     "unum_client",
     "unum_google",
     "unum_simulator",

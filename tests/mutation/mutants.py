@@ -26,7 +26,11 @@ ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "runtime_layer" / "python"
 RUNTIME = PYTHON / "unum_runtime"
 FOLDERS = (RUNTIME / "protocol", RUNTIME / "store")
-STORES = (PYTHON / "unum_google" / "firestore.py", PYTHON / "unum_google" / "firestore_documents.py")
+STORES = (
+    PYTHON / "unum_azure" / "cosmos.py",
+    PYTHON / "unum_google" / "firestore.py",
+    PYTHON / "unum_google" / "firestore_documents.py",
+)
 """Modules of other distributions that are mutated."""
 
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")

@@ -21,6 +21,7 @@ WITHOUT_CDK = tuple(name for name in PROJECTS if name != "unum_constructs")
 
 EVERY = {
     **PROJECTS,
+    "unum_azure": ROOT / "runtime_layer" / "python" / "unum_azure",
     "unum_google": ROOT / "runtime_layer" / "python" / "unum_google",
     "unum_emulator": ROOT / "emulator",
 }

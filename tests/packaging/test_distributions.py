@@ -24,7 +24,7 @@ OPTIONAL = {
     "unum_cli": {"jinja2", "starlette", "uvicorn"},
     "unum_compiler": {"aws_cdk", "jsii", "pytest"},
     "unum_constructs": {"pytest", "syrupy"},
-    "unum_runtime": {"azure", "boto3", "botocore", "jsonata", "opentelemetry"},
+    "unum_runtime": {"boto3", "botocore", "jsonata", "opentelemetry"},
     "unum_simulator": {"pytest"},
 }
 """Packages that modules of a distribution import, and that it does not require: extras, pytest,

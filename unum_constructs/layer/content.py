@@ -22,12 +22,7 @@ from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, FanOut,
 
 PACKAGE = "unum_runtime"
 
-LEFT_OUT = frozenset(
-    {
-        *("__pycache__", "former_names.py"),
-        *("memory.py", "cosmos.py"),
-    }
-)
+LEFT_OUT = frozenset({"__pycache__", "former_names.py", "memory.py"})
 """Folders and modules that no Lambda function needs."""
 
 _CONTROL = (

@@ -20,6 +20,7 @@ MOVED_PACKAGES = {
     "unum_runtime.client": "unum_client",
     "unum_runtime.gcp": "unum_google",
     "unum_runtime.simulator": "unum_simulator",
+    "unum_runtime.store.cosmos": "unum_azure.cosmos",
     "unum_runtime.store.firestore": "unum_google.firestore",
 }
 """Packages that are distributions of their own now, by their names inside of `unum_runtime`."""

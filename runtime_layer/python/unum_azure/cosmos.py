@@ -3,8 +3,6 @@
 Cosmos DB decides races where a partition is written: a create fails if the id exists, a replacement if the ETag is
 another (`If-Match`), and a patch applies its changes to the present document. Sources: Azure Cosmos DB, "Transactions
 and optimistic concurrency control", "Partial document update" and "Consistency levels".
-
-Needs the package azure-cosmos, which ``unum-runtime[cosmos]`` installs.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -236,7 +234,7 @@ def _check_container(place: str, found: Mapping[str, Any]) -> None:
     if paths != [_PARTITION_PATH] or "defaultTtl" not in found:
         raise StoreError(
             f"{place}: expected the partition key {_PARTITION_PATH} and a default time to live of -1, got {paths} and"
-            f" {found.get('defaultTtl')}: make the container with unum_runtime.store.cosmos.create_container"
+            f" {found.get('defaultTtl')}: make the container with unum_azure.cosmos.create_container"
         )
 
 

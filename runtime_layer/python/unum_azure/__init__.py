@@ -1,0 +1,1 @@
+"""State of executions in Azure Cosmos DB."""
