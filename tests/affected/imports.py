@@ -29,7 +29,7 @@ def imports_of(text: str) -> frozenset[str]:
 
 
 def importers(files: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Return for each of `files` those of them that import it."""
+    """Return the importers among `files` of each file."""
     known = {module_of(file): file for file in files}
     found: dict[str, set[str]] = {file: set() for file in known.values()}
     for file in known.values():

@@ -74,7 +74,7 @@ def answering(outputs: dict[str, str], session: Session) -> Tasks:
 
 @pytest.fixture(scope="module")
 def token(deployment: Deployment) -> Callable[..., str]:
-    """The token that a question came with, other than one that is known already."""
+    """Return a question's token, different from known ones."""
     table = deployment.table("Callbacks", "AskedTable")
 
     def asked(question: str, known: str = "") -> str:

@@ -25,7 +25,7 @@ def ended(client: Client, **value: Any) -> Description:
 
 @pytest.fixture
 def result(client: Client) -> Any:
-    """The result of a case's own Task, after those that all cases have."""
+    """Return the result of a case's own Task, after the common ones."""
 
     def of(case: str) -> Any:
         output = ended(client, case=case).output

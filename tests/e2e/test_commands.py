@@ -27,7 +27,7 @@ def client(deployment: Deployment) -> Client:
 
 @pytest.mark.parametrize("given", ["Orders", "Shop/Orders", "Shown/Shop/Orders", "", "NAME"])
 def test_id_path_and_name_find_the_workflow(client: Client, given: str) -> None:
-    """In an option as in the environment; none is needed for the only workflow of a stack."""
+    """As option or environment variable; a stack's only workflow needs neither."""
     name = client.workflow if given == "NAME" else given
     by_variables = unum("describe", "printed", "--json", UNUM_STACK="Shown", UNUM_WORKFLOW=name)
     by_options = unum("describe", "printed", "--json", "--stack", "Shown", *(("--workflow", name) if name else ()))

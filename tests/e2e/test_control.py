@@ -45,7 +45,7 @@ class Dropping:
 
 @pytest.fixture(scope="module")
 def client(deployment: Deployment) -> Client:
-    """Controls with the credentials of a user who may do nothing else."""
+    """Return a client with credentials for control requests only."""
     user = deployment.outputs["Control"]["OperatorName"]
     key = deployment.session.client("iam").create_access_key(UserName=user)["AccessKey"]
     operator = boto3.Session(

@@ -120,7 +120,7 @@ def test_during_a_wait_of_20_seconds_no_process_is_needed(client: Client, emulat
 def test_nothing_starts_after_a_map_of_50_was_stopped(
     client: Client, deployment: Deployment, emulator: Emulator
 ) -> None:
-    """It is stopped when as many items have begun as the emulator lets run at once, so that no other is about to."""
+    """The stop comes when the emulator runs its maximum of items at once, so no further item is under way."""
     name, table = "stopped", deployment.table("Endurance", "NotesTable")
     client.start({"case": "hold", "items": list(range(ITEMS))}, name=name)
     until(lambda: len(notes(deployment, "begun")) == Settings.dispatchers < ITEMS)
@@ -140,7 +140,7 @@ def test_nothing_starts_after_a_map_of_50_was_stopped(
 def test_16_clients_start_one_execution(
     client: Client, deployment: Deployment, process: Callable[..., Any], long_ones: Mapping[str, "Future[Description]"]
 ) -> None:
-    """Each in a process of its own; all together, and again under a lease."""
+    """One process per client; all at once, then again under a lease."""
     assert long_ones
     value = {"case": "square", "n": 5, "counted": True}
     racing = [process(RACING_CLIENT, value) for _ in range(CLIENTS)]
@@ -184,7 +184,7 @@ def test_after_the_lease_another_client_takes_over_from_a_request_that_died(
 def test_a_loop_of_300_rounds_that_waits_in_each(
     client: Client, long_ones: Mapping[str, "Future[Description]"]
 ) -> None:
-    """For nothing in most rounds, and for a second in every tenth."""
+    """Zero seconds in most rounds, one second in every tenth."""
     ended = long_ones["loop"].result(PATIENCE_S)
     assert ended.output["round"] == ROUNDS
     assert [step.state for step in client.steps("loop")].count("Round") == ROUNDS

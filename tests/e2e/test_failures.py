@@ -100,7 +100,7 @@ def test_a_function_whose_code_has_a_syntax_error(ended: Mapping[str, Descriptio
 def test_what_the_handler_of_failures_is_told_again_changes_nothing(
     ended: Mapping[str, Description], deployment: Deployment, emulator: Emulator
 ) -> None:
-    """Not even where it is another error: the first outcome counts, and who goes on from it finds that all is done."""
+    """Not even another error: the first outcome counts, and repeats find all work done."""
     client, functions = deployment.client("Failures"), deployment.session.client("lambda")
     steps = fatal, _ = [*client.steps(ended["exit"].name)]
     event = Envelope(

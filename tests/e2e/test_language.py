@@ -104,7 +104,7 @@ def test_a_job_is_waited_for(run: Run) -> None:
 
 
 def test_no_delivery_failed_on_the_way(client: Client, emulator: Emulator) -> None:
-    """Lambda would have delivered it again, and the result would have been the same."""
+    """A retry by Lambda would hide a failure: same result."""
     assert client.workflow.startswith("Language")
     lines = [line for log in emulator.logs.glob("Language-*") for line in log.read_text().splitlines()]
     assert any("finished" in line for line in lines)

@@ -100,7 +100,7 @@ def test_a_look_that_was_lost_is_told_and_made_up_for_by_a_nudge(
 
 
 def lose_one(deployment: Deployment, url: str) -> None:
-    """Wait until something is in a queue, and empty it."""
+    """Wait for a message in a queue and remove it."""
     queue, names = deployment.session.resource("sqs").Queue(url), ("", "Delayed")
     for _ in range(120):
         queue.load()

@@ -136,7 +136,7 @@ def test_steps_in_json(case: str) -> None:
 
 @pytest.mark.usefixtures("client")
 def test_describe_says_where_an_execution_is() -> None:
-    """As `steps` does, and for how long it has been there."""
+    """As `steps` shows, with the time since."""
     found = {case: [each for each in unum("describe", case, *STACK).splitlines() if each[:2] == "at"] for case in CASES}
     asks, pauses = found.pop("asks"), found.pop("pauses")
     assert [re.sub(r"for [^,]+$", "for SPAN", each) for each in asks] == [

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2 * PATIENCE_S)]
 
 @dataclass
 class Told:
-    """The queue of a rule, and all that has arrived in it."""
+    """Queue of a rule, with all received events."""
 
     deployed: Deployment
     output: str

@@ -47,14 +47,14 @@ def test_what_cannot_be_handed_on_fails_its_task_after_the_last_attempt(deployme
         (message,) = messages
         queues.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 
-    def delivered(receives: int) -> Any:
+    def deliver(receives: int) -> Any:
         attributes = {**message["Attributes"], "ApproximateReceiveCount": str(receives)}
         record = {"messageId": "only", "body": message["Body"], "attributes": attributes}
         return deployment.invoke(forwarder["FunctionName"], {"Records": [record]})
 
     with refused(deployment, forwarder, json.loads(message["Body"])["address"]):
-        assert delivered(MAX_RECEIVES - 1) == {"batchItemFailures": [{"itemIdentifier": "only"}]}
+        assert deliver(MAX_RECEIVES - 1) == {"batchItemFailures": [{"itemIdentifier": "only"}]}
         assert client.describe(name).status is Status.RUNNING
-        assert delivered(MAX_RECEIVES) == {"batchItemFailures": []}
+        assert deliver(MAX_RECEIVES) == {"batchItemFailures": []}
     ended = client.wait(name, timeout_s=PATIENCE_S)
     assert (ended.status, ended.error) == (Status.FAILED, "Lambda.AccessDeniedException")

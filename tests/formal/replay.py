@@ -45,7 +45,7 @@ WRITES = ("create", "add")
 
 
 class NotFollowed(AssertionError):
-    """The runtime did something else than the model."""
+    """Difference between runtime and model."""
 
 
 @dataclass(frozen=True)

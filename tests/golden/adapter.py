@@ -106,7 +106,7 @@ class _Answer:
 
     def _ask(self, event: Json, context: Any) -> Json | StatesError:
         try:
-            return self._answered(event)
+            return self._answer(event)
         except LookupError as unknown:
             if self.mocked is None:
                 raise
@@ -121,7 +121,7 @@ class _Answer:
                 raise
             return StatesError(error, cause or "")
 
-    def _answered(self, event: Json) -> Json:
+    def _answer(self, event: Json) -> Json:
         if self.task.form is not Form.SERVICE:
             return self.answers.invoke(self.task.function, event, self.task.name)
         if self.task.resource == "lambda:invoke":  # of a function that only the input names

@@ -20,7 +20,7 @@ needed = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no recorded executions
 
 
 def cases(name: str) -> Iterator[dict[str, Any]]:
-    """The cases in the file `name`; none where there is no such file."""
+    """Return the cases of file `name`; none without such a file."""
     if not FOLDER.is_dir():
         return
     with (FOLDER / name).open(encoding="utf-8") as lines:

@@ -1,4 +1,4 @@
-"""Each check of a caller is needed: without it, one of the attacks is let in."""
+"""Each check of callers is needed: without it, one attack succeeds."""
 
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace

@@ -89,7 +89,7 @@ def a_lost_event_is_sent_again(found: Place) -> None:
 
 
 def an_event_that_is_given_up_fails_its_task(found: Place) -> None:
-    """Not before its time, although a retrier would try again."""
+    """At its time, although a retrier would try again."""
     behaviour["work"] = died
     assert found.start() == 200
     for _ in range(12):

@@ -22,7 +22,7 @@ _CONTENT = ("value", "error", "cause", "variables", "value_ref")
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that must not happen, with the invocation and the line where it shows."""
+    """Violation of a promise, with the invocation and line that show it."""
 
     rule: str
     place: Place | None
@@ -48,7 +48,7 @@ class Commit:
 
     @property
     def is_success(self) -> bool:
-        """True for an outcome that neither is a failure nor was made of one."""
+        """Return True for an outcome neither failed nor derived from a failure."""
         return self.item["phase"] == "left" and not {"error", "caught_error"} & self.item.keys()
 
 

@@ -25,7 +25,7 @@ Change = Callable[[list[dict[str, Any]]], None]
 
 
 def recorded() -> list[dict[str, Any]]:
-    """The lines, to be changed at will."""
+    """Return the recorded lines, ready for changes."""
     with gzip.open(RECORDED, "rt", encoding="utf-8") as file:
         return [dict(line) for line in parsed(file)]
 

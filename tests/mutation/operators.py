@@ -176,7 +176,7 @@ def _is_reversed(node: libcst.CSTNode) -> bool:
 
 
 def _argument(call: libcst.Call) -> str:
-    """Return the first argument, which may be a generator that has no parentheses of its own."""
+    """Return the first argument, maybe a generator without parentheses."""
     return f"({_code(call.args[0].value)})"
 
 

@@ -1,4 +1,4 @@
-"""The operators beside those of mutmut, each with all that it makes of a line."""
+"""Operators beside mutmut's, each with all its mutants of a line."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The trial of mutants itself: what it takes for one, how it puts it in, and how it counts."""
+"""Trial of mutants: choice, injection and counting."""
 
 import json
 import re

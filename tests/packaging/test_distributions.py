@@ -171,7 +171,7 @@ def test_the_readme_synthesizes(installed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
 def test_other_pythons_synthesize_the_same(version: str, installed: Path, distributions: Path, tmp_path: Path) -> None:
-    """All of it: the hash of the layer, and so the versions of the functions, too."""
+    """Layer hash and function versions included."""
     found = uv("python", "find", "--no-python-downloads", version, check=False).strip()
     if not found:
         pytest.skip(f"Python {version} is not there")

@@ -165,7 +165,7 @@ class Run(Deleting):
             self.has_ended |= delete.delete(self.runtime(), NAME).again_ms is None
 
     def request_twice(self) -> None:
-        """Delete it, and again at once, as an operator does who has no patience."""
+        """Request a deletion twice at once, like an impatient operator."""
         self.request_deletion()
         self.request_deletion()
 

@@ -219,7 +219,7 @@ def workflow(choose: Choose) -> Workflow:
 
 
 def _as_extended(compiled: Workflow, extensions: Mapping[str, Mapping[str, Json]]) -> Workflow:
-    """`compiled` with those of `extensions` that it may have."""
+    """Return `compiled` with the allowed ones of `extensions`."""
     for name, fields in extensions.items():
         try:
             compiled = with_extensions(compiled, {name: fields})

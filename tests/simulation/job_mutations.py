@@ -42,7 +42,7 @@ def a_term_is_of_its_delivery(patch: pytest.MonkeyPatch) -> None:
 
 
 def who_has_begun_the_term_before_goes_on(patch: pytest.MonkeyPatch) -> None:
-    """Nobody does who finds that its term has been begun, be it by its own event."""
+    """Stop at a term that any event has begun, this one included."""
 
     def first(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
         before = envelope.job and {**envelope.job, "by": "nobody"}

@@ -46,7 +46,7 @@ def reference_before_object(patch: pytest.MonkeyPatch) -> None:
 
 
 def events_refer_to_nothing(patch: pytest.MonkeyPatch) -> None:
-    """Nothing but events calls it; what the outcome before has as it is, is there all the same."""
+    """Replace references in events by nothing; stored outcomes keep theirs."""
     patch.setattr(LargeItems, "store_text", lambda own, partition, text: own._name(partition, text.encode()))
 
 

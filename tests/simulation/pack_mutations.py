@@ -28,7 +28,7 @@ class FillingTwiceStore(SimulatedStore):
 
 
 class ForgetfulStore(SimulatedStore):
-    """Says how a pack was, and not how it is."""
+    """Store that returns the former version of a pack."""
 
     def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
         before = self.read([key]).get(key, {})
@@ -49,7 +49,7 @@ def what_lies_aside_counts(patch: pytest.MonkeyPatch) -> None:
 
 
 def effects_before_the_entry(patch: pytest.MonkeyPatch) -> None:
-    """Whoever has set an outcome aside goes on from it, although another may be in the pack."""
+    """Continue from an outcome set aside, although the pack may contain another."""
 
     def broken(rt: Runtime, place: Place, made: Checkpoint, following: Effect) -> tuple[Item | None, Item]:
         winner, found = packing.commit_packed(rt, place, made, following)

@@ -12,7 +12,7 @@ LARGE = "x" * MAX_ENTRY_BYTES
 
 
 def large_or_small(event: Json, context: Context) -> Json:
-    """Fits into a pack on every other run; which, is not the same in all branches."""
+    """Return results that fit into a pack on every other run, in another order per branch."""
     return [varying(event, context), LARGE if (_number(event) + context.run) % 2 else ""]
 
 

@@ -29,7 +29,7 @@ def retry(*errors: str, attempts: int = 1, interval: int = 2) -> Json:
 
 
 def catch(following: str, *errors: str, **fields: Json) -> Json:
-    """Catchers: one, for `errors`, or for all."""
+    """Return catchers: one, one for `errors`, or one for all."""
     return [{"ErrorEquals": list(errors or ("States.ALL",)), "Next": following, **fields}]
 
 

@@ -147,7 +147,7 @@ def one_set_for_all_branches(patch: pytest.MonkeyPatch) -> None:
 
 
 def node_collects_its_source(patch: pytest.MonkeyPatch) -> None:
-    """As a step collects the one before it."""
+    """Collect a node's source, like a step's predecessor."""
     collecting = deliver.collect_input
 
     def collect(rt: Runtime, envelope: Envelope) -> None:

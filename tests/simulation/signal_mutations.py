@@ -23,7 +23,7 @@ def looks_for_the_wait_before_it_stores(patch: pytest.MonkeyPatch) -> None:
 
 
 def wait_does_not_look(patch: pytest.MonkeyPatch) -> None:
-    """A signal that was there before its wait is never read."""
+    """Ignore signals stored before their wait."""
 
     def blind(rt: Any, envelope: Any, mailbox: Any, limits: Any) -> Any:
         return callback.next_check(limits, 0, signal_wait._take_slot(rt, envelope, mailbox))
@@ -87,7 +87,7 @@ def retry_keeps_its_slot(patch: pytest.MonkeyPatch) -> None:
 
 
 def waits_share_a_slot(patch: pytest.MonkeyPatch) -> None:
-    """A wait takes a slot that another one has, and hears what that one has heard."""
+    """Give a wait another wait's slot, with its signals."""
     create = signal_wait._create
 
     def shared(rt: Any, digest: str, item: Item) -> Any:

@@ -65,7 +65,7 @@ class Stage:
         make(self.world, Move(Kind.DELIVER, _find(self.world.waiting, event)))
 
     def repeat(self, event: str) -> None:
-        """Begin one more delivery of an event that was delivered or is being so."""
+        """Begin one more delivery of an event already delivered or running."""
         running = (delivery.event for delivery in self.world.running if not delivery.is_copy)
         make(self.world, Move(Kind.DUPLICATE, _find([*running, *self.world.done], event)))
 

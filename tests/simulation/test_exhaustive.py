@@ -11,7 +11,7 @@ from unum_simulator import Faults, explore
 
 
 def long(graph: str) -> Any:
-    """A graph with so many ways that they are only searched when somebody asks for it."""
+    """Mark a graph for long searches only, because of its many interleavings."""
     return pytest.param(graph, marks=pytest.mark.long)
 
 

@@ -26,7 +26,7 @@ def test_generated_workflows(data: st.DataObject, seed: int) -> None:
 
 
 def test_they_have_whatever_the_protocol_knows() -> None:
-    """So that what is searched is not less than it seems."""
+    """The search covers every feature of the protocol."""
     made = [generated(by_seed(seed)) for seed in range(200)]
     tasks = [task for each in made for task in each.workflow.tasks]
     fan_outs = [state for each in made for state in each.workflow.states.values() if isinstance(state, FanOut)]

@@ -1,4 +1,4 @@
-"""Any event at any alias: one of the documented answers, and no effect but the one that the alias is for.
+"""Any event at any alias gets a documented answer and has only that alias's effect.
 
 Events are requests with mistakes: fields that are missing, too many, of other types or of other requests, around names
 and tokens of executions that exist. What counts is what the store holds afterwards.
@@ -145,7 +145,7 @@ def _operate(rt: Runtime, event: Json) -> Json:
 
 
 def templates(world: World) -> list[Json]:
-    """Requests as they should be, of every kind."""
+    """Return a valid request of each kind."""
     token, known = world.asked.tokens[-1], random.choice([WAITS, ENDED])  # noqa: S311 - seeded by the caller
     source = {"eventSource": "aws:sqs", "eventSourceARN": QUEUE}
     batch = [{**source, "messageId": f"m{n}", "body": json.dumps({"order": {"id": n}})} for n in range(2)]

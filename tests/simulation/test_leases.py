@@ -26,7 +26,7 @@ class GenerousStore(SimulatedStore):
 
 
 class StolenStore(SimulatedStore):
-    """Gives every lease to somebody who will never do the work, and never lets it expire."""
+    """Store that gives each lease for ever to an inactive delivery."""
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:  # noqa: ARG002 - that is the mistake
         return "a thief"

@@ -98,7 +98,7 @@ class World:
             assert new == [] or move is send_event, f"{move.__name__}: a message of a queue was made an event"
 
     def attempt(self, work: Callable[[], Any]) -> Any:
-        """Do what may be refused in a pause alone, and a while after it."""
+        """Do `work`, and count a refusal, which only a pause allows."""
         try:
             return work()
         except StartsPaused as refused:

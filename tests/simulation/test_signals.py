@@ -25,7 +25,7 @@ MAX_STATES = 4_000
 
 
 def long(*given: Any) -> Any:
-    """A search that is only made when somebody asks for it."""
+    """Mark a search for explicit requests only."""
     return pytest.param(*given, marks=pytest.mark.long)
 
 

@@ -60,7 +60,7 @@ def leaves_jobs_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 def sends_none(patch: pytest.MonkeyPatch) -> None:
-    """The first of those that are lost is never sent."""
+    """Never send the first lost event."""
     taking = nudge._Search.take
     patch.setattr(nudge._Search, "take", lambda search, pending: taking(search, pending[1:]))
 

@@ -139,7 +139,7 @@ def times_out_what_is_answered(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_any_result(patch: pytest.MonkeyPatch) -> None:
-    """The event of an answer goes on with something else than what was stored."""
+    """Continue an answer's event with another result than the stored one."""
     parse_result = callback.parse_result
 
     def other(item: Any) -> Any:

@@ -203,7 +203,7 @@ def test_a_part_needs_no_memory_for_the_whole(narrow: int, wide: int, monkeypatc
 
 
 def with_a_cursor_too_early(patch: pytest.MonkeyPatch) -> None:
-    """A cursor is stored before the part in front of it is done."""
+    """Store a cursor before the part ahead of it is done."""
     visit = nudge_module._Search.visit
 
     def late(self: Any, node: Any, shard: int, *, is_done: bool) -> Any:

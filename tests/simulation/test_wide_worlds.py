@@ -1,4 +1,4 @@
-"""Everything at once, for a moment; `search.py` does it for as long as it is told."""
+"""Short searches with all faults at once; `search.py` runs longer ones."""
 
 import pytest
 

@@ -25,7 +25,7 @@ class Made:
         return [key.partition.partition("/")[2] for key in self.store._items if key.sort == "start"]
 
     def later(self, seconds: int) -> "Made":
-        """The same store as it is some time after."""
+        """Return the store with a later clock."""
         clock = VirtualClock(self.store.clock.now_ms() + 1000 * seconds)
         return Made(self.scenario, self.store.copy(clock))
 

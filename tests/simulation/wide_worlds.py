@@ -34,7 +34,7 @@ GRAPHS = {"chain": (CHAIN, "B"), "map": (MAP, "M"), "failing": (FAILING, "M"), "
 
 
 def world(graph: str, **fields: Any) -> Scenario:
-    """Everything that may happen to the executions of one workflow."""
+    """Return a world with all faults for the executions of one workflow."""
     found, node = GRAPHS[graph]
     forks = [fork_at("C"), fork_at("C", 7, name="other"), fork_at(node)]
     starts = ((FIRST, 2), ("other", 3))

@@ -114,7 +114,7 @@ class Deployment:
         return self._statements(policy_path, "Allow")
 
     def denials(self, policy_path: str) -> list[tuple[list[str], list[str]]]:
-        """The same of each that denies something."""
+        """Return statements that deny."""
         return self._statements(policy_path, "Deny")
 
     def _statements(self, policy_path: str, effect: str) -> list[tuple[list[str], list[str]]]:

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_example_has_its_stack(templates: dict[str, Any]) -> None:
-    """Those with an app of their own are synthesized by its tests."""
+    """Examples with their own app have their own tests."""
     folders = [each.parent for each in ROOT.glob("examples/*/stack.py")]
     assert len(templates) == len([folder for folder in folders if not (folder / "app.py").exists()])
 

@@ -1,4 +1,4 @@
-"""The function that controls executions: what it may do, its doors, and who may invoke each."""
+"""Control function: its rights, its aliases, and principals that may invoke each."""
 
 import pytest
 from aws_cdk import aws_iam as iam

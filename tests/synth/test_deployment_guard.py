@@ -1,4 +1,4 @@
-"""The deployment guard: what CloudFormation asks it about, when, and where there is none."""
+"""Deployment guard: CloudFormation's questions, their times, and stacks without a guard."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One key for all that a workflow makes, and who may use it for what."""
+"""One key for all resources of a workflow, with exact rights."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

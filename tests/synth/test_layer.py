@@ -134,7 +134,7 @@ print(program(load_workflow("Flow").states["P"]).output(1, 1, ExpressionContext(
 
 @pytest.mark.parametrize("python", pythons.PYTHONS)
 def test_what_an_interpreter_makes_runs_under_it(python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it is loaded, but what needs botocore where that interpreter has none."""
+    """All modules load, except botocore's users where that interpreter lacks botocore."""
     executable = pythons.installed(python)
     monkeypatch.setenv(FOLDERS, str(executable.parent))
     sources = {**layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}
@@ -182,7 +182,7 @@ def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: t
     [({"Type": "Pass"}, ("jsonata.program", "jsonpath.intrinsics.calls")), (IN_JSONATA, ("jsonpath.program",))],
 )
 def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others: tuple[str, ...]) -> None:
-    """Each import in the modules of a small layer, also those in functions, is one in it, or one of these."""
+    """Each import of a small layer's modules, function bodies included, resolves in the layer or is listed here."""
     content = layer_of(**state)
     missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
         module_name(path) for path in content
@@ -321,7 +321,7 @@ def bundles(content: Content) -> list[str]:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_function_may_have_the_layers_of_two_workflows(order: int, tmp_path: Path) -> None:
-    """Lambda puts what is in them into one folder; each has what the other lacks."""
+    """Lambda merges layers into one folder, so each supplies the other's missing modules."""
     both = [made(layer_of(**state)) for state in (INTRINSIC, IN_JSONATA)][::order]
     content = {**both[0], **both[1]}
     assert len(bundles(content)) == 2

@@ -135,7 +135,7 @@ def test_templates_with_other_bytecode_differ_in_assets_and_versions_alone(monke
 def test_an_interpreter_that_nobody_named_is_not_asked(
     monkeypatch: pytest.MonkeyPatch, workflow: Workflow, tmp_path: Path
 ) -> None:
-    """It could answer with anything, and that would be deployed."""
+    """Its answer would be deployed without review."""
     asked = tmp_path / "asked"
     folder = pythons.this_one(tmp_path / "bin", OTHER, before=f"touch '{asked}'").parent
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)

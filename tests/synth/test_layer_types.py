@@ -9,7 +9,7 @@ from unum_constructs.layer.bytecode import _WithoutTypes
 
 
 def test_nobody_uses_the_types_that_bytecode_has_no_more() -> None:
-    """They are `object` there, so that modules can import them from each other."""
+    """Bytecode has `object` instead, which other modules can still import."""
     everything = {**layer_of(**SERVICE), **layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}
     modules = {module_name(path): ast.parse(data) for path, data in everything.items() if path.endswith(".py")}
     types = {(name, each) for name, module in modules.items() for each in types_of(module)}
@@ -33,7 +33,7 @@ def types_of(module: ast.Module) -> set[str]:
 
 
 def imported_names(module: ast.Module) -> set[tuple[str, str]]:
-    """The names that `module` imports, with the modules that it has them from."""
+    """Return names imported by `module`, with their source modules."""
     imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom)]
     return {(str(node.module), each.name) for node in imports for each in node.names}
 

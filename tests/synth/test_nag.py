@@ -87,7 +87,7 @@ def findings(stack: Stack) -> set[tuple[str, str]]:
 
 
 def found_in_ours(deployment: Deployment) -> set[tuple[str, str]]:
-    """Those that are not about what the test's app makes by itself, or leaves out."""
+    """Return findings except those about resources that the test's app makes or omits."""
     assert deployment.template
     own = {"Stack/Plain/Resource"}
     return {

@@ -1,4 +1,4 @@
-"""The bucket for large values: when there is one, how it is guarded, and who may use it."""
+"""Bucket for large values: existence, protection and rights."""
 
 import json
 from typing import Any

@@ -126,7 +126,7 @@ def chained(name: str) -> set[Allowed]:
 
 
 def plain(name: str) -> set[Allowed]:
-    """Of a definition with the text of the class, which is no chain."""
+    """Compile a definition with the class's text instead of a chain."""
     deployment = Deployment.new()
     state = getattr(tasks, name)(deployment.stack, name, **PROPS[name](deployment.stack))
     machine = json.loads(json.dumps(sfn.StateGraph(state, "Graph").to_graph_json()))

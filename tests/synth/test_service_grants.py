@@ -1,4 +1,4 @@
-"""The function that calls services: what it is, and that it may call nothing else than the definition does."""
+"""Service function: its configuration, and exactly the definition's calls as rights."""
 
 from typing import Any
 

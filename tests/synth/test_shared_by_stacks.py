@@ -142,7 +142,7 @@ def test_its_role_has_policies_of_different_names(apart: Apart, monkeypatch: pyt
 
 
 def test_names_of_policies_stay_when_the_first_workflow_goes(apart: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is still deployed then, and its policies are deleted with its stack."""
+    """That workflow's stack still exists then, and its deletion deletes its policies."""
     left = Apart(places=["Two"])
     assert {*names_of_policies(left)} <= {*names_of_policies(apart)}
     first = {*names_of_policies(Apart(places=["One"]))}

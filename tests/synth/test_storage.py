@@ -1,4 +1,4 @@
-"""State in a bucket: what is made, who may do what, and what needs a table."""
+"""State in a bucket: resources, rights, and features that need a table."""
 
 from typing import Any
 

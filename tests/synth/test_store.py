@@ -17,7 +17,7 @@ CRYPT = {"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"}
 
 @pytest.fixture(scope="module")
 def kept() -> Deployment:
-    """A table with everything that can be said of it, and who may use it."""
+    """Synthesize a table with all options, and return its policies."""
     deployment = Deployment.new()
     store = Store.dynamodb(
         billing=dynamodb.BillingMode.PROVISIONED,

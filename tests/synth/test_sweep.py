@@ -1,4 +1,4 @@
-"""Sweeps: what a schedule may do, what it asks for, and what cannot be."""
+"""Sweeps: rights, requests and refused options of the schedule."""
 
 import json
 from typing import Any

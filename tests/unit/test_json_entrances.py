@@ -39,7 +39,7 @@ BAD = st.builds(lambda place, bad: place.format(bad), PLACES, NUMBERS | INTEGERS
 
 
 def outcome_of(state: Mapping[str, Any], value: Any, function: Callable[..., Any] | None = None) -> Any:
-    """The outcome of an execution of one state, and what it has stored."""
+    """Run an execution of one state; return outcome and stored items."""
     definition = {"StartAt": "A", "States": {"A": {**state, "End": True}}}
     workflow = Definition.from_asl(definition).compile("w", None)
     local = LocalWorkflow(workflow, {"f": function} if function else {})

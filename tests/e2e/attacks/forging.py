@@ -85,7 +85,7 @@ def _execution(store: Any, workflow: str, name: str) -> Execution:
 
 
 def forged_item(world: World, found: Targets, kind: str) -> Item:
-    """A changed item for the key of a kind: what is stored there, or what could be."""
+    """Return a changed or new item for a key of this kind."""
     key = found.keys[kind]
     kept = stored(world, key) or {"value": '"old"', "ttl": int(time.time()) + 86_400, "at": 1}
     if kind == "stop":

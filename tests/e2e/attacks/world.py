@@ -43,7 +43,7 @@ class Victims:
 
 @dataclass(frozen=True)
 class World:
-    """The deployed app, seen by somebody who may do everything."""
+    """Deployed app with an administrator's view."""
 
     deployment: Deployment
     trusted: dict[str, Any] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class World:
         return found.input, found.started_at, listed
 
     def settle(self) -> None:
-        """Wait until no event of the workflow's is on its way any more."""
+        """Wait until no event of the workflow is under way."""
         queues = self.deployment.session.client("sqs")
 
         def is_quiet() -> bool:
@@ -267,7 +267,7 @@ def envelopes(world: World, workflow: str, execution: str) -> Iterator[Any]:
 
 
 def record(event: Any, address: str, error: Any = None) -> Any:
-    """A record of a failure that there was not."""
+    """Return a record of a failure that never happened."""
     context = {"requestId": uuid.uuid4().hex, "functionArn": address, "condition": "RetriesExhausted"}
     answer = {"responsePayload": error, "responseContext": {}} if error else {}
     return {"requestContext": context, "requestPayload": event, **answer}
@@ -359,7 +359,7 @@ def attack(world: World, role: str, victims: Victims) -> int:
 
 
 def status(world: World, name: str) -> Status | None:
-    """The status of an execution; None if it is gone."""
+    """Return an execution's status; None after its deletion."""
     with suppress(ExecutionDoesNotExist):
         return world.client().describe(name).status
     return None

@@ -121,7 +121,7 @@ class Play:
         self._insist(lambda: self.client.start(plan.input, name=plan.name))
 
     def _look(self, plan: Plan) -> None:
-        """Do what somebody would do about an execution now."""
+        """Act like an operator on an execution."""
         with suppress(*_REFUSED):
             seen = self.client.describe(plan.name)
             if seen.status is Status.RUNNING:

@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 
 class Nested(Stack):
-    """A workflow that starts another one, with which it shares a function, and itself."""
+    """Workflow that starts itself and another one, with a shared function."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)

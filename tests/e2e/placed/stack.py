@@ -62,7 +62,7 @@ class Keyed(Stack):
 
 
 class Parted(Stack):
-    """A workflow with a function in each of two stacks that are nested in its own."""
+    """Workflow with functions in two nested stacks."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

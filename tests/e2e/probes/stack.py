@@ -16,7 +16,7 @@ POWERTOOLS = ("aws_lambda_powertools", "aws_xray_sdk", "pydantic")
 
 
 class Probes(Stack):
-    """One workflow with a case for everything that no example does."""
+    """Workflow with a case for each feature without an example."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
@@ -45,7 +45,7 @@ class Probes(Stack):
         CfnOutput(self, "StarterRole", value=starter.role_arn)
 
     def _with_powertools(self) -> UnumFunction:
-        """The example of the documentation, with its packages beside it."""
+        """Return the documentation's example with its packages."""
         function = UnumFunction(
             self,
             "Charge",

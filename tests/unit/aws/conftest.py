@@ -30,7 +30,7 @@ class Clock:
 
 @dataclass
 class Queue:
-    """A queue in moto, and what was asked of it."""
+    """Queue in moto that notes requests."""
 
     client: Any
     url: str

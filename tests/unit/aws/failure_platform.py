@@ -98,7 +98,7 @@ class Functions:
 
 @dataclass
 class Deployed:
-    """A before B, both as version 7; what they would be sent is kept."""
+    """Definition A, then B, both version 7, with their events kept."""
 
     functions: Functions
     client: Client

@@ -1,4 +1,4 @@
-"""The forwarder of a workflow, with messages of its functions and of others."""
+"""Forwarder of a workflow, with messages from its own and foreign functions."""
 
 import json
 from dataclasses import dataclass, field

@@ -33,7 +33,7 @@ class Scheduler:
         return self.client.create_schedule(**parameters)
 
     def schedules(self) -> list[dict[str, Any]]:
-        """All that are kept, with their targets."""
+        """Return all schedules with their targets."""
         names = [each["Name"] for each in self.client.list_schedules(GroupName=GROUP)["Schedules"]]
         return [self.client.get_schedule(GroupName=GROUP, Name=name) for name in names]
 

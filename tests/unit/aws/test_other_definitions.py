@@ -1,4 +1,4 @@
-"""Events at a function of another version: it runs them by the definition that they name, or not at all."""
+"""Events at a function of another version run by their own definition, or fail."""
 
 import json
 import time

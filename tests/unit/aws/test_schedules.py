@@ -253,7 +253,7 @@ def test_a_vpc_without_a_way_to_scheduler(schedules: Schedules, forwarder: Forwa
 
 
 def test_what_comes_from_a_schedule_comes_to_no_other(scheduler: Scheduler, schedules: Schedules) -> None:
-    """Whatever the shortest time is that is worth one; else it would meet itself there, and be gone with it."""
+    """Otherwise an event shorter than the least useful delay would replace and lose itself."""
     fields = schedules.group, schedules.queue, schedules.role, schedules.dead_letters
     for longer_than_s in (0, 1, 8, 600, LONG_S):
         assert Schedules(lambda: scheduler, *fields, None, longer_than_s).early_s <= longer_than_s

@@ -46,7 +46,7 @@ class Waiting:
         self._forward(self.queue.batches[-1][0]["MessageBody"])
 
     def go_off(self) -> None:
-        """All schedules do, one after the other; what they send is delivered when it is due."""
+        """Run all schedules in order and deliver their due events."""
         for at_ms, message in sorted(self.scheduler.go_off()):
             due_ms = json.loads(message)["due_ms"]
             assert at_ms < due_ms

@@ -1,4 +1,4 @@
-"""`unum redrive`: one execution or many, and what it says of the versions."""
+"""`unum redrive`: one execution or many, and its words about versions."""
 
 import json
 from collections.abc import Callable

@@ -21,7 +21,7 @@ WAITING = {
 
 @dataclass
 class Door:
-    """The response alias of a workflow with one Task that waits; it may fail before or after it has done its work."""
+    """Response alias of a workflow with one waiting Task; fails before or after its work."""
 
     platform: Platform
     tokens: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Door:
         return answer
 
     def schedule(self, events: Any) -> None:
-        """Nobody looks whether the time is over."""
+        """Drop the event: no test here waits."""
 
     def begun(self) -> str:
         self.platform.start(f"e{len(self.tokens)}")

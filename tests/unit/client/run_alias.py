@@ -20,7 +20,7 @@ RUN = f"{FUNCTION}:run-w"
 
 
 class Nowhere:
-    """An invoker that must not be used."""
+    """Invoker that fails on use."""
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         raise AssertionError(events)

@@ -29,7 +29,7 @@ class Terminal:
     def resize(self, lines: int, columns: int) -> None:
         termios.tcsetwinsize(self.master, (lines, columns))
 
-    def written(self) -> str:
+    def read_output(self) -> str:
         self.stream.write(END)
         self.stream.flush()
         found = ""
@@ -39,7 +39,7 @@ class Terminal:
 
     def screen(self) -> list[str]:
         """The lines of the last drawing."""
-        return self.written().rpartition("\x1b[H")[2].removesuffix("\x1b[J").replace("\x1b[K", "").split("\n")
+        return self.read_output().rpartition("\x1b[H")[2].removesuffix("\x1b[J").replace("\x1b[K", "").split("\n")
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_what_was_shown_last_remains(terminal: Terminal) -> None:
     with Board(terminal.stream) as board:
         board.show(BEFORE, "e RUNNING")
         board.show(AFTER, "e FAILED")
-    written = terminal.written()
+    written = terminal.read_output()
     assert written.startswith("\x1b[?1049h")
     remains = written.rpartition("\x1b[?1049l")[2]
     assert remains.splitlines()[0] == "e FAILED"
@@ -97,7 +97,7 @@ def test_an_interruption_gives_the_terminal_back(terminal: Terminal) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert terminal.written().endswith("\x1b[?7h\x1b[?1049l")
+    assert terminal.read_output().endswith("\x1b[?7h\x1b[?1049l")
 
 
 def test_states_have_colours(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

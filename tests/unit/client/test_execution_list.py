@@ -382,7 +382,7 @@ def test_an_execution_that_cannot_be_read_hides_no_other(caplog: pytest.LogCaptu
 
 
 def with_attributes() -> Executions:
-    """600 executions, of which every fifth has a customer, and the others have another or none."""
+    """Start 600 executions, every fifth with a customer, the rest with another or none."""
     executions = Executions()
     for number in range(600):
         execution = Execution(f"e{number}", BEGUN_MS + number)

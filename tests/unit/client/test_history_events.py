@@ -64,7 +64,7 @@ def executed(
 
 
 def told(workflow: Workflow, checkpoints: Iterable[Checkpoint], now_ms: int = 0) -> list[HistoryEvent]:
-    """The events, of which those must hold that hold for all."""
+    """Return events after asserting rules for all histories."""
     found = events(workflow, checkpoints, now_ms=now_ms)
     assert [event["id"] for event in found] == list(range(1, len(found) + 1))
     assert all(event["previousEventId"] < event["id"] for event in found)

@@ -1,4 +1,4 @@
-"""An execution's progress in its graph, from what is stored of it."""
+"""Progress of an execution in its graph, from stored items."""
 
 from collections.abc import Callable
 from dataclasses import replace

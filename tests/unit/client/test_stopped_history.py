@@ -33,7 +33,7 @@ MAP = {
 
 
 class Kept:
-    """Keeps what has to wait for ever."""
+    """Timer that never delivers."""
 
     def schedule(self, events: Any) -> None:
         assert events

@@ -1,4 +1,4 @@
-"""Modules in one file are found and loaded as if each had its own."""
+"""Modules in one bundle load like modules in files."""
 
 import shutil
 import subprocess

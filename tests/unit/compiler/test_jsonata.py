@@ -1,4 +1,4 @@
-"""States in JSONata: which fields they have, and what is checked in them."""
+"""JSONata states: allowed fields and their checks."""
 
 import sys
 from subprocess import run

@@ -1,4 +1,4 @@
-"""Conditions under which functions share results: what they may be, and what becomes of them in the IR."""
+"""Conditions of shared results, and their form in the IR."""
 
 import re
 from datetime import timedelta

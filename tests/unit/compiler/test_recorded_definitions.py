@@ -201,7 +201,7 @@ def lost(workflow: Workflow, name: str, state: dict[str, Any]) -> Iterator[str]:
 
 
 def kept(workflow: Workflow, state: State) -> Iterator[str]:
-    """The fields of `state` in the IR, with those that other Tasks have for it, and with what is inside others."""
+    """Return the fields of `state` in the IR, including fields of nested states and alternative Tasks."""
     yield from state.data
     if isinstance(state, Task) and state.assumes_role:
         yield from state.data.get("Arguments", state.data.get("Parameters"))

@@ -456,7 +456,7 @@ def test_functions_are_constructs_or_keys() -> None:
 
 
 def construct(*ids: str) -> Any:
-    """As much of a construct as a key is made of."""
+    """Return the parts of a construct that make its key."""
     scopes = [SimpleNamespace(node=SimpleNamespace(id=each)) for each in ("", *ids)]
     return _Construct(scopes)
 

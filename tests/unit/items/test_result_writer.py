@@ -29,7 +29,7 @@ def body(s3: Any, key: str) -> str:
     return s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode()
 
 
-def written(s3: Any, **config: Json) -> str:
+def write_results(s3: Any, **config: Json) -> str:
     result = items.write(arguments(**config), client=s3, key="e1/Map")
     manifest = json.loads(body(s3, result["ResultWriterDetails"]["Key"]))
     return body(s3, manifest["ResultFiles"]["SUCCEEDED"][0]["Key"])
@@ -48,7 +48,7 @@ def test_the_map_comes_to_where_its_results_are(s3: Any) -> None:
 
 
 def test_results_are_records_unless_a_transformation_is_asked_for(s3: Any) -> None:
-    records = json.loads(written(s3))
+    records = json.loads(write_results(s3))
     assert [json.loads(record["Output"]) for record in records] == RESULTS
     assert {record["Status"] for record in records} == {"SUCCEEDED"}
 
@@ -57,8 +57,8 @@ def test_results_are_records_unless_a_transformation_is_asked_for(s3: Any) -> No
     ("transformation", "results"), [("COMPACT", RESULTS), ("FLATTEN", [{"n": 1}, {"n": 2}, "three"])]
 )
 def test_transformations(s3: Any, transformation: str, results: Json) -> None:
-    assert json.loads(written(s3, Transformation=transformation, OutputType="JSON")) == results
-    lines = written(s3, Transformation=transformation, OutputType="JSONL").splitlines()
+    assert json.loads(write_results(s3, Transformation=transformation, OutputType="JSON")) == results
+    lines = write_results(s3, Transformation=transformation, OutputType="JSONL").splitlines()
     assert [json.loads(line) for line in lines] == results
 
 

@@ -34,7 +34,7 @@ def another(folder: Path, *, before: str = "") -> _Interpreter:
 
 
 def test_another_process_makes_the_same(tmp_path: Path) -> None:
-    """The very bytes depend on what else a process has done, and one that is asked does nothing else."""
+    """Bytecode depends on earlier work of its process; a fresh process has none."""
     made = another(tmp_path).compile(SOURCES)
     assert made == another(tmp_path).compile(SOURCES)
     assert loaded(made) == loaded(compile_modules(SOURCES, PYTHON))

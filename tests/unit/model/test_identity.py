@@ -81,7 +81,7 @@ def test_a_service_event_names_its_execution_the_same_way_every_time(event: dict
 
 @pytest.mark.parametrize("odd", [UUID.upper(), f"{UUID}0", f"0{UUID}", UUID[1:], f"{UUID}\n", [UUID], 5, None])
 def test_an_id_that_no_service_drew_is_digested(odd: Any) -> None:
-    """Only then may the characters be anything."""
+    """Ids drawn by AWS services have known characters; others may contain any."""
     assert re.fullmatch(r"T_[0-9a-f]{20}", str(event_name({**EVENTBRIDGE, "id": odd})))
 
 

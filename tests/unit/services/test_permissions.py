@@ -316,7 +316,7 @@ def test_path_scopes_nothing(resource: str) -> None:
 
 @pytest.mark.parametrize("service", ["gamelift"])
 def test_role_that_only_the_run_time_knows_goes_to_the_called_service_alone(service: str) -> None:
-    """Of services that are not in the table of principals."""
+    """For services outside the table of principals."""
     assert service not in PASSED_TO
     statements = allowed(f"aws-sdk:{service}:createFleet", {"InstanceRoleArn.$": "$.role"})
     passing = [each for each in statements if "PassRole" in each]

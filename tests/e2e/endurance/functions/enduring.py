@@ -25,7 +25,7 @@ def square(event: dict[str, Any], _context: Any) -> int:
 
 
 def hold(event: int, context: Any) -> int:
-    """Notes that it has begun, and that it ends, which it does when the gate of the execution is open."""
+    """Note begin and end; end when the execution's gate opens."""
     item = f"{context.unum.execution} {event}"
     _note(item, "begun")
     while "Item" not in NOTES.get_item(Key={"key": f"{GATE} {context.unum.execution}"}, ConsistentRead=True):

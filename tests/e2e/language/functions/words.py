@@ -23,7 +23,7 @@ def echo(event: Any, _context: Any) -> Any:
 
 def flaky(event: dict[str, Any], context: Any) -> list[float]:
     """Fails as often as `event` says; then tells when it was tried."""
-    tries = _tried(f"{context.unum.execution} {context.unum.state}")
+    tries = _note_try(f"{context.unum.execution} {context.unum.state}")
     if len(tries) <= event["failures"]:
         raise FlakyError(f"try {len(tries)}")
     return tries
@@ -37,7 +37,7 @@ def sleep(event: dict[str, Any], _context: Any) -> None:
     time.sleep(event["seconds"])
 
 
-def _tried(key: str) -> list[float]:
+def _note_try(key: str) -> list[float]:
     expression = "SET tries = list_append(if_not_exists(tries, :none), :now)"
     values = {":none": [], ":now": [str(time.time())]}
     updated = RUNS.update_item(

@@ -54,5 +54,5 @@ def record(_event: Any, context: Any) -> dict[str, str]:
 
 
 def trespass(event: Any, context: Any) -> dict[str, str]:
-    """Do the same without the permission for it."""
+    """Send without permission."""
     return record(event, context)

@@ -1,4 +1,4 @@
-"""Executions that start executions: each has a trace of its own, linked from and to the step between them."""
+"""Traces of executions that start executions, linked by the step between them."""
 
 import json
 from collections.abc import Callable, Sequence

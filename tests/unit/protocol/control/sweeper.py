@@ -56,8 +56,8 @@ def sweeping(definition: Any, **functions: Any) -> Sweeper:
     return Sweeper(deployed(definition, **functions))
 
 
-def recorded(platform: Platform, name: str) -> None:
-    """A start record of which nobody was told."""
+def write_start_record(platform: Platform, name: str) -> None:
+    """Write a start record without announcing it."""
     record = start_record(Execution(name, platform.clock.ms), 5)
     platform.memory.create(start_key("w", name), stored_item("w", record), expires_at_s=10**12)
 

@@ -27,8 +27,8 @@ E = Execution("e", BEGUN_MS)
 WHY = Failure("Enough", None)
 
 
-def recorded(platform: Platform, name: str = "e") -> None:
-    """A start record whose writer died."""
+def write_start_record(platform: Platform, name: str = "e") -> None:
+    """Write a start record, as a client does that dies afterwards."""
     record = start_record(Execution(name, platform.clock.ms), 5)
     platform.memory.create(start_key("w", name), stored_item("w", record), expires_at_s=10**12)
 
@@ -43,7 +43,7 @@ def left(platform: Platform, execution: Execution, step: int) -> None:
 
 def test_a_nudge_tells_of_a_start_before_anything_follows() -> None:
     platform, bus = announcing("A", "B")
-    recorded(platform)
+    write_start_record(platform)
     seen: list[Any] = []
     nudge(replace(platform.runtime(), invoker=_Watching(platform, bus, seen)), "e")
     assert seen == [["RUNNING"]]
@@ -71,7 +71,7 @@ def test_a_nudge_of_what_runs_tells_nothing() -> None:
 
 def test_a_nudge_tells_nothing_of_a_start_that_is_not_overdue() -> None:
     platform, bus = announcing("A", "B")
-    recorded(platform)
+    write_start_record(platform)
     nudge(platform.runtime(), "e", silent_ms=60_000)
     assert bus.told == []
 
@@ -254,7 +254,7 @@ def test_a_fork_has_events_of_its_own() -> None:
 
 
 def test_a_nudge_that_finishes_a_fork_tells_of_its_start() -> None:
-    """The request may have died before it told of it."""
+    """The request may have died before its announcement."""
     platform, bus = announcing("A", "B", "C")
     platform.run(value=1)
     request = ForkRequest(execution="e", name="f", node="C", value=Success(7))
@@ -377,7 +377,7 @@ def test_a_note_of_a_stop_that_came_after_another_commit_is_removed() -> None:
 def test_a_bus_that_refuses_leaves_the_notes() -> None:
     platform, bus = announcing("A")
     for number in range(MOST_REFUSED + 2):
-        recorded(platform, f"e{number}")
+        write_start_record(platform, f"e{number}")
         left(platform, Execution(f"e{number}", BEGUN_MS), 0)
     bus.refuses = 10**6
     swept(platform, bus)
@@ -388,7 +388,7 @@ def test_a_bus_that_refuses_leaves_the_notes() -> None:
 def test_a_refused_event_keeps_no_other_one_from_being_put() -> None:
     platform, bus = announcing("A")
     for number in range(3):
-        recorded(platform, f"e{number}")
+        write_start_record(platform, f"e{number}")
         left(platform, Execution(f"e{number}", BEGUN_MS), 0)
     bus.refuses = 1
     swept(platform, bus)
@@ -398,7 +398,7 @@ def test_a_refused_event_keeps_no_other_one_from_being_put() -> None:
 def test_the_sweep_leaves_the_rest_when_its_time_is_over() -> None:
     platform, bus = announcing("A")
     for number in range(3):
-        recorded(platform, f"e{number}")
+        write_start_record(platform, f"e{number}")
         left(platform, Execution(f"e{number}", BEGUN_MS), 0)
     remaining = iter([RESERVE_MS, RESERVE_MS, RESERVE_MS - 1])
     rt = replace(platform.runtime(), remaining_ms=lambda: next(remaining))
@@ -446,8 +446,8 @@ def test_malformed_step_keeps_no_other_event_from_being_put(change: dict[str, An
 
 def test_malformed_start_record_keeps_no_other_event_from_being_put() -> None:
     platform, bus = announcing("A")
-    recorded(platform)
-    recorded(platform, "f")
+    write_start_record(platform)
+    write_start_record(platform, "f")
     platform.memory._items[start_key("w", "e")][0]["state"] = "A"
     for name in ("e", "f"):
         left(platform, Execution(name, BEGUN_MS), 0)

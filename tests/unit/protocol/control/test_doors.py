@@ -1,4 +1,4 @@
-"""Requests at doors are told apart by one field, and an event without it is none of them."""
+"""One field identifies requests at the control function's aliases."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Executions that take over what another one has come to."""
+"""Forks that take over steps of another execution."""
 
 from collections import Counter
 from dataclasses import replace

@@ -376,7 +376,7 @@ def started_in_spite_of_it(patch: pytest.MonkeyPatch) -> None:
 
 
 def copied_top_first(patch: pytest.MonkeyPatch) -> None:
-    """A step is copied before what is in its scope."""
+    """Copy a step before the steps in its scope."""
     copy_scope, kept = forking._copy_scope, []
 
     def after(rt: Any, scope: Any, execution: Any) -> None:

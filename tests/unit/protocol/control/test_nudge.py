@@ -1,4 +1,4 @@
-"""Executions that wait for something which was lost, and go on when they are nudged."""
+"""Executions that lost an event and continue after a nudge."""
 
 from collections import Counter
 from typing import Any

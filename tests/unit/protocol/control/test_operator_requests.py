@@ -1,4 +1,4 @@
-"""Requests of operators as they arrive: what is taken for one, what it means, and what is said of a malformed one."""
+"""Parsing of operators' requests, and errors about malformed ones."""
 
 from dataclasses import replace
 from typing import Any

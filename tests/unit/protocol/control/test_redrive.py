@@ -194,7 +194,7 @@ def test_an_inner_fan_out_that_was_stopped_before_its_join_is_joined() -> None:
             platform.deliver(platform.sent.pop(0))
     platform.store = platform.memory
     assert [step.state for step in platform.steps()] == ["M", "N", "A", "A", "N"]
-    stopped(platform)
+    stop_execution(platform)
     platform.calls.clear()
     platform.sent = [last]
     go_on(platform)
@@ -265,13 +265,13 @@ def test_an_execution_that_was_stopped_goes_on() -> None:
     platform = deployed(mapped("A", "B", after="C"))
     platform.start("e", [0, 1])
     lose(platform, "B", 0, 1)
-    stopped(platform)
+    stop_execution(platform)
     platform.calls.clear()
     go_on(platform)
     assert (result(platform), platform.calls) == ([0, 1], Counter(B=2, C=1))
 
 
-def stopped(platform: Platform) -> None:
+def stop_execution(platform: Platform) -> None:
     """Stop the execution: the step after the last is committed, without a state."""
     last = [step for step in platform.steps() if not step.name.frames][-1]
     name = Name(last.name.execution, (), last.name.step + 1)
@@ -331,14 +331,14 @@ def test_a_fan_out_whose_results_cannot_be_joined_is_refused() -> None:
 
 
 def test_one_that_could_not_send_what_it_had_come_to_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has committed the results of a fan-out by itself."""
+    """The redrive itself commits the results of a fan-out."""
     branch = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
     platform = deployed(around(branch, after="C", Assign={"all.$": "$"}, Retry=[{"ErrorEquals": ["Any"]}]))
     with monkeypatch.context() as patch:
         patch.setattr(platform, "store", Mortal(platform.memory, 2))
         with pytest.raises(ConnectionError):
             start(platform.runtime(), "e", [0])
-    stopped(platform)
+    stop_execution(platform)
     with monkeypatch.context() as patch:
         patch.setattr(platform, "invoke", throttled)
         with pytest.raises(InvokeError):

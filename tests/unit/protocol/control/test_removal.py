@@ -30,7 +30,7 @@ RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"]}]}
 
 @dataclass
 class Deployments:
-    """Definitions that were deployed one after the other, and their executions in one store."""
+    """Successive definitions and their executions in one store."""
 
     clock: MovableClock = field(default_factory=MovableClock)
     newest: Platform = field(init=False)

@@ -1,4 +1,4 @@
-"""Sweeps: which executions are found to stand still, and what is done about them."""
+"""Sweeps: stalled executions found, and actions taken."""
 
 from dataclasses import replace
 from itertools import islice
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import ASKING, asking
-from tests.unit.protocol.control.sweeper import SILENT_S, Sweeper, ended, recorded, sweeping
+from tests.unit.protocol.control.sweeper import SILENT_S, Sweeper, ended, sweeping, write_start_record
 from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, result
 from tests.unit.protocol.platform import chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
@@ -29,7 +29,7 @@ HOURS = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3600, "MaxAttempts": 
 
 def test_an_execution_that_has_never_begun_is_found_and_begins() -> None:
     sweeper = sweeping(chain("A", "B"))
-    recorded(sweeper.platform, "e")
+    write_start_record(sweeper.platform, "e")
     assert not sweeper.found_after(SILENT_S - 1)
     assert sweeper.found_after(1)
     sweeper.platform.deliver_all()
@@ -71,9 +71,9 @@ def test_the_oldest_running_execution_is_told_with_its_age() -> None:
     sweeper.platform.start("ended", 1)
     sweeper.platform.deliver_all()
     sweeper.platform.clock.pass_seconds(1)
-    recorded(sweeper.platform, "older")
+    write_start_record(sweeper.platform, "older")
     sweeper.platform.clock.pass_seconds(2)
-    recorded(sweeper.platform, "younger")
+    write_start_record(sweeper.platform, "younger")
     sweeper.platform.clock.pass_seconds(SILENT_S)
     sweeper.sweep()
     told = [fields for message, fields in sweeper.platform.logged if message == "oldest running"]
@@ -161,7 +161,7 @@ def test_when_the_time_of_its_execution_is_over_it_is_told_but_nobody_is_asked_a
 
 
 def test_lost_event_beside_a_task_that_waits_is_sent_and_told_as_such() -> None:
-    """Both are overdue: the one is not sent again, and the execution is told as nudged all the same."""
+    """Both are overdue: only the lost event is sent, and the sweep reports a nudge."""
     parallel = {"Type": "Parallel", "Branches": [ASKING, chain("F/Lost")], "End": True}
     definition = {"StartAt": "P", "States": {"P": parallel}, "TimeoutSeconds": 3600}
     platform = deployed(definition, F=lambda event: CallbackPending() if "token" in event else event)
@@ -177,9 +177,9 @@ def test_those_that_have_ended_and_those_that_have_just_begun_are_not_asked() ->
     sweeper = sweeping(chain("A"))
     sweeper.platform.start("ended", 1)
     sweeper.platform.deliver_all()
-    recorded(sweeper.platform, "old")
+    write_start_record(sweeper.platform, "old")
     sweeper.platform.clock.pass_seconds(SILENT_S)
-    recorded(sweeper.platform, "new")
+    write_start_record(sweeper.platform, "new")
     assert sweeper.sweep() == Swept(looked_at=1, silent=1, rest=None)
     assert sweeper.asked == ["old"]
 
@@ -212,7 +212,7 @@ def test_nudges_after_the_last_moment_would_be_noticed(monkeypatch: pytest.Monke
 
 def test_the_retention_of_the_version_of_an_execution_decides() -> None:
     sweeper = sweeping(chain("A"))
-    recorded(sweeper.platform, "e")
+    write_start_record(sweeper.platform, "e")
     sweeper.retention_s *= 2
     assert sweeper.found_after(LAST_MOMENT_S + 1)
     assert sweeper.platform.ending() is None
@@ -220,7 +220,7 @@ def test_the_retention_of_the_version_of_an_execution_decides() -> None:
 
 def test_an_execution_whose_items_expired_between_two_sweeps_is_told_once_and_forgotten() -> None:
     sweeper = sweeping(chain("A"))
-    recorded(sweeper.platform, "e")
+    write_start_record(sweeper.platform, "e")
     assert sweeper.found_after(SILENT_S)
 
     def gone(_: Execution) -> int:
@@ -240,7 +240,7 @@ def test_an_execution_whose_items_expired_between_two_sweeps_is_told_once_and_fo
 
 def test_an_execution_whose_retention_is_unknown_is_asked_and_not_abandoned() -> None:
     sweeper = sweeping(chain("A"))
-    recorded(sweeper.platform, "e")
+    write_start_record(sweeper.platform, "e")
     execution = Execution("e", sweeper.platform.clock.ms)
 
     def unknown(asked: Execution) -> int:
@@ -274,7 +274,7 @@ def test_an_execution_that_was_redriven_before_a_sweep_saw_it_is_asked_once() ->
 @pytest.mark.parametrize("running", ["5", "no JSON", '["1800000000"]'])
 def test_a_memory_that_cannot_be_read_hides_nothing(running: str) -> None:
     sweeper = sweeping(chain("A"))
-    recorded(sweeper.platform, "e")
+    write_start_record(sweeper.platform, "e")
     item: Item = {"horizon": FIRST, "running": running}
     sweeper.platform.memory.create(Key(sweep_partition("w"), "0"), item, expires_at_s=2**40)
     assert sweeper.found_after(SILENT_S)
@@ -333,7 +333,7 @@ def test_an_execution_that_was_redriven_after_a_sweep_saw_its_end_is_found() -> 
 def test_where_the_time_is_over_another_delivery_goes_on() -> None:
     sweeper = sweeping(chain("A"))
     for number in range(5):
-        recorded(sweeper.platform, f"e{number}")
+        write_start_record(sweeper.platform, f"e{number}")
         sweeper.platform.clock.pass_seconds(1)
     sweeper.platform.clock.pass_seconds(SILENT_S)
     sweeper.remaining = [RESERVE_MS, RESERVE_MS - 1]
@@ -350,7 +350,7 @@ def test_each_delivery_looks_at_one_even_without_any_time(monkeypatch: pytest.Mo
     sweeper = sweeping(chain("A"))
     for number in range(7):
         ended(sweeper.platform, f"ended{number}")
-    recorded(sweeper.platform, "e")
+    write_start_record(sweeper.platform, "e")
     sweeper.platform.clock.pass_seconds(SILENT_S)
     rest, deliveries, silent = None, 0, 0
     while deliveries == 0 or rest is not None:
@@ -365,7 +365,7 @@ def test_each_is_asked_once(portion: int, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(list_entries, "PORTION", portion)
     sweeper = sweeping(chain("A"))
     for number in range(6):
-        recorded(sweeper.platform, f"e{number}")
+        write_start_record(sweeper.platform, f"e{number}")
         sweeper.platform.clock.pass_seconds(number % 2)
     sweeper.platform.clock.pass_seconds(SILENT_S)
     rest, sweeper.remaining = sweeper.sweep().rest, []
@@ -376,7 +376,7 @@ def test_each_is_asked_once(portion: int, monkeypatch: pytest.MonkeyPatch) -> No
 def test_one_that_cannot_be_asked_is_told_and_keeps_no_other_from_being_found() -> None:
     sweeper = sweeping(chain("A"))
     for name in ("e0", "e1", "e2"):
-        recorded(sweeper.platform, name)
+        write_start_record(sweeper.platform, name)
         sweeper.platform.clock.pass_seconds(1)
     sweeper.fails = {"e1": InvokeError("no answer"), "e2": ExecutionDoesNotExist("expired")}
     sweeper.platform.clock.pass_seconds(SILENT_S)
@@ -419,7 +419,7 @@ def test_malformed_items_hide_no_stalled_execution(status: str | None) -> None:
             listed: Item = {"list": partition(name, Kind.STARTED, shard), "list_at": at}
             platform.memory.create(Key(f"start:other/{shard}-{number}", "start"), listed, expires_at_s=2**40)
     for each in ("bad", "e"):
-        recorded(platform, each)
+        write_start_record(platform, each)
     if status is not None:
         bad = execution_partition(name, Execution("bad", platform.clock.ms))
         platform.memory.create(Key(bad, "000000001"), {"status": status}, expires_at_s=2**40)
@@ -439,7 +439,7 @@ def test_malformed_items_hide_no_stalled_execution(status: str | None) -> None:
 def test_execution_that_cannot_be_read_hides_no_stalled_one(error: type[Exception]) -> None:
     sweeper = sweeping(chain("A"))
     for name in ("bad", "e"):
-        recorded(sweeper.platform, name)
+        write_start_record(sweeper.platform, name)
     sweeper.fails = {"bad": error("what is wrong")}
     assert sweeper.found_after(SILENT_S)
     assert [told["execution"] for told in sweeper.told] == ["e"]
@@ -449,10 +449,10 @@ def test_execution_that_cannot_be_read_hides_no_stalled_one(error: type[Exceptio
 
 def test_malformed_start_record_hides_no_stalled_execution() -> None:
     sweeper = sweeping(chain("A"))
-    recorded(sweeper.platform, "bad")
+    write_start_record(sweeper.platform, "bad")
     sweeper.platform.memory._items[start_key("w", "bad")][0]["state"] = "A"
     sweeper.platform.clock.pass_seconds(LAST_MOMENT_S)
-    recorded(sweeper.platform, "e")
+    write_start_record(sweeper.platform, "e")
     assert sweeper.found_after(SILENT_S)
     assert [told["execution"] for told in sweeper.told] == ["e"]
     (told,) = [fields for message, fields in sweeper.platform.logged if message == "malformed"]
@@ -461,7 +461,7 @@ def test_malformed_start_record_hides_no_stalled_execution() -> None:
 
 def test_retention_is_asked_only_when_the_time_of_this_version_is_over() -> None:
     sweeper = sweeping(chain("A"))
-    recorded(sweeper.platform, "e")
+    write_start_record(sweeper.platform, "e")
     sweeper.retention_s = 0
     assert sweeper.found_after(SILENT_S)
     assert sweeper.platform.ending() is None
@@ -469,7 +469,7 @@ def test_retention_is_asked_only_when_the_time_of_this_version_is_over() -> None
 
 def test_later_execution_of_the_same_name_is_not_abandoned() -> None:
     platform = deployed(chain("A"))
-    recorded(platform, "e")
+    write_start_record(platform, "e")
     before = {**platform.memory._items}
     control_sweep.abandon(platform.runtime(), Execution("e", platform.clock.ms - 1))
     assert platform.memory._items == before

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.control.sweeper import SILENT_S, ended, recorded, sweeping
+from tests.unit.protocol.control.sweeper import SILENT_S, ended, sweeping, write_start_record
 from tests.unit.protocol.platform import chain
 from unum_runtime.protocol.control import sweep as control_sweep
 from unum_runtime.protocol.control import sweep_memory
@@ -19,7 +19,7 @@ def test_what_has_ended_is_read_once_and_what_runs_by_each_sweep(most: int, monk
     for number in range(20):
         ended(sweeper.platform, f"ended{number}")
         if number % 5 == 0:
-            recorded(sweeper.platform, f"e{number}")
+            write_start_record(sweeper.platform, f"e{number}")
     sweeper.platform.clock.pass_seconds(SILENT_S)
     read: list[str] = []
     end_of = control_sweep.end_of
@@ -40,7 +40,7 @@ def test_what_has_ended_is_read_once_and_what_runs_by_each_sweep(most: int, monk
 def test_no_delivery_of_a_sweep_forgets_what_others_have_to_look_at(remaining: int) -> None:
     sweeper = sweeping(chain("A"))
     for number in range(9):
-        recorded(sweeper.platform, f"e{number}")
+        write_start_record(sweeper.platform, f"e{number}")
         ended(sweeper.platform, f"ended{number}")
     sweeper.platform.clock.pass_seconds(SILENT_S)
     for _ in range(3):
@@ -76,7 +76,7 @@ def test_a_sweep_that_forgets_would_be_noticed(mistake: Any, monkeypatch: pytest
 def test_a_sweep_beside_another_one_loses_nothing() -> None:
     sweeper = sweeping(chain("A"))
     for number in range(6):
-        recorded(sweeper.platform, f"e{number}")
+        write_start_record(sweeper.platform, f"e{number}")
         sweeper.platform.clock.pass_seconds(1)
     sweeper.platform.clock.pass_seconds(SILENT_S)
     sweeper.remaining = [RESERVE_MS, RESERVE_MS, RESERVE_MS, 0]

@@ -289,7 +289,7 @@ def test_two_deliveries_of_one_walk_disturb_nothing(platform: Platform) -> None:
 
 
 def cursor_before_its_part(patch: pytest.MonkeyPatch) -> None:
-    """A cursor names the part after the one that is about to be done."""
+    """Store a cursor that names the part after the current one."""
     key = walk_module.walk_key
 
     def further(partition: str, begun_ms: int, path: list[int]) -> Key:

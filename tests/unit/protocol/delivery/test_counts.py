@@ -109,7 +109,7 @@ def test_a_branch_is_looked_up_in_one_request_with_the_fan_outs_around_it(depth:
 
 
 def lane(items: int) -> tuple[dict[str, Any], list[int]]:
-    """A Map of one Task, a branch after the other, and its items."""
+    """Return a Map of one Task with MaxConcurrency 1, and its items."""
     definition = nested(1)
     definition["States"]["Map0"]["MaxConcurrency"] = 1
     return definition, [*range(items)]
@@ -122,7 +122,7 @@ def test_the_next_branch_in_a_lane_is_looked_up_in_one_request() -> None:
 
 
 def test_a_delivery_that_goes_through_a_lane_reads_once_how_it_was_opened() -> None:
-    """And then, with one request for each branch, whether that is still to begin."""
+    """Then one request per branch checks that the branch may begin."""
     definition, items = lane(20)
     _, store = run(definition, Guard.READ, items, fusion=True)
     looks = {"the first": 1, "after the first": 1, "the second": 1, "before each other": 18}

@@ -1,4 +1,4 @@
-"""State of a delivery: what its record says of the event, and which scopes it has been in."""
+"""State of a delivery: facts about its event, and visited scopes."""
 
 from typing import Any
 

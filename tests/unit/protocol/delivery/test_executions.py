@@ -74,7 +74,7 @@ def test_a_variable_stays_what_it_was_when_user_code_changes_its_event() -> None
 
 
 def changing(event: Any, _context: Any) -> Any:
-    """Changes all of its event that it can, which must not show."""
+    """Change all mutable parts of the event, without effect on the execution."""
     for part in event.values() if isinstance(event, dict) else event:
         if isinstance(part, dict | list):
             changing(part, None)

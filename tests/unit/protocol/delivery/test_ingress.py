@@ -1,4 +1,4 @@
-"""Events that can have no effect any more are refused, and the refusal says why."""
+"""Refusals of events without possible effect, with their reason."""
 
 from dataclasses import replace
 from typing import Any

@@ -46,7 +46,7 @@ def lease_of(event: Envelope) -> Key:
 
 
 def hold(platform: Platform, event: Envelope, seconds: float) -> None:
-    """Somebody else has the lease for that time."""
+    """Give another delivery the lease for that time."""
     until_ms = platform.clock.ms + int(seconds * 1000)
     assert platform.memory.acquire(lease_of(event), "other", expires_at_ms=until_ms) == "other"
 
@@ -286,8 +286,8 @@ def test_the_environment_switches_renewal_off(
     assert maintain_by_default() is expected
 
 
-def recorded(platform: Platform) -> Key:
-    """A client wrote the start record of `e`."""
+def write_start_record(platform: Platform) -> Key:
+    """Write the start record of `e` as a client, and return the key of its lease."""
     record = start_record(Execution("e", platform.clock.ms), 1)
     key = start_key("w", "e")
     platform.memory.create(key, record.to_item(), expires_at_s=platform.clock.ms // 1000 + 86_400)
@@ -302,7 +302,7 @@ def begin(platform: Platform, writer: str, sent_ms: int | None = None) -> None:
 def test_the_entry_function_proceeds_for_the_current_writer_and_releases_its_lease() -> None:
     seen: list[Any] = []
     platform = leased(A=lambda event: seen.append(platform.memory._leases[key]) or event)
-    key = recorded(platform)
+    key = write_start_record(platform)
     platform.memory.acquire(key, "client", expires_at_ms=platform.clock.ms + 60_000)
     begin(platform, "client")
     ((owner, until_ms),) = seen
@@ -314,7 +314,7 @@ def test_the_entry_function_proceeds_for_the_current_writer_and_releases_its_lea
 
 def test_the_entry_function_proceeds_where_the_lease_expired_and_nobody_took_it() -> None:
     platform = leased()
-    key = recorded(platform)
+    key = write_start_record(platform)
     platform.memory.acquire(key, "client", expires_at_ms=platform.clock.ms + 60_000)
     platform.clock.pass_seconds(MINUTE_S)
     begin(platform, "client")
@@ -323,7 +323,7 @@ def test_the_entry_function_proceeds_where_the_lease_expired_and_nobody_took_it(
 
 def test_a_start_whose_writer_was_replaced_is_stolen_and_the_last_writer_wins() -> None:
     platform = leased()
-    key = recorded(platform)
+    key = write_start_record(platform)
     platform.memory.acquire(key, "first", expires_at_ms=platform.clock.ms + 60_000)
     platform.clock.pass_seconds(MINUTE_S)
     assert platform.memory.acquire(key, "second", expires_at_ms=platform.clock.ms + 60_000) == "second"
@@ -336,7 +336,7 @@ def test_a_start_whose_writer_was_replaced_is_stolen_and_the_last_writer_wins() 
 
 def test_a_replaced_writer_starts_after_all_if_the_last_one_died_before_it_could() -> None:
     platform = leased()
-    key = recorded(platform)
+    key = write_start_record(platform)
     sent_ms = platform.clock.ms
     platform.memory.acquire(key, "second", expires_at_ms=sent_ms + 60_000)
     with pytest.raises(LeaseStolenError):
@@ -349,7 +349,7 @@ def test_a_replaced_writer_starts_after_all_if_the_last_one_died_before_it_could
 
 def test_a_start_that_may_be_delivered_for_the_last_time_is_not_refused() -> None:
     platform = leased()
-    key = recorded(platform)
+    key = write_start_record(platform)
     sent_ms = platform.clock.ms
     platform.memory.acquire(key, "second", expires_at_ms=sent_ms + 900_000)
     platform.clock.pass_seconds(3 * MINUTE_S)
@@ -359,7 +359,7 @@ def test_a_start_that_may_be_delivered_for_the_last_time_is_not_refused() -> Non
 
 def test_the_start_lease_is_released_when_the_entry_function_fails() -> None:
     platform = leased()
-    key = recorded(platform)
+    key = write_start_record(platform)
 
     class Closed:
         def invoke(self, _events: Any) -> None:
@@ -372,7 +372,7 @@ def test_the_start_lease_is_released_when_the_entry_function_fails() -> None:
 
 def test_a_start_whose_writer_was_replaced_waits_in_the_timer_if_there_is_one() -> None:
     platform = leased()
-    key = recorded(platform)
+    key = write_start_record(platform)
     kept: list[tuple[str, bytes, int]] = []
 
     class Queue:
@@ -400,7 +400,7 @@ def test_a_start_whose_writer_was_replaced_waits_in_the_timer_if_there_is_one() 
 
 def test_a_start_without_a_writer_asks_for_no_lease() -> None:
     platform = leased()
-    key = recorded(platform)
+    key = write_start_record(platform)
     platform.memory.acquire(key, "other", expires_at_ms=platform.clock.ms + 60_000)
     resume(platform.runtime(), "e")
     assert platform.calls["A"] == 1

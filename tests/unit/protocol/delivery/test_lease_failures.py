@@ -134,7 +134,7 @@ class World:
         raise AssertionError("it never ends")
 
     def deliver_another(self) -> None:
-        """Something else is delivered meanwhile: an event, or one that was delivered already."""
+        """Deliver another event meanwhile, or the same event again."""
         if self.depth > 2:
             return
         if self.waiting and self.data.draw(st.booleans()):  # type: ignore[arg-type]  # a wrapper

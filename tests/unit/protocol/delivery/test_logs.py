@@ -96,14 +96,14 @@ def test_a_caught_failure_is_named() -> None:
     assert ("committed", of_outcome(1, "A", error="ValueError")) in platform.logged
 
 
-def recorded(platform: Platform) -> None:
+def write_start_record(platform: Platform) -> None:
     record = start_record(Execution("e", BEGUN_MS), None)
     platform.memory.create(start_key("w", "e"), record.to_item(), expires_at_s=2**40)
 
 
 def test_a_start_that_a_client_recorded() -> None:
     platform = Platform.of(chain("A"), A=echo)
-    recorded(platform)
+    write_start_record(platform)
     resume(platform.runtime(), "e")
     assert platform.logged[0] == ("started", {"execution": "e"})
 

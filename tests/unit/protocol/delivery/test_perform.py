@@ -130,7 +130,7 @@ def test_a_delivery_starts_as_many_branches_as_it_can(width: int, inputs: list[A
 
 @pytest.mark.parametrize(("most", "inputs"), [(4, [Value] * 4), (3, [Siblings] * 2)])
 def test_fan_outs_that_open_together_share_what_a_delivery_can_start(most: int, inputs: list[Any]) -> None:
-    """Neither of both is too wide alone."""
+    """Each one alone is narrow enough."""
     inner = {"StartAt": "N", "States": {"N": {"Type": "Map", "ItemProcessor": chain("B"), "End": True}}}
     platform = deployed(around(inner))
     platform.options["most_begun"] = most

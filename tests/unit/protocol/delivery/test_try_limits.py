@@ -1,4 +1,4 @@
-"""Time limits of a try: which one applies, when it is exceeded, and what is said of it."""
+"""Time limits of a try: precedence, expiry and error."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Additions to the sets of a fan-out that complete it, and repeats that do so again."""
+"""Additions that complete the sets of a fan-out, and repeats that complete them again."""
 
 from dataclasses import replace
 from typing import Any

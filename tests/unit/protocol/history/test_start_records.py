@@ -1,4 +1,4 @@
-"""Start records: which starts are the same, and what the stored one of another start is told as."""
+"""Start records: equality of starts, and errors about a different stored start."""
 
 import pytest
 

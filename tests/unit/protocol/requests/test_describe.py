@@ -21,7 +21,7 @@ from unum_runtime.store.memory import MemoryObjects
 
 
 class Links:
-    """Links that say what they are of."""
+    """Links that contain their object's name."""
 
     def upload(self, name: str, *, size: int, sha256: str) -> Any:
         raise AssertionError((name, size, sha256))

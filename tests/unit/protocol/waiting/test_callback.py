@@ -104,7 +104,7 @@ def test_each_delivery_of_the_event_gives_out_a_token_and_all_of_them_count(plai
 
 
 def test_whoever_reads_the_store_cannot_answer(plain: Asking) -> None:
-    """Neither with what is stored of the tokens, nor with what a lease or another item says of the deliveries."""
+    """Neither stored tokens nor leases and other items about deliveries help."""
     event = plain.event()
     plain.platform.deliver(event)
     plain.platform.deliver(event)

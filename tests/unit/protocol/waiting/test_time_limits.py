@@ -32,7 +32,7 @@ def test_the_time_is_over() -> None:
 
 
 def test_the_first_counts_when_the_deadline_comes_late() -> None:
-    """The result was there before anybody saw that the time was over."""
+    """The result came before any delivery noticed the timeout."""
     waiting = asking(TimeoutSeconds=60)
     token = waiting.begun()
     waiting.platform.clock.pass_seconds(100)
