@@ -1,4 +1,4 @@
-"""Figures of docstrings, comments and names that CONTRIBUTING.md promises for the product."""
+"""Figures of docstrings, comments and names that CONTRIBUTING.md promises for the product and its tests."""
 
 import ast
 import io
@@ -12,7 +12,7 @@ import pytest
 
 from tests.architecture.house import DISTRIBUTIONS, ROOT, modules
 
-MOST_FUNCTION_WORDS = 0.47
+MOST_FUNCTION_WORDS = {"product": 0.45, "tests": 0.5}
 """Median share of function words in the first paragraph of a docstring; half of the words should say something."""
 
 MOST_QUESTIONS = 0.03
@@ -38,38 +38,42 @@ DIRECTIVES = re.compile(r"#\s*(noqa|type:|pragma|ruff:|mypy:|fmt:|!)")
 WRITING = frozenset(("create", "write", "send", "invoke", "commit", "put_item", "put_object", "send_message"))
 PARTICIPLE = re.compile(r"_?([a-z]+(?<!e)ed|sent|begun|taken|given|kept|held|written|drawn|done|told)")
 
-SOURCES = [*DISTRIBUTIONS.values(), ROOT / "benchmarks"]
+SOURCES = {"product": [*DISTRIBUTIONS.values(), ROOT / "benchmarks"], "tests": [ROOT / "tests"]}
+
+both = pytest.mark.parametrize("kind", SOURCES)
 
 
-def docstrings() -> Iterator[str]:
-    """The first paragraph of every docstring, without quoted code."""
-    for path in sources():
+def docstrings(kind: str) -> Iterator[str]:
+    """Yield the first paragraph of every docstring, with one word for quoted code."""
+    for path in sources(kind):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 text = ast.get_docstring(node)
                 if text:
-                    yield re.sub(r"`+[^`]*`+", "", text.partition("\n\n")[0])
+                    yield re.sub(r"`+[^`]*`+", " code ", text.partition("\n\n")[0])
 
 
-def sources() -> Iterator[Path]:
-    return (path for folder in SOURCES for path in modules(folder))
+def sources(kind: str = "product") -> Iterator[Path]:
+    return (path for folder in SOURCES[kind] for path in modules(folder))
 
 
 def words(text: str) -> list[str]:
     return re.findall(r"[a-z']+", text.lower())
 
 
-def test_docstrings_are_made_of_nouns_and_verbs() -> None:
+@both
+def test_docstrings_are_made_of_nouns_and_verbs(kind: str) -> None:
     shares = [
         sum(word in FUNCTION_WORDS for word in found) / len(found)
-        for found in map(words, docstrings())
+        for found in map(words, docstrings(kind))
         if len(found) > 5
     ]
-    assert statistics.median(shares) <= MOST_FUNCTION_WORDS
+    assert statistics.median(shares) <= MOST_FUNCTION_WORDS[kind]
 
 
-def test_docstrings_open_with_what_a_thing_does_or_is() -> None:
-    openings = [found[0] for found in map(words, docstrings()) if found]
+@both
+def test_docstrings_open_with_what_a_thing_does_or_is(kind: str) -> None:
+    openings = [found[0] for found in map(words, docstrings(kind)) if found]
     assert sum(word in QUESTIONS for word in openings) <= MOST_QUESTIONS * len(openings)
 
 
@@ -83,9 +87,10 @@ def test_code_is_commented() -> None:
     assert 1000 * comments / sum(text.count("\n") for text in texts) >= FEWEST_COMMENTS
 
 
-def test_what_writes_has_a_verb_for_a_name() -> None:
+@both
+def test_what_writes_has_a_verb_for_a_name(kind: str) -> None:
     assert [
-        f"{path.name}: {name}" for path in sources() for name in hidden_writes(path.read_text(encoding="utf-8"))
+        f"{path.name}: {name}" for path in sources(kind) for name in hidden_writes(path.read_text(encoding="utf-8"))
     ] == []
 
 
