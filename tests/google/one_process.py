@@ -119,7 +119,7 @@ class Place:
         clock: its clock.
     """
 
-    store: MemoryStore
+    store: Any
     queue: Queue
     clock: MovableClock
 
@@ -143,10 +143,9 @@ class Place:
         return ending and ending.outcome
 
 
-def place(patch: pytest.MonkeyPatch, folder: Path, definition: Mapping[str, Any]) -> Place:
-    """Deploy `definition`; its functions are `work` and `mend`."""
+def place(patch: pytest.MonkeyPatch, folder: Path, definition: Mapping[str, Any], store: str = "") -> Place:
+    """Deploy `definition`; its functions are `work` and `mend`. The setting `store` names another store than memory."""
     clock = MovableClock()
-    store = MemoryStore(clock)
     queue = Queue(clock)
     file = folder / "workflow.json"
     file.write_text(Definition.from_asl(dict(definition)).compile(NAME, None).to_json(), encoding="utf-8")
@@ -159,18 +158,24 @@ def place(patch: pytest.MonkeyPatch, folder: Path, definition: Mapping[str, Any]
         "queues": {},
         "account": ACCOUNT,
         "starters": [ACCOUNT],
+        "store": store,
     }
     patch.setenv(SERVICE, json.dumps(given))
     patch.setattr(adapters, "_CLOCK", clock)
+    memory = MemoryStore(clock)
     for module in (adapters, function):
-        patch.setattr(module, "store", lambda: store)
+        if not store:
+            patch.setattr(module, "store", lambda: memory)
         patch.setattr(module, "events", lambda: queue)
     patch.setattr(function, "caller_of", lambda *_: ACCOUNT)  # tests of tokens are elsewhere
     for cached in (settings.service, adapters.definition, adapters._stored, adapters._pauses):
         cached.cache_clear()
     adapters._stored_until_ms.clear()
     behaviour.clear()
-    return Place(store, queue, clock)
+    if not store:
+        return Place(memory, queue, clock)
+    adapters.store.cache_clear()
+    return Place(adapters.store(), queue, clock)
 
 
 @dataclass

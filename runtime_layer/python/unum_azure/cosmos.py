@@ -55,7 +55,14 @@ class CosmosStore(ConditionalStore):
 
     @classmethod
     def connect(
-        cls, url: str, credential: str | TokenCredential, database: str, container: str, **options: Any
+        cls,
+        url: str,
+        credential: str | TokenCredential,
+        database: str,
+        container: str,
+        *,
+        clock: Clock | None = None,
+        **options: Any,
     ) -> "CosmosStore":
         """Return the store in a container, after a check that the account keeps the contract of stores.
 
@@ -64,6 +71,7 @@ class CosmosStore(ConditionalStore):
             credential: key of the account, or a credential of azure-identity.
             database: name of the database.
             container: name of the container.
+            clock: see the class.
             options: further arguments of `azure.cosmos.CosmosClient`.
 
         Raises:
@@ -78,7 +86,7 @@ class CosmosStore(ConditionalStore):
             _check_container(place, found.read())
         except AzureError as error:
             raise _store_error(place, error) from error
-        return cls(found)
+        return cls(found, clock)
 
     def get(self, key: Key) -> Document | None:
         """See `ConditionalStore.get`."""

@@ -24,6 +24,7 @@ from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.delivery.pause import PauseReader
 from unum_runtime.protocol.history.definition_records import read_definition, write_definition
 from unum_runtime.protocol.runtime import Call, Log, Runtime
+from unum_runtime.store.conditional import ConditionalStore
 
 _CLOCK = SystemClock()
 _stored_until_ms: dict[str, int] = {}
@@ -119,9 +120,12 @@ def _stored(digest: str) -> Workflow:
 
 
 @cache
-def store() -> FirestoreStore:
-    """Return the store of the workflow."""
+def store() -> ConditionalStore:
+    """Return the store of the workflow: Firestore's, unless the settings name another one."""
     own = service()
+    if own.store:
+        opened: ConditionalStore = _attribute(own.store)(_CLOCK)
+        return opened
     return FirestoreStore(cache(lambda: firestore.Client(project=own.project, database=own.database)), _CLOCK)
 
 
@@ -173,7 +177,7 @@ def _call(call: Call, value: Json, deadline_ms: int) -> Any:
     """Run user code; cancel a coroutine, and refuse a result, that takes too long: nothing interrupts a thread."""
     begun, is_late = time.monotonic(), False
     try:
-        result = finish(_handler(service().hosts[call.function])(value, Context(call, deadline_ms)), call.timeout_s)
+        result = finish(_attribute(service().hosts[call.function])(value, Context(call, deadline_ms)), call.timeout_s)
     except Interruption:
         is_late = True
     if call.timeout_s is not None and (is_late or time.monotonic() - begun > call.timeout_s):
@@ -182,6 +186,6 @@ def _call(call: Call, value: Json, deadline_ms: int) -> Any:
 
 
 @cache
-def _handler(path: str) -> Any:
+def _attribute(path: str) -> Any:
     module, _, attribute = path.rpartition(".")
     return getattr(importlib.import_module(module), attribute)

@@ -26,7 +26,7 @@ class Service:
     Attributes:
         definition: path of the compiled workflow, a JSON file beside the function's code.
         project: name of the project.
-        database: name of the Firestore database.
+        database: name of the Firestore database, if the state is there.
         hosts: handlers of the workflow's functions that run here, as ``module.attribute`` by key.
         routes: URL of each function of the workflow, by key.
         address: URL of this function, the audience of tokens for it.
@@ -38,6 +38,8 @@ class Service:
             then Cloud Tasks delivers an event again.
         attempts: deliveries of an event that may end without an answer, before its Task fails.
         certs_url: URL of the public keys of tokens.
+        store: ``module.attribute`` of a function that takes a `Clock` and returns the store of the workflow, a
+            `ConditionalStore`; Firestore if empty.
     """
 
     definition: str
@@ -53,6 +55,7 @@ class Service:
     timeout_s: int = 540
     attempts: int = 3
     certs_url: str = field(default=GOOGLE_CERTS)
+    store: str = ""
 
 
 @cache
