@@ -22,7 +22,7 @@ def test_it_configures_fields_that_functions_know() -> None:
     names = re.findall(r"^\s*(\w+)\s+=", given, re.MULTILINE)
     known = {each.name for each in fields(Service)}
     assert {*names} <= known
-    assert {*names} >= known - {"retention_s", "timeout_s", "attempts", "certs_url"}
+    assert {*names} >= known - {"retention_s", "timeout_s", "attempts", "certs_url", "store"}
 
 
 def test_its_sweeps_are_such_requests_and_give_up_after_cloud_tasks() -> None:
