@@ -43,7 +43,7 @@ def test_only_valid_events_for_existing_functions_are_accepted(cloud: Any) -> No
         cloud.awslambda.invoke(FunctionName=name, InvocationType="Event", Payload=b"{")
 
 
-def test_a_failing_event_keeps_its_id_and_reaches_the_destination_of_its_version(cloud: Any) -> None:
+def test_failing_event_keeps_its_id_and_reaches_its_versions_destination(cloud: Any) -> None:
     url, arn = cloud.queue()
     name = cloud.function(FAILING, Publish=True)
     cloud.awslambda.put_function_event_invoke_config(
@@ -177,7 +177,7 @@ def test_zero_concurrency_drops_events_at_once(cloud: Any) -> None:
     assert "responsePayload" not in record
 
 
-def test_three_hundred_events_finish_quickly_in_a_bounded_number_of_processes(cloud: Any, processes: Any) -> None:
+def test_three_hundred_events_finish_in_a_bounded_number_of_processes(cloud: Any, processes: Any) -> None:
     table = cloud.table(name="S")
     name = cloud.function(COUNTING, Environment={"Variables": {"TABLE": table}}, Timeout=30)
     started = time.monotonic()

@@ -68,7 +68,7 @@ def test_events_of_a_bus_are_retried_and_have_a_destination(cloud: Any) -> None:
     assert record["requestContext"]["approximateInvokeCount"] == 2
 
 
-def test_events_of_a_bucket_for_an_alias_reach_the_destination_of_the_alias(cloud: Any) -> None:
+def test_bucket_events_for_an_alias_reach_the_aliass_destination(cloud: Any) -> None:
     name = cloud.function(FAILING, Publish=True)
     alias = cloud.awslambda.create_alias(FunctionName=name, Name="start", FunctionVersion="1")["AliasArn"]
     failures = _failures_of(cloud, name, Qualifier="start")

@@ -45,7 +45,7 @@ def test_a_version_keeps_its_code_and_its_process(cloud: Any) -> None:
     assert (cloud.invoke(f"{name}:1")[0], cloud.invoke(name)[0]) == ("old", "new")
 
 
-def test_errors_carry_the_class_of_the_exception_and_leave_the_process_warm(cloud: Any) -> None:
+def test_errors_carry_the_exceptions_class_and_leave_the_process_warm(cloud: Any) -> None:
     name = cloud.function("""
         import os
 

@@ -15,7 +15,7 @@ SLEEPING = """
 
 
 @pytest.mark.parametrize(("seconds", "processes"), [(0.01, 1), (2.0, 2)])
-def test_a_second_caller_waits_for_a_short_invocation_but_not_for_a_long_one(
+def test_second_caller_waits_for_a_short_invocation_but_not_for_a_long_one(
     cloud: Any, seconds: float, processes: int
 ) -> None:
     name = cloud.function(SLEEPING, Timeout=20)

@@ -14,9 +14,9 @@ from unum_google.firestore import FirestoreStore
 Check: TypeAlias = Callable[..., None]
 
 FOUND_BY: list[tuple[type[FirestoreStore], Check]] = [
-    (broken.Overwriting, test_store.test_one_of_several_concurrent_creates_wins_and_all_others_return_its_item),
+    (broken.Overwriting, test_store.test_one_of_concurrent_creates_wins_and_the_others_return_its_item),
     (broken.Overwriting, test_leases.test_one_of_several_concurrent_owners_gets_the_lease),
-    (broken.CreatingAlone, test_store.test_concurrent_extensions_have_one_winner_per_part_and_the_last_returns_all),
+    (broken.CreatingAlone, test_store.test_concurrent_extensions_have_one_winner_per_part_and_return_all),
     (broken.CreatingAlone, test_leases.test_one_of_several_concurrent_owners_gets_an_expired_lease),
     (broken.LastAddition, test_store.test_adding_twice_changes_nothing),
     (broken.Undead, test_store.test_expired_items_are_absent_and_can_be_created_again),
@@ -27,7 +27,7 @@ FOUND_BY: list[tuple[type[FirestoreStore], Check]] = [
 ]
 
 NEEDED = [
-    test_store.test_concurrent_extensions_have_one_winner_per_part_and_the_last_returns_all,
+    test_store.test_concurrent_extensions_have_one_winner_per_part_and_return_all,
     test_leases.test_one_of_several_concurrent_owners_gets_an_expired_lease,
 ]
 """Tests that need the rules of Firestore that its server from npm leaves out."""

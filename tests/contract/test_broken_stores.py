@@ -17,8 +17,8 @@ ATTEMPTS = 40
 """A race that a mistake needs may not happen on a busy machine."""
 
 FOUND_BY: list[tuple[Any, Callable[..., None]]] = [
-    (broken.Unconditional, test_store.test_one_of_several_concurrent_creates_wins_and_all_others_return_its_item),
-    (broken.Unconditional, test_store.test_concurrent_extensions_have_one_winner_per_part_and_the_last_returns_all),
+    (broken.Unconditional, test_store.test_one_of_concurrent_creates_wins_and_the_others_return_its_item),
+    (broken.Unconditional, test_store.test_concurrent_extensions_have_one_winner_per_part_and_return_all),
     (broken.Unconditional, test_leases.test_one_of_several_concurrent_owners_gets_the_lease),
     (broken.Overwritten, test_store.test_adding_twice_changes_nothing),
     (broken.Immortal, test_store.test_expired_items_are_absent_and_can_be_created_again),
@@ -30,7 +30,7 @@ FOUND_BY: list[tuple[Any, Callable[..., None]]] = [
     (broken.FirstPage, test_erasure.test_some_items_are_kept),
     (broken.Nested, test_erasure.test_a_partition_is_erased_with_items_sets_and_leases),
     (broken.LastWins, test_store.test_create_stores_once_and_gives_the_loser_the_winners_item),
-    (broken.LastWins, test_store.test_concurrent_extensions_have_one_winner_per_part_and_the_last_returns_all),
+    (broken.LastWins, test_store.test_concurrent_extensions_have_one_winner_per_part_and_return_all),
     (broken.LastWins, test_leases.test_one_of_several_concurrent_owners_gets_an_expired_lease),
     (broken.Eternal, test_store.test_expired_items_are_absent_and_can_be_created_again),
     (broken.Eternal, test_leases.test_any_owner_can_acquire_an_expired_lease),

@@ -75,7 +75,7 @@ def test_processes_that_contend_have_one_winner_and_lose_no_addition(cosmos: Cos
     check_contention(contention(cosmos))
 
 
-def test_executions_have_one_result_whichever_processes_die_at_whichever_request(cosmos: CosmosServer) -> None:
+def test_executions_have_one_result_whichever_process_dies_at_any_request(cosmos: CosmosServer) -> None:
     found = executions(cosmos)
     check_executions(found)
     assert sum(map(len, found)) < EXECUTIONS * 2 * (DEATHS + 1), "processes died"

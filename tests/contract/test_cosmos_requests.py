@@ -74,7 +74,7 @@ def test_lost_race_is_lost_whatever_its_substatus(status: int) -> None:
     assert store(container).put(KEY, Document(soon(), {}), replaces=None) is False
 
 
-def test_a_set_is_stored_in_this_form_and_many_members_are_added_without_a_patch() -> None:
+def test_set_has_this_stored_form_and_adds_many_members_without_a_patch() -> None:
     container = Container(status=404)
     given = Document(soon(), {}, frozenset({10, 9}))
     assert store(container).put(SET, given, replaces=None) is False
@@ -112,7 +112,7 @@ def test_a_partition_is_read_where_it_is_and_no_further_than_needed() -> None:
     assert [options["max_item_count"] for _, _, options in container.asked] == [None, 3]
 
 
-def test_an_index_partition_is_read_across_partitions_and_no_further_than_needed() -> None:
+def test_index_is_read_across_partitions_and_no_further_than_needed() -> None:
     container = Container([])
     store(container).list_items("p", limit=3)
     ((_, _, options),) = container.asked
@@ -147,7 +147,7 @@ def test_what_has_expired_before_its_deletion_is_deleted() -> None:
     assert container.asked == [("delete_item", (KEY_ID, KEY.partition), {})]
 
 
-def test_a_container_has_indexes_of_what_queries_name_alone_and_keeps_what_has_no_time_to_live() -> None:
+def test_container_indexes_queried_fields_only_and_keeps_items_without_ttl() -> None:
     database = Container("made")
     made: Any = create_container(cast("DatabaseProxy", database), "state", offer_throughput=400)
     assert made == "made"

@@ -64,7 +64,7 @@ def test_all_pages_of_a_partition_are_read_from_where_the_last_one_ended() -> No
 
 
 @pytest.mark.parametrize(("newest", "requests"), [(1, 1), (2, 1), (3, 2), (9, 2)])
-def test_the_newest_items_are_read_backwards_and_no_page_more_than_they_need(newest: int, requests: int) -> None:
+def test_newest_items_are_read_backwards_in_no_more_pages_than_needed(newest: int, requests: int) -> None:
     client = Pages(stored("4", "3"), stored("2", "1"))
     assert sorts(store(client).query("p", newest=newest))[:newest] == ["4", "3", "2", "1"][:newest]
     assert [(asked["ScanIndexForward"], asked["Limit"]) for asked in client.asked] == [(False, newest)] * requests

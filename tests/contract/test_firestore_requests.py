@@ -75,9 +75,7 @@ def test_a_set_that_is_deleted_after_an_addition_is_empty() -> None:
 
 
 @pytest.mark.parametrize(("oldest_first", "operator"), [(True, "GREATER_THAN"), (False, "LESS_THAN")])
-def test_entries_beyond_a_page_of_expired_ones_are_read_in_the_same_direction(
-    *, oldest_first: bool, operator: str
-) -> None:
+def test_entries_beyond_a_page_of_expired_ones_are_read_in_one_direction(*, oldest_first: bool, operator: str) -> None:
     entries = [stored(sort, partition="w/e:1", of=sort) for sort in ("a", "b")]
     api = Api(entries)
     assert store(api).list_items("p", limit=2, oldest_first=oldest_first) == {}

@@ -47,7 +47,7 @@ class Refusing:
         return {}
 
 
-def test_an_absent_object_is_absent_without_permission_to_list_the_whole_bucket() -> None:
+def test_absent_object_needs_no_permission_to_list_the_bucket() -> None:
     assert S3Store(lambda: Refusing("AccessDenied"), "b").read([KEY]) == {}
     assert S3Store(lambda: Refusing("AccessDenied", listed=(f"{NAME}0",)), "b").read([KEY]) == {}
 

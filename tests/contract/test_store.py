@@ -22,7 +22,7 @@ def test_create_stores_once_and_gives_the_loser_the_winners_item(store: Store) -
     assert store.read([KEY]) == {KEY: {"value": "first", "at": 1}}
 
 
-def test_one_of_several_concurrent_creates_wins_and_all_others_return_its_item(store: Store) -> None:
+def test_one_of_concurrent_creates_wins_and_the_others_return_its_item(store: Store) -> None:
     barrier = Barrier(WRITERS)
 
     def create(writer: int) -> str | int:
@@ -153,7 +153,7 @@ def test_each_part_extends_an_item_once_and_the_loser_gets_the_whole_item(store:
     assert store.read([KEY]) == {KEY: {"a": "first", "at": 1, "b": "x"}}
 
 
-def test_concurrent_extensions_have_one_winner_per_part_and_the_last_returns_all(store: Store) -> None:
+def test_concurrent_extensions_have_one_winner_per_part_and_return_all(store: Store) -> None:
     barrier = Barrier(WRITERS)
 
     def extend(writer: int) -> tuple[bool, dict[str, str | int]]:
@@ -187,7 +187,7 @@ def test_an_item_is_not_extended_beyond_its_size(store: Store) -> None:
     assert store.read([KEY])[KEY].keys() == {"a"}
 
 
-def test_collect_leaves_the_ended_branches_of_a_pack_and_deletes_the_values(store: Store) -> None:
+def test_collect_leaves_a_packs_ended_branches_and_deletes_the_values(store: Store) -> None:
     store.extend(KEY, {"e0": "0 5 0 0", "v0": "17", "state": "S"}, unless="e0", expires_at_s=LATER)
     store.collect([KEY])
     left = {"e0": "0 5 0 0", "state": "S", "collected": 1}

@@ -92,7 +92,7 @@ def test_every_execution_ends_without_a_hand_and_with_the_right_result(play: Pla
     assert Counter(seen.status for seen in play.ended.values())[Status.SUCCEEDED] > len(play.ended) * 0.7
 
 
-def test_the_history_has_one_cause_for_each_outcome_and_one_end_for_each_execution(judged: Judgement) -> None:
+def test_history_has_one_cause_for_each_outcome_and_one_end_per_execution(judged: Judgement) -> None:
     assert not any(judged.violations.values()), judged.story()
     assert judged.still == []
 
@@ -137,9 +137,7 @@ def test_the_same_runtime_without_a_mistake_has_no_violation(broken: Mapping[str
     assert broken["well"] == []
 
 
-def test_functions_of_node_that_die_are_called_again_and_each_answer_counts_once(
-    deployment: Deployment, history: Path
-) -> None:
+def test_dying_functions_of_node_are_repeated_and_answers_count_once(deployment: Deployment, history: Path) -> None:
     outputs = regions.play(deployment.client("Chaos", "Called"), CALLS, PATIENCE_S)
     assert outputs == {f"region-{n}": sum(number * number for number in range(n)) for n in range(CALLS)}
     begun = (line for line in read(history) if line["what"] == "begun" and "Chaos-Called" in line["function"])

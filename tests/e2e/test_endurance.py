@@ -171,7 +171,7 @@ def test_all_executions_end_that_are_started_as_fast_as_possible(
     assert [one.output["square"] for one in ended] == [n**2 for n in range(EXECUTIONS)]
 
 
-def test_after_the_lease_another_client_takes_over_from_a_request_that_died(
+def test_other_client_takes_over_a_dead_request_after_its_lease(
     client: Client, long_ones: Mapping[str, "Future[Description]"]
 ) -> None:
     """It died after it had written the start record, and before it sent anything to Lambda."""

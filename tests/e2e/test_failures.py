@@ -55,7 +55,7 @@ def test_a_function_that_is_killed_by_its_timeout(ended: Mapping[str, Descriptio
     assert "Task timed out after 3.00 seconds" in message
 
 
-def test_a_function_that_exhausts_its_memory_is_caught_by_the_name_for_what_is_unknown(
+def test_function_out_of_memory_is_caught_as_an_unknown_error(
     ended: Mapping[str, Description],
 ) -> None:
     error, message = caught(ended, "memory")

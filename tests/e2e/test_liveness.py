@@ -112,7 +112,7 @@ def test_an_event_of_a_version_that_there_is_not_nudges_its_execution(deployment
     assert lost.end() == RIGHT
 
 
-def test_an_event_of_a_workflow_that_there_is_not_is_a_letter_that_raises_the_alarm(deployment: Deployment) -> None:
+def test_event_of_an_unknown_workflow_is_a_dead_letter_with_an_alarm(deployment: Deployment) -> None:
     lost = Lost.of(deployment, "Unlisted")
     payload = replace(lost.event, workflow="Unheard").to_bytes()
     deployment.session.client("lambda").invoke(FunctionName=lost.address, InvocationType="Event", Payload=payload)

@@ -65,9 +65,7 @@ def test_a_message_a_notice_and_an_event_are_found_by_their_ids(deployment: Depl
     started(client, f"Order-Placed-{put['EventId']}")
 
 
-def test_an_event_that_came_to_the_former_release_starts_no_second_execution(
-    deployment: Deployment, client: Client
-) -> None:
+def test_event_of_the_former_release_starts_no_second_execution(deployment: Deployment, client: Client) -> None:
     """Named by that release, and delivered again after the deployment."""
     alias = deployment.outputs["Named"]["WorkflowStartAlias"]
     sent = (datetime.now(UTC) - timedelta(minutes=2)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -111,7 +111,7 @@ def test_with_barriers_the_genome_has_the_same_results(run: Run, monkeypatch: py
 
 
 @pytest.mark.parametrize("application", [*ALL, GENOME_BARRIER], ids=lambda application: application.name)
-def test_only_the_wavefront_and_the_region_have_no_counterpart_in_step_functions(application: Application) -> None:
+def test_only_the_wavefront_and_the_region_are_unknown_to_step_functions(application: Application) -> None:
     strict = replace(application.definition, compatibility=Compatibility.STRICT)
     if application.name in ("excamera", "genome"):
         with pytest.raises(DefinitionError, match=r"after_previous|needs"):

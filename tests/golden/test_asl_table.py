@@ -231,7 +231,7 @@ def test_every_feature_that_the_compiler_refuses_has_a_row() -> None:
     assert READER.keys() == {*FIELDS_OF_PARTS["`ReaderConfig`"]}
 
 
-def test_every_difference_that_strict_compatibility_refuses_is_refused_alone() -> None:
+def test_each_difference_refused_in_strict_mode_is_refused_alone() -> None:
     assert {problem.feature for problem in map(refusal, REFUSED_STRICTLY)} == {*map(str, Difference)}
 
 

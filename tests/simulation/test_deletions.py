@@ -125,7 +125,7 @@ def test_what_runs_is_not_deleted() -> None:
         delete.delete(platform.runtime(), "other")
 
 
-def test_a_delivery_that_runs_while_its_execution_is_deleted_leaves_nothing_in_the_end() -> None:
+def test_delivery_during_the_deletion_of_its_execution_leaves_nothing() -> None:
     platform = Deleting.of_graph(GRAPHS["nested maps"])
 
     def stop_and_delete() -> None:
@@ -326,7 +326,7 @@ MISTAKES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Non
     "from the top": (from_the_top, every_cut),
     "sizes are dropped at once": (
         at_once,
-        test_a_delivery_that_runs_while_its_execution_is_deleted_leaves_nothing_in_the_end,
+        test_delivery_during_the_deletion_of_its_execution_leaves_nothing,
     ),
     "sets stay": (without_sets, lambda: check_deleted(ended(GRAPHS["map"]))),
     "copies of a redrive are not noted": (without_notes, every_dead_redrive),

@@ -74,7 +74,7 @@ def test_a_loop_goes_on_in_one_delivery() -> None:
     assert play.world.delivered == 1
 
 
-def test_the_branches_of_a_fan_out_have_their_own_deliveries_and_the_last_goes_on_with_the_join() -> None:
+def test_branches_have_their_own_deliveries_and_the_last_runs_the_join() -> None:
     play = of(machine(M=map_(machine(A=task("a", "B"), B=task("b")), "C"), C=task("c")), value=[1, 2])
     play.run()
     assert [*sent(play)] == ["A", "A"]

@@ -37,6 +37,6 @@ def test_every_way_with_objects(faults: object) -> None:
     assert explore(scenario("chain", faults=faults, **EVERYTHING)).is_complete
 
 
-def test_content_that_is_not_what_was_stored_is_noticed_before_anybody_uses_it() -> None:
+def test_changed_content_is_noticed_before_its_use() -> None:
     with pytest.raises(Violation, match="expected content with the SHA-256 in its name"):
         search(scenario("chain", store=TruncatingObjects, **EVERYTHING), range(1))

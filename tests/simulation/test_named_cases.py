@@ -215,7 +215,7 @@ def test_output_that_cannot_be_serialized() -> None:
     assert play.runs_of("B") == []
 
 
-def test_batch_read_that_stays_throttled_is_done_again_by_the_next_delivery() -> None:
+def test_next_delivery_repeats_a_batch_read_that_stays_throttled() -> None:
     play = stage("loop in a map")
     play.run_until("Work")
     play.deliver("Work")
@@ -228,7 +228,7 @@ def test_batch_read_that_stays_throttled_is_done_again_by_the_next_delivery() ->
     assert set(play.runs_of("Work")) == {1}
 
 
-def test_collected_branch_does_not_end_the_delivery_that_has_to_start_its_sibling() -> None:
+def test_collected_branch_does_not_end_the_delivery_of_its_sibling() -> None:
     play = stage("nested maps in place", collection=Collection.EAGER)
     play.deliver("start")
     play.proceed_to(Primitive.INVOKE)
@@ -278,7 +278,7 @@ def test_late_success_of_a_branch_whose_fan_out_was_retried_meanwhile(collection
     assert play.runs_of("D") == [1]
 
 
-def test_crash_after_settling_a_fan_out_of_which_a_sibling_takes_back_what_it_wrote() -> None:
+def test_crash_after_settling_a_fan_out_beside_a_sibling_that_takes_back() -> None:
     play = stage("condition after a map", collection=Collection.EAGER)
     play.deliver("start")
     play.finish()

@@ -169,7 +169,7 @@ def test_one_of_many_waiters_works_when_the_owner_is_dead() -> None:
     assert crowd.ready_ms - crowd.begun_ms >= 30_000 + LEASE_MS - LEASE_MS // RENEWALS, "not before its lease expired"
 
 
-def test_waiters_of_a_lease_that_nobody_renews_wait_for_the_owners_whole_time() -> None:
+def test_waiters_of_a_lease_without_renewal_wait_the_owners_whole_time() -> None:
     check(Crowd(240, waiters=20, renews=False))
     crowd = Crowd(240, dies_after_s=30, waiters=20, renews=False)
     check(crowd, runs=2)

@@ -40,7 +40,7 @@ def test_every_order_within_narrower_bounds(graph: str, faults: Faults) -> None:
 
 
 @pytest.mark.long
-def test_every_way_with_a_crash_and_a_duplicate_one_delivery_after_the_other() -> None:
+def test_every_way_with_a_crash_and_a_duplicate_in_sequence() -> None:
     """With two at a time the search does not end within minutes."""
     assert explore(scenario("map in parts", faults=replace(BOTH, concurrency=1), most_begun=MOST_BEGUN)).is_complete
 

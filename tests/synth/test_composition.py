@@ -44,7 +44,7 @@ def plain(stack: Stack, construct_id: str, **options: Any) -> lambda_.Function:
     return lambda_.Function(stack, construct_id, **{**defaults, **options})
 
 
-def test_provisioned_concurrency_is_that_of_the_version_and_its_price_is_told() -> None:
+def test_provisioned_concurrency_is_of_the_version_and_has_its_price() -> None:
     deployment = Deployment.new()
     own = plain(deployment.stack, "A", current_version_options=PROVISIONED)
     deployment.flow(chain("A"), {"A": own})

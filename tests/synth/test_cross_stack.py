@@ -181,7 +181,7 @@ def test_functions_of_a_nested_stack() -> None:
     assert not any(word in text for text in texts for word in ("Fn::ImportValue", '"Export"', "Fn::GetStackOutput"))
 
 
-def test_a_changed_function_of_a_nested_stack_changes_what_executions_start_with() -> None:
+def test_changed_function_of_a_nested_stack_changes_versions_of_executions() -> None:
     entries = []
     for code in (CODE, f"{CODE}# changed\n"):
         around = Deployment.new()

@@ -77,7 +77,7 @@ def test_keys_are_no_intrinsic_functions() -> None:
     assert "function Ref" in guard["Properties"]["Parts"]
 
 
-def test_cloudformation_asks_the_unpublished_control_function_and_not_for_ever(small: Deployment) -> None:
+def test_cloudformation_asks_the_unpublished_control_function_for_a_time(small: Deployment) -> None:
     guard = guard_of(small)
     assert guard is not None
     control = small.logical_id("Flow/ControlFunction/Function")
@@ -85,7 +85,7 @@ def test_cloudformation_asks_the_unpublished_control_function_and_not_for_ever(s
     assert guard["Properties"]["ServiceTimeout"] == "900"
 
 
-def test_it_comes_before_the_permissions_of_intake_and_control_and_the_start_alias(small: Deployment) -> None:
+def test_it_precedes_permissions_of_intake_and_control_and_the_start_alias(small: Deployment) -> None:
     resources = small.template["Resources"]
     (guard,) = [name for name, each in resources.items() if each["Type"] == GUARD]
     permissions = small.logical_id("Flow/OnFailure/Permissions")
@@ -95,7 +95,7 @@ def test_it_comes_before_the_permissions_of_intake_and_control_and_the_start_ali
     assert "DependsOn" not in resources[guard]
 
 
-def test_the_control_function_may_read_the_status_of_its_stack_and_list_executions(small: Deployment) -> None:
+def test_control_function_may_read_its_stacks_status_and_list_executions(small: Deployment) -> None:
     status = (["cloudformation:DescribeStacks"], ["AWS::StackId"])
     for deployment in (small, guarded(sweep=None)):
         statements = deployment.statements("Flow/ControlFunction/Permissions")

@@ -70,7 +70,7 @@ def test_it_is_the_destination_of_everything_as_a_version(loop: Deployment) -> N
         assert destination(loop, path) == loop.version(HANDLER)
 
 
-def test_failed_starts_have_an_alias_that_the_starting_function_alone_may_invoke(loop: Deployment) -> None:
+def test_only_the_starting_function_may_invoke_the_alias_of_failed_starts(loop: Deployment) -> None:
     assert destination(loop, "Flow/Start") == loop.logical_id("Flow/StartIntake")
     assert loop.properties("Flow/StartIntake")["Name"] == "start-intake-Flow"
     (handler,) = arns(loop, HANDLER)
@@ -144,7 +144,7 @@ def test_it_takes_the_place_of_functions_that_the_workflow_brings_along() -> Non
     assert deployment.statements(PERMISSIONS)[0] == (STAND_IN, own)
 
 
-def test_it_may_read_an_environment_that_is_encrypted_with_a_key_of_the_user_s() -> None:
+def test_it_may_read_an_environment_encrypted_with_the_users_key() -> None:
     deployment = Deployment.new()
     key = kms.Key(deployment.stack, "Key")
     functions = {"A": function(deployment.stack, "A", environment_encryption=key), "B": function(deployment.stack, "B")}

@@ -134,7 +134,7 @@ def granted(grant: Grant, **options: Any) -> list[Any]:
     return [(actions, *(named[arn] for arn in arns)) for actions, arns in deployment.statements("Who/DefaultPolicy")]
 
 
-def test_former_clients_are_served_by_the_start_alias_and_by_the_failure_handler() -> None:
+def test_former_clients_use_the_start_alias_and_the_failure_handler() -> None:
     for former in (False, True):
         deployment = Deployment.new()
         deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, former_clients=former)

@@ -387,7 +387,7 @@ def lines(code: CodeType) -> list[int | None]:
     return [line for line, _ in groupby(line for *_, line in code.co_lines())]
 
 
-def test_bytecode_keeps_lines_and_has_no_columns_annotations_and_docstrings(workflow: Workflow, tmp_path: Path) -> None:
+def test_bytecode_keeps_lines_and_drops_columns_annotations_and_docstrings(workflow: Workflow, tmp_path: Path) -> None:
     content = layer_content(workflow, runtime_folder())
     for path in ("delivery/deliver", "delivery/run_task", "planning/advance"):
         source = content[f"python/unum_runtime/protocol/{path}.py"]

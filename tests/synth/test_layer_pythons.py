@@ -72,7 +72,7 @@ def layers_of(deployment: Deployment, path: str) -> list[str]:
     return [layer["Ref"] for layer in deployment.properties(path)["Layers"]]
 
 
-def test_functions_of_one_python_take_one_layer_and_so_do_the_workflows_own() -> None:
+def test_functions_of_one_python_share_one_layer_with_the_workflow() -> None:
     deployment = with_pythons(A=OTHER, B=OTHER)
     for path in ("A", "B", "Flow/OnFailure/Handler"):
         assert layers_of(deployment, path) == [deployment.logical_id(f"UnumRuntime-{OTHER}")]

@@ -42,7 +42,7 @@ def two() -> Deployment:
     return family()[0]
 
 
-def test_the_parent_may_invoke_the_child_s_run_alias_and_knows_where_it_starts(two: Deployment) -> None:
+def test_parent_may_invoke_the_childs_run_alias_and_knows_its_start(two: Deployment) -> None:
     alias = two.logical_id("Child/Start")
     assert two.logical_id("Child/Run") in invoked(two)
     assert alias not in invoked(two)

@@ -221,7 +221,7 @@ def test_more_routes_than_an_environment_holds() -> None:
 
 
 @pytest.mark.parametrize("collection", [Collection.EAGER, "eager"])
-def test_eager_collection_is_allowed_to_every_function_and_known_at_run_time(collection: Any) -> None:
+def test_every_function_may_collect_eagerly_and_knows_it_at_run_time(collection: Any) -> None:
     deployment = Deployment.of(chain("A", "B"), "A", "B", collection=collection, hop_budget=7)
     for key in "AB":
         *_, on_items = [

@@ -56,7 +56,7 @@ def test_objects_expire_later_than_anything_that_refers_to_them() -> None:
     assert (rule["Status"], rule["ExpirationInDays"]) == ("Enabled", 31)
 
 
-def test_functions_and_the_failure_handler_may_keep_objects_of_the_workflow_alone() -> None:
+def test_functions_and_the_failure_handler_may_keep_only_own_objects() -> None:
     deployment = Deployment.of(chain("A"), "A", payload="s3")
     objects = f"{deployment.logical_id('Flow/Payloads')}.Arn/Flow/*"
     for path in ("Flow/Permissions/A", "Flow/OnFailure/Permissions"):

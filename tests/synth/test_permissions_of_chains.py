@@ -154,7 +154,7 @@ def test_what_the_author_of_a_call_declares_is_all_that_it_gets(*, path: bool) -
     assert deployment.warnings() == []
 
 
-def test_action_that_the_author_declares_takes_the_place_of_the_derived_one() -> None:
+def test_declared_action_replaces_the_derived_one() -> None:
     deployment = Deployment.new()
     call = tasks.CallAwsService(
         deployment.stack,

@@ -106,7 +106,7 @@ def report(app: App) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("definition", [chain("A", "B"), WAITING], ids=["plain", "with timer and schedules"])
-def test_roles_that_another_team_makes_are_in_the_report_with_all_statements(definition: Any) -> None:
+def test_report_has_roles_of_another_team_with_all_statements(definition: Any) -> None:
     ordinary = Deployment.new()
     flow(ordinary.stack, definition)
     names = roles_of(definition)
@@ -144,7 +144,7 @@ def test_report_alone_changes_no_resource() -> None:
     assert any("lambda:InvokeFunction" in as_list(each["Action"]) for each in allowed)
 
 
-def test_messages_of_functions_with_such_roles_are_trusted_by_the_name_of_their_session() -> None:
+def test_messages_of_such_roles_are_trusted_by_their_session_name() -> None:
     names = roles_of(WAITING)
     deployment = Deployment.new()
     customized(deployment.stack, use_precreated_roles=names)

@@ -115,7 +115,7 @@ def test_the_forwarder_may_add_schedules_with_one_role_and_nothing_more(long: De
     assert pass_role["Condition"] == {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
 
 
-def test_the_role_may_send_to_two_queues_and_is_that_of_the_groups_schedules(long: Deployment) -> None:
+def test_schedules_role_may_send_to_two_queues_and_serves_the_group(long: Deployment) -> None:
     queues = sorted(arn(long, path) for path in ("Flow/Timer/Queue", "Flow/Failures"))
     role = long.properties("Flow/Timer/Schedules/Role")
     (sending,) = own_policy(long)
@@ -133,7 +133,7 @@ def test_events_come_when_schedules_can_send_them(long: Deployment) -> None:
     assert long.logical_id("Flow/Timer/Permissions") in long.resource("Flow/Timer/Messages")["DependsOn"]
 
 
-def test_the_users_key_is_used_through_scheduler_and_for_these_schedules_alone(encrypted: Deployment) -> None:
+def test_users_key_works_through_scheduler_for_these_schedules_alone(encrypted: Deployment) -> None:
     key = arn(encrypted, "Key")
     adding = next(each for each in allowed(encrypted, "Flow/Timer/Permissions") if "kms:DescribeKey" in each["Action"])
     assert sorted(adding["Action"]) == ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"]

@@ -30,7 +30,7 @@ def layers_of(deployment: Deployment, path: str) -> list[str]:
     return [layer["Ref"] for layer in deployment.properties(path)["Layers"]]
 
 
-def test_another_wait_publishes_no_function_but_the_one_in_which_executions_start() -> None:
+def test_another_wait_publishes_only_the_first_function() -> None:
     before, after = (Deployment.of(waiting(seconds), *"ABC") for seconds in (5, 6))
     assert [key for key in "ABC" if before.version(key) != after.version(key)] == ["A"]
     for key in (*"BC", *PLANNERS):
@@ -108,7 +108,7 @@ def differences(before: Deployment, after: Deployment) -> set[str]:
     return {name for name in old | new if old.get(name) != new.get(name)}
 
 
-def test_another_wait_changes_the_entry_its_version_and_the_aliases_of_starts() -> None:
+def test_another_wait_changes_the_entrys_version_and_the_start_aliases() -> None:
     before, after = (Deployment.of(waiting(seconds), *"ABC") for seconds in (5, 6))
     versions = [each.version("A") for each in (before, after)]
     own = {*versions, *(f"{version}OnFailure" for version in versions), after.logical_id("A")}

@@ -20,7 +20,7 @@ def flow_in(deployment: Deployment) -> UnumWorkflow:
     return deployment.flow(WAITS, {}, sweep=None)
 
 
-def test_a_rule_may_invoke_the_alias_for_signals_alone_and_its_failures_are_letters() -> None:
+def test_rule_may_invoke_the_signal_alias_only_and_its_failures_are_kept() -> None:
     deployment = Deployment.new()
     flow = flow_in(deployment)
     for number in (1, 2):  # two rules share the alias

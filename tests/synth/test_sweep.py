@@ -120,7 +120,7 @@ def imported_table(deployment: Deployment) -> dynamodb.ITable:
 
 
 @pytest.mark.parametrize("table", [own_table, imported_table, None])
-def test_where_nothing_is_known_to_be_listed_the_default_is_no_sweep_and_says_so_once(table: Any) -> None:
+def test_default_without_anything_listed_is_no_sweep_and_says_so_once(table: Any) -> None:
     deployment = Deployment.new()
     store = UNLISTED if table is None else Store.dynamodb(table=table(deployment))
     deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, store=store)

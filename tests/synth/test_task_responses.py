@@ -82,7 +82,7 @@ def test_functions_in_other_languages_get_the_permission_alone() -> None:
     ]
 
 
-def test_a_function_without_room_for_a_layer_keeps_its_permission_and_says_so() -> None:
+def test_function_without_room_for_a_layer_keeps_its_permission() -> None:
     deployment, (flow,) = deployed("Flow")
     arns = [f"arn:aws:lambda:us-east-1:123456789012:layer:l{number}:1" for number in range(5)]
     others = [

@@ -97,7 +97,7 @@ def test_environment(two_steps: Deployment) -> None:
     }
 
 
-def test_environment_of_a_function_that_takes_the_definition_from_the_store(two_steps: Deployment) -> None:
+def test_environment_of_a_function_with_its_definition_in_the_store(two_steps: Deployment) -> None:
     assert two_steps.services("B") == {
         "Flow": {
             "table": two_steps.logical_id("Flow/Table"),

@@ -142,7 +142,7 @@ def test_names_with_escaped_quotes_and_backslashes(name: str, quote: str) -> Non
     "text",
     ["$.none[*]", "$.none.*", "$.none[1:]", "$.none[0,1]", "$.none[?(@.x)]", "$.none..x", "$.none.deeper[*].x"],
 )
-def test_a_missing_field_before_a_wildcard_slice_union_filter_or_descent_selects_nothing(text: str) -> None:
+def test_missing_field_before_a_multiple_selector_selects_nothing(text: str) -> None:
     assert find(parse(text), SHOP) == []
     assert find(parse(text), {}) == []
 

@@ -111,9 +111,7 @@ def test_clients_are_those_of_the_environment_before_user_code_changed_it(
 
 
 @pytest.mark.parametrize("service", ["dynamodb", "s3"])
-def test_botocore_s_are_made_by_the_environment_before_user_code_changed_it(
-    monkeypatch: pytest.MonkeyPatch, service: str
-) -> None:
+def test_botocores_clients_precede_changes_of_the_environment(monkeypatch: pytest.MonkeyPatch, service: str) -> None:
     monkeypatch.setenv("UNUM_CLIENT", "botocore")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
     monkeypatch.setenv("NO_PROXY", "")

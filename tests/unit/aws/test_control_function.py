@@ -97,7 +97,7 @@ def test_another_alias_is_no_door(deployed: Deployed) -> None:
     assert (answer["error"], deployed.functions.sent()) == (ValidationException.__name__, [])
 
 
-def test_clients_of_release_0_1_0_are_answered_through_the_alias_that_they_know(deployed: Deployed) -> None:
+def test_clients_of_release_0_1_0_are_answered_through_their_known_alias(deployed: Deployed) -> None:
     deployed.begun()
     former = Control(caller=LambdaCaller(deployed.functions), control_alias=at("on-failure", "control-Flow"))
     client = replace(deployed.client, control=former)

@@ -68,7 +68,7 @@ def test_a_nudge_goes_to_the_versions_that_the_execution_began_with(deployed: De
     assert (address, event["state"], event["step"]) == (at("B", 1), "B", 2)
 
 
-def test_who_starts_executions_of_other_workflows_and_of_itself_goes_on_as_others_do(deployed: Deployed) -> None:
+def test_starters_of_other_workflows_and_of_themselves_continue_as_others(deployed: Deployed) -> None:
     deployed.functions.starts = {"$start": at("A", "start-Flow"), "$startOther": at("Other", "start-Other")}
     deployed.functions.deploy(1, "old")
     deployed.started()
@@ -87,7 +87,7 @@ def test_who_starts_executions_of_other_workflows_and_of_itself_goes_on_as_other
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
 
 
-def test_a_redrive_goes_to_those_that_are_deployed_now_if_the_definition_is_the_same(deployed: Deployed) -> None:
+def test_redrive_takes_deployed_versions_if_the_definition_is_the_same(deployed: Deployed) -> None:
     deployed.failed()
     deployed.functions.deploy(2, "old")
     deployed.client.redrive("e")
@@ -95,7 +95,7 @@ def test_a_redrive_goes_to_those_that_are_deployed_now_if_the_definition_is_the_
     assert (deployed.client.describe("e").status, deployed.client.describe("e").output) == (Status.SUCCEEDED, "mended")
 
 
-def test_a_redrive_finds_the_way_back_to_the_function_that_executions_begin_at(deployed: Deployed) -> None:
+def test_redrive_finds_the_function_in_which_executions_begin(deployed: Deployed) -> None:
     deployed.failed()
     deployed.functions.services[at("A", 1)] |= {"carried": ["A"]}
     function_versions.configured.cache_clear()
@@ -135,7 +135,7 @@ def test_a_redrive_goes_on_with_what_is_deployed_now_if_that_can_continue(deploy
         deployed.client.redrive("e")
 
 
-def test_a_redrive_that_the_new_definition_cannot_continue_stays_on_the_old_one_and_says_why(
+def test_redrive_that_the_new_definition_cannot_continue_keeps_the_old_one(
     deployed: Deployed,
 ) -> None:
     deployed.failed()
@@ -187,7 +187,7 @@ def test_without_the_definition_of_before_a_redrive_stays_on_it(deployed: Deploy
     assert (answer["on"], answer["got"]["control"]) == ("original", "redrive")
 
 
-def test_a_handler_that_this_role_may_not_invoke_is_that_of_another_workflow(deployed: Deployed) -> None:
+def test_handler_that_this_role_may_not_invoke_is_of_another_workflow(deployed: Deployed) -> None:
     deployed.begun()
     of_old_release(deployed)
     deployed.functions.denied.add("on-failure")

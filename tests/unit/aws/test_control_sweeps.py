@@ -23,7 +23,7 @@ def test_a_sweep_finds_what_stands_still(deployed: Deployed, capsys: pytest.Capt
     assert (told["execution"], told["state"], told["nudged"], told["ExecutionsSilent"]) == ("e", "B", True, 1)
 
 
-def test_the_retention_of_an_execution_is_that_of_the_version_that_it_began_with(deployed: Deployed) -> None:
+def test_retention_of_an_execution_is_that_of_its_first_version(deployed: Deployed) -> None:
     deployed.begun()
     deployed.functions.services[at("A", 1)]["retention_s"] = 99_999
     deployed.functions.deploy(2, "old")

@@ -269,7 +269,7 @@ def test_when_its_execution_is_gone_a_letter_goes_untried(letters: Letters) -> N
     assert status(letters) is Status.RUNNING
 
 
-def test_after_the_last_moment_the_execution_is_abandoned_and_the_letter_goes(letters: Letters) -> None:
+def test_execution_is_abandoned_after_its_last_moment_and_the_letter_goes(letters: Letters) -> None:
     letters.put(letter(event_for_b(letters)))
     assert letters.round(after_s=RETENTION_S - DEADLINE_MARGIN_S + 1)[0] == "abandoned"
     assert (letters.visible, letters.called) == (0, [])
@@ -282,7 +282,7 @@ def test_letters_tried_after_the_last_moment_would_be_noticed(
 ) -> None:
     monkeypatch.setattr(dead_letters, "is_over", lambda *_: False)
     with pytest.raises(AssertionError):
-        test_after_the_last_moment_the_execution_is_abandoned_and_the_letter_goes(letters)
+        test_execution_is_abandoned_after_its_last_moment_and_the_letter_goes(letters)
 
 
 def test_a_sweep_that_failed_needs_no_letter_after_the_next(letters: Letters) -> None:
@@ -293,7 +293,7 @@ def test_a_sweep_that_failed_needs_no_letter_after_the_next(letters: Letters) ->
 
 
 @pytest.mark.parametrize("body", [{}, [], 1, {"address": 1}, {"requestContext": {}}, {"MessageBody": "no JSON"}])
-def test_what_nobody_can_read_stays_and_keeps_no_other_letter_from_being_tried(letters: Letters, body: Any) -> None:
+def test_unreadable_letter_stays_and_keeps_no_other_from_being_tried(letters: Letters, body: Any) -> None:
     letters.put(body)
     letters.put(letter(event_for_b(letters)))
     assert sorted(letters.round()) == ["dead letter", "letter retried"]
@@ -307,7 +307,7 @@ def test_nothing_but_a_version_is_called(letters: Letters, handler: str) -> None
     assert letters.called == []
 
 
-def test_redeliveries_are_counted_anew_and_another_letter_of_the_event_is_no_younger(letters: Letters) -> None:
+def test_redeliveries_count_anew_and_another_letter_is_no_younger(letters: Letters) -> None:
     given = {**event_for_b(letters), "redelivered": 5}
     letters.put(letter(given, {"errorType": "StoreError", "errorMessage": "no answer"}))
     assert letters.round() == ["letter retried"]

@@ -108,7 +108,7 @@ def needed(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Platform:
     return platform
 
 
-def test_a_start_that_others_need_the_definition_for_is_put_off_until_it_is_stored(needed: Platform) -> None:
+def test_start_waits_until_a_definition_that_others_need_is_stored(needed: Platform) -> None:
     needed.store = Throttled(needed.memory)
     for _ in range(2):  # each delivery tries: nothing else would
         with pytest.raises(StoreError, match="not stored yet"):
@@ -140,4 +140,4 @@ def test_a_start_that_does_not_wait_for_it_is_caught(needed: Platform, monkeypat
     """The broken variant: an execution begins that its functions cannot continue."""
     monkeypatch.setattr(definitions, "services", dict)
     with pytest.raises(pytest.fail.Exception):
-        test_a_start_that_others_need_the_definition_for_is_put_off_until_it_is_stored(needed)
+        test_start_waits_until_a_definition_that_others_need_is_stored(needed)

@@ -83,9 +83,7 @@ def test_a_failure_is_retried_by_the_version_that_failed(intake: Deployed) -> No
 
 
 @pytest.mark.parametrize("error", ["StoreError", "InvokeError", "LeaseHeldError"])
-def test_what_is_no_failure_of_user_code_is_delivered_again_later_and_not_for_ever(
-    intake: Deployed, error: str
-) -> None:
+def test_failures_outside_of_user_code_are_redelivered_for_a_time(intake: Deployed, error: str) -> None:
     event = intake.event()
     answer = {"errorType": error, "errorMessage": "no answer"}
     for before in range(MAX_REDELIVERIES):
@@ -248,7 +246,7 @@ def test_a_version_that_is_gone_stays_visible(intake: Deployed) -> None:
         intake.fail(intake.event(), DIED, qualifier="9")
 
 
-def test_an_event_of_an_execution_whose_items_may_have_expired_is_counted_and_has_no_effect(
+def test_event_of_an_expired_execution_is_counted_without_effect(
     intake: Deployed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, _started_ms = intake.event()["execution"]
@@ -305,7 +303,7 @@ def test_the_intake_sends_what_follows_from_a_committed_outcome(intake: Deployed
         assert (address, sent["state"], sent["input"]) == (at("B"), "B", {"n": 2})
 
 
-def test_the_intake_of_a_version_takes_over_by_the_definition_that_the_request_names(intake: Deployed) -> None:
+def test_intake_of_a_version_takes_over_by_the_requested_definition(intake: Deployed) -> None:
     event = intake.event()
     rt = runtime_factory.runtime_of("Flow", function_versions.configured(at("A"))[1]["Flow"], at("A"), Context())
     there = replace(rt, workflow=replace(rt.workflow, hop_budget=rt.workflow.hop_budget + 1))
@@ -318,7 +316,7 @@ def test_the_intake_of_a_version_takes_over_by_the_definition_that_the_request_n
     assert (address, sent["ir"], sent["state"], sent["input"]) == (at("B"), digest, "B", {"n": 2})
 
 
-def test_the_intake_of_a_shared_function_forwards_requests_of_other_workflows(intake: Deployed) -> None:
+def test_intake_of_a_shared_function_forwards_requests_of_other_workflows(intake: Deployed) -> None:
     request = take_over(intake.event(), workflow="Other")
     failure_function.handle(request, Context())
     assert intake.functions.sent() == [(at("other-handler"), request)]

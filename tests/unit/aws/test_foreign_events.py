@@ -57,7 +57,7 @@ def test_an_execution_that_runs_on_its_own_version_is_nudged_by_its_name(
     assert deployed.client.describe("e").status is Status.SUCCEEDED
 
 
-def test_an_event_of_the_execution_s_version_that_another_refused_stays_a_letter(deployed: Deployed) -> None:
+def test_event_of_the_executions_version_refused_by_another_stays_a_letter(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
     use(deployed)
     with pytest.raises(InconsistentHistory, match="NotOurEvent"):
@@ -74,7 +74,7 @@ def test_without_its_definition_it_stays_a_letter_too(deployed: Deployed) -> Non
     assert deployed.functions.sent() == []
 
 
-def test_what_died_on_an_execution_of_another_version_fails_by_its_own_definition(deployed: Deployed) -> None:
+def test_dead_delivery_of_another_version_fails_by_its_own_definition(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
     use(deployed)
     fail(event, error={"errorType": "Runtime.ExitError", "errorMessage": "died"})
@@ -83,15 +83,15 @@ def test_what_died_on_an_execution_of_another_version_fails_by_its_own_definitio
     assert step.checkpoint.digest == event["ir"]
 
 
-def test_a_handler_that_takes_the_definition_of_the_function_would_be_noticed(
+def test_handler_that_takes_its_functions_definition_would_be_noticed(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failure_function, "_on_definition_of", lambda _, runtime: runtime(None))
     with pytest.raises(NotOurEvent):
-        test_what_died_on_an_execution_of_another_version_fails_by_its_own_definition(deployed)
+        test_dead_delivery_of_another_version_fails_by_its_own_definition(deployed)
 
 
-def test_an_event_that_a_function_of_its_own_version_called_foreign_stays_a_letter(deployed: Deployed) -> None:
+def test_event_that_its_own_version_called_foreign_stays_a_letter(deployed: Deployed) -> None:
     event = waiting_for_b(deployed)
     use(deployed)
     with pytest.raises(InconsistentHistory, match="NotOurEvent"):
@@ -119,7 +119,7 @@ def test_after_the_last_moment_it_is_counted_and_nobody_is_nudged(
 
 
 @pytest.mark.parametrize("name", ["gone", "e"])
-def test_an_execution_that_is_gone_or_whose_name_was_used_again_needs_nothing(
+def test_deleted_execution_and_a_reused_name_need_nothing(
     deployed: Deployed, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     event = waiting_for_b(deployed)

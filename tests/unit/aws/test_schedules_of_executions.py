@@ -107,7 +107,7 @@ def test_it_goes_on_when_its_schedule_has_gone_off(waiting: Waiting) -> None:
     assert ended(waiting) == (Status.SUCCEEDED, Counter(A=1, B=1))
 
 
-def test_the_schedule_of_one_that_was_stopped_goes_off_and_nothing_comes_of_it(waiting: Waiting) -> None:
+def test_schedule_of_a_stopped_execution_fires_without_effect(waiting: Waiting) -> None:
     waiting.stop()
     waiting.go_off()
     assert ended(waiting) == (Status.ABORTED, Counter(A=1))

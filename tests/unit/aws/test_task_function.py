@@ -137,7 +137,7 @@ def make_table() -> None:
     )
 
 
-def test_tasks_of_one_delivery_see_nothing_that_another_sets_in_its_context(deploy: Deploy) -> None:
+def test_tasks_of_one_delivery_do_not_share_what_they_set_in_the_context(deploy: Deploy) -> None:
     seen = []
 
     def code(event: Any, context: Any) -> Any:

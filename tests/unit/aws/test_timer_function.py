@@ -93,7 +93,7 @@ def test_lambdas_own_clock_decides(forwarder: Forwarder, functions: Any, queue: 
     assert functions.events == [(ARN, EVENT)]
 
 
-def test_what_cannot_be_handed_on_in_the_end_fails_as_lambdas_own_events_do(
+def test_events_that_cannot_be_handed_on_fail_as_lambdas_own_events_do(
     forwarder: Forwarder, functions: Any, clock: Any
 ) -> None:
     functions.gone.add(ARN)
@@ -166,7 +166,7 @@ FAR = ARN.replace(":f:", ":h:")
         (f"{ROLE}:f", "f", False),
     ],
 )
-def test_a_function_reaches_those_that_its_role_may_invoke_and_names_the_others(
+def test_function_reaches_those_that_its_role_may_invoke_and_names_others(
     forwarder: Forwarder, functions: Any, clock: Any, sender: str, address: str, *, delivered: bool
 ) -> None:
     assert forwarder.forward(messages(delayed(clock.ms, address), sender=sender)) == failed()
@@ -218,7 +218,7 @@ def test_messages_of_release_0_1_0_are_delivered(forwarder: Forwarder, functions
         json.dumps({"address": ARN, "event": {"$unum": 1, "workflow": "Flow"}, "due_ms": 1}),
     ],
 )
-def test_what_is_no_event_of_the_workflow_becomes_a_dead_letter_with_its_reason(
+def test_foreign_events_become_dead_letters_with_their_reason(
     functions: Any, timer: SqsTimer, queue: Any, clock: Any, body: str
 ) -> None:
     failures, logged = FailureQueue(), []

@@ -96,7 +96,7 @@ def test_a_sandbox_that_keeps_the_deployed_definition_would_be_noticed(
         test_the_deployed_definition_changes_without_the_control_function(deployed)
 
 
-def test_a_failed_start_goes_on_by_the_definition_in_the_configuration_of_its_function(deployed: Deployed) -> None:
+def test_failed_start_continues_by_the_definition_in_its_function(deployed: Deployed) -> None:
     """Nothing is stored before the first start."""
     context = {"requestId": "r", "functionArn": at("A", "start-Flow"), "condition": "EventAgeExceeded"}
     deployed.functions.use("on-failure")
@@ -108,7 +108,7 @@ def test_a_failed_start_goes_on_by_the_definition_in_the_configuration_of_its_fu
     assert deployed.client.definition("r").digest == event["ir"]
 
 
-def test_an_execution_whose_definition_was_never_stored_continues_by_that_of_its_entry(deployed: Deployed) -> None:
+def test_execution_without_stored_definition_continues_by_its_entrys(deployed: Deployed) -> None:
     """A workflow with one function starts executions while its table refuses the definition."""
     deployed.begun()
     forget_stored_definitions()

@@ -83,7 +83,7 @@ def test_what_is_added_breaks_nothing() -> None:
     assert told(Effect.CHANGED, CHAIN, new) == {"state C": "next none → D"}
 
 
-def test_a_state_that_goes_breaks_nothing_if_its_function_is_reached_as_before() -> None:
+def test_removed_state_breaks_nothing_if_its_function_stays_reachable() -> None:
     old = machine(A=task("a", Next="Tidy"), Tidy={"Type": "Pass", "Next": "B"}, B=task("b"))
     assert told(Effect.BREAKS, old, machine(A=task("a", Next="B"), B=task("b"))) == {}
 

@@ -308,7 +308,7 @@ def test_a_region_is_one_graph_with_the_edges_between_its_nodes() -> None:
     assert mermaid(region).count("-->") == 6
 
 
-def test_a_task_that_waits_for_the_branch_before_has_an_edge_from_the_result() -> None:
+def test_task_that_waits_for_the_previous_branch_has_an_edge_from_it() -> None:
     row = g.task("a") >> g.task("b").after_previous("b") >> g.task("c").after_previous("b") >> g.task("d")
     wave = Definition.from_graph(g.map(row, items=g.out)).compile("w", None)
     (inner,) = inside(wave, wave.states["map"])

@@ -183,7 +183,7 @@ CALLS = {
 }
 
 
-def test_handlers_stand_in_for_services_by_task_and_for_called_functions_by_key(unum: Any, file: Any) -> None:
+def test_handlers_stand_in_for_services_by_task_and_for_functions_by_key(unum: Any, file: Any) -> None:
     file("calls.json", CALLS)
     code = (
         "FUNCTIONS = {'Store': lambda event, context: event['MessageBody']['n'], 'twice': lambda n, context: 2 * n}\n"

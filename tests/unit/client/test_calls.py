@@ -128,9 +128,7 @@ def test_callers_who_find_a_run_without_an_event_send_one_together(world: World)
     assert len(world.platform.sent) == 1
 
 
-def test_a_run_is_sent_again_after_a_minute_and_no_request_asks_for_its_lease_before(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_is_resent_after_a_minute_without_earlier_requests(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     acquire, asked = world.platform.memory.acquire, []
 
     def note(key: Any, owner: str, *, expires_at_ms: int) -> str:
@@ -159,7 +157,7 @@ def test_a_run_of_another_definition_is_not_sent_on_this_one(world: World) -> No
     assert world.platform.sent == []
 
 
-def test_runs_have_consecutive_numbers_and_each_failure_is_followed_by_another_run(world: World) -> None:
+def test_runs_have_consecutive_numbers_and_a_run_follows_each_failure(world: World) -> None:
     def fail(_event: Any) -> Any:
         raise ValueError
 

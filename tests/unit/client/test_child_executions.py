@@ -100,7 +100,7 @@ def test_children_are_listed_as_executions_of_a_map_run() -> None:
         boto3.list_executions(mapRunArn=f"{run['mapRunArn']}9")
 
 
-def test_names_differ_between_executions_and_are_the_same_at_every_delivery() -> None:
+def test_names_differ_between_executions_and_are_equal_at_every_delivery() -> None:
     names = []
     for execution in ("e", "f"):
         platform = Platform.of(named(), A=work)

@@ -103,7 +103,7 @@ def test_an_execution_that_has_not_ended_is_invoked_again(doubling: Any) -> None
     assert doubling.client.describe("n").output == 8
 
 
-def test_an_invocation_that_fails_leaves_an_execution_that_the_next_start_begins(doubling: Any) -> None:
+def test_next_start_begins_the_execution_of_a_failed_invocation(doubling: Any) -> None:
     class Down:
         def invoke(self, _events: Any) -> None:
             raise InvokeError("throttled")

@@ -404,7 +404,7 @@ def test_a_list_has_the_executions_with_all_attributes() -> None:
     assert {tuple((each.attributes or {}).items()) for each in found} == {(("customer", "3"), ("odd", "1"))}
 
 
-def test_a_list_by_attributes_reads_starts_of_all_and_ends_of_those_it_shows() -> None:
+def test_list_by_attributes_reads_all_starts_and_the_ends_that_it_shows() -> None:
     executions = with_attributes()
     page, _ = executions.client.list(attributes={"customer": "3"}, limit=100)
     assert (len(page), executions.index.reads) == (100, 500 + 100)
@@ -429,7 +429,7 @@ def test_a_token_belongs_to_its_attributes() -> None:
     assert len(client.list(attributes={"customer": "3"}, limit=5, token=token)[0]) == 5
 
 
-def test_malformed_attributes_and_those_of_another_execution_of_the_name_are_none() -> None:
+def test_malformed_attributes_and_those_of_an_earlier_namesake_are_ignored() -> None:
     executions = Executions()
     for number, about in enumerate(["[", '{"attributes": 5}', to_text({"customer": "3"})]):
         execution = Execution(f"e{number}", BEGUN_MS + number)

@@ -248,7 +248,7 @@ def test_maps_in_maps() -> None:
     ]
 
 
-def test_what_the_task_after_a_map_gets_is_told_though_the_map_has_no_commit() -> None:
+def test_input_of_the_task_after_a_map_without_commit_is_shown() -> None:
     workflow, checkpoints = executed(MAPS, ROWS)
     assert ("Outer", Phase.LEFT) not in {(checkpoint.state, checkpoint.phase) for checkpoint in checkpoints}
     exited = named(told(workflow, checkpoints), "MapStateExited Outer")

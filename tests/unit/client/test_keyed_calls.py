@@ -28,7 +28,7 @@ def runs(world: World) -> int:
     return sum("/calls~" in key.partition for key in world.platform.memory._items)
 
 
-def test_calls_with_the_same_key_share_a_run_that_has_the_arguments_of_the_first(keyed: World) -> None:
+def test_calls_with_one_key_share_the_run_with_the_first_arguments(keyed: World) -> None:
     one, two = (keyed.client().begin_call("Resize", {"n": 1, "x": x}) for x in (1, 2))
     assert (one._answer, len(keyed.platform.sent)) == (two._answer, 1)
     assert one.result() == two.result() == {"got": {"n": 1, "x": 1}}
@@ -53,7 +53,7 @@ def test_callers_that_begin_a_run_at_the_same_time_share_it_by_its_key(
     assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 1}, 1)
 
 
-def test_a_caller_sends_the_first_arguments_again_in_place_of_one_with_the_same_key_that_died(keyed: World) -> None:
+def test_caller_resends_the_first_arguments_of_a_dead_call_with_its_key(keyed: World) -> None:
     keyed.client().begin_call("Resize", {"n": 1, "x": 1})
     keyed.platform.sent.clear()
     keyed.platform.clock.pass_seconds(61)
@@ -61,7 +61,7 @@ def test_a_caller_sends_the_first_arguments_again_in_place_of_one_with_the_same_
     assert (keyed.platform.calls, runs(keyed)) == ({"Resize": 1}, 1)
 
 
-def test_after_a_failure_the_next_call_with_the_same_key_runs_with_its_own_arguments(keyed: World) -> None:
+def test_next_call_with_a_key_runs_its_own_arguments_after_a_failure(keyed: World) -> None:
     def fail_once(event: Any) -> Any:
         if event["x"] == 1:
             raise ValueError(event)
@@ -76,7 +76,7 @@ def test_after_a_failure_the_next_call_with_the_same_key_runs_with_its_own_argum
     assert runs(keyed) == 2
 
 
-def test_after_a_result_has_expired_the_next_call_with_the_same_key_runs_with_its_own_arguments(keyed: World) -> None:
+def test_next_call_with_a_key_runs_its_own_arguments_after_expiry(keyed: World) -> None:
     assert keyed.client().call("Resize", {"n": 1, "x": 1}) == {"got": {"n": 1, "x": 1}}
     keyed.platform.clock.pass_seconds(3_601)
     one, two = (keyed.client().begin_call("Resize", {"n": 1, "x": x}) for x in (2, 3))

@@ -308,7 +308,7 @@ def test_nothing_is_followed_that_was_not_planned() -> None:
     assert transitions(workflow, checkpoints[:2]) == {"Work": {"Choose"}, "Choose": {"One"}}
 
 
-def test_a_caught_failure_is_followed_by_the_catcher_and_an_uncaught_one_by_nothing() -> None:
+def test_caught_failure_leads_to_its_catcher_and_others_to_nothing() -> None:
     catch = [{"ErrorEquals": ["ValueError"], "Next": "Mend"}]
     states = {"Last": task("same", End=True), "Mend": task("crash", Next="Last")}
     found = transitions(*executed(machine(Try=task("crash", Next="Last", Catch=catch), **states), {}))

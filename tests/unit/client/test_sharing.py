@@ -88,7 +88,7 @@ def test_nobody_starts_what_has_begun(site: Site) -> None:
     assert site.pauses == []
 
 
-def test_whoever_finds_the_start_of_a_dead_client_takes_it_over_when_it_has_expired(site: Site) -> None:
+def test_finder_of_a_dead_clients_start_takes_it_over_after_expiry(site: Site) -> None:
     begun_ms = site.platform.clock.ms
     site.client().start(1, name="n", lease=True)
     site.requests.clear()  # it died before it could send it

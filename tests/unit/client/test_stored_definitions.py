@@ -112,7 +112,7 @@ def test_an_execution_is_on_the_version_of_its_latest_step() -> None:
     assert client_of(two).definition("e").digest == two.workflow.digest
 
 
-def test_an_execution_that_has_committed_nothing_will_begin_with_what_is_deployed() -> None:
+def test_execution_without_commits_will_begin_with_the_deployed_definition() -> None:
     platform = deployed(chain("A", "B"), is_stored=False)
     client = client_of(platform)
     record = start_record(Execution("e", platform.clock.ms), {})

@@ -42,7 +42,7 @@ def test_a_definition_is_no_longer_than_the_api_takes() -> None:
         strict(longest)
 
 
-def test_compiled_definitions_and_extensions_are_no_definitions_of_step_functions() -> None:
+def test_compiled_definitions_are_no_definitions_of_step_functions() -> None:
     ir = Definition.from_asl(machine(PASS)).compile("w", None).to_json()
     with pytest.raises(DefinitionError, match=r"^\$: intermediate representation"):
         replace(Definition.from_ir(ir), compatibility=Compatibility.STRICT).compile("w", None)
@@ -64,7 +64,7 @@ EXTENDED = {
 
 
 @pytest.mark.parametrize("place", EXTENDED)
-def test_what_only_a_graph_can_say_is_refused_by_its_name_and_with_a_remedy(place: str) -> None:
+def test_features_of_graphs_alone_are_refused_by_name_and_with_a_remedy(place: str) -> None:
     graph, remedy = EXTENDED[place]
     definition = replace(Definition.from_graph(g.task("first") >> graph), compatibility=Compatibility.STRICT)
     with pytest.raises(DefinitionError) as caught:

@@ -161,7 +161,7 @@ def test_store_operations_are_exact() -> None:
     assert store_operations(flow, "d") == create_read | {Operation.LIST}
 
 
-def test_who_may_open_a_wide_map_invokes_itself_and_reads_what_it_was_opened_with() -> None:
+def test_opener_of_a_wide_map_invokes_itself_and_reads_its_opening() -> None:
     flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C", **AT_ONCE), C=task("c"))
     assert splitting_functions(flow) == ("a",)
     tasks: dict[str, Any] = {name: flow.states[name] for name in "AB"}
@@ -235,7 +235,7 @@ def test_what_follows_a_wait_follows_who_came_to_it() -> None:
 
 
 @pytest.mark.parametrize("options", [FunctionOptions(guard=Guard.LEASE), FunctionOptions(memoize=True)])
-def test_functions_that_may_find_a_lease_held_send_delayed_events_to_themselves(options: FunctionOptions) -> None:
+def test_functions_that_may_find_a_held_lease_delay_events_to_themselves(options: FunctionOptions) -> None:
     machine = {"StartAt": "A", "States": {"A": task("a", Next="B"), "B": task("b")}}
     flow = compile_workflow(machine, name="w", functions=("a", "b"), options={"b": options})
     assert timed_functions(flow) == recursive_functions(flow) == ("b",)
@@ -264,7 +264,7 @@ def test_who_fails_a_scope_that_recovers_reads_what_it_was_opened_with() -> None
 
 
 @pytest.mark.parametrize("guard", Guard)
-def test_who_waits_for_jobs_reads_what_is_stored_of_them_and_lists_it_to_collect_it(guard: Guard) -> None:
+def test_waiter_for_jobs_reads_their_records_and_lists_them_to_collect(guard: Guard) -> None:
     job = task("arn:aws:states:::ecs:runTask.sync", Parameters={"TaskDefinition": "t"})
     options = {SERVICES: FunctionOptions(guard=guard)}
     flow = compile_workflow(scope(A=task("a", Next="J"), J=job), name="w", functions=None, options=options)
@@ -308,7 +308,7 @@ def test_a_node_invokes_the_nodes_that_it_feeds() -> None:
     }
 
 
-def test_who_feeds_a_node_with_several_sources_records_it_and_reads_the_others() -> None:
+def test_feeder_of_a_node_with_several_sources_records_it_and_reads_others() -> None:
     flow = Definition.from_graph(g.dag({"a": g.task("a"), "b": g.task("b"), "c": g.task("c").after("a", "b")}))
     compiled_flow = flow.compile("w", None, {name: FunctionOptions(guard=Guard.COMMIT) for name in "abc"})
     assert store_operations(compiled_flow, "a") == {Operation.CREATE, Operation.ADD, Operation.READ}

@@ -136,7 +136,7 @@ def test_states_inside_others_are_looked_at() -> None:
     assert warned(outer) == [(DOLLAR, "$.States.A.Branches[0].States.B.Parameters.b")]
 
 
-def test_variables_are_seen_in_inner_scopes_but_not_in_executions_of_their_own() -> None:
+def test_inner_scopes_see_variables_and_executions_of_their_own_do_not() -> None:
     inner = {"StartAt": "B", "States": {"B": {"Type": "Pass", "Parameters": {"b.$": "$total"}, "End": True}}}
     inline = {"Type": "Map", "ItemProcessor": inner, "Assign": {"total": 1}, "End": True}
     assert warned(inline) == []

@@ -67,7 +67,7 @@ def test_a_chain_writes_once_for_each_task_and_once_for_the_start() -> None:
     assert (receipt.tasks, receipt.transitions, receipt.longest_path) == (5, 5, 5)
 
 
-def test_an_edge_of_a_region_costs_a_write_if_its_node_has_other_sources_and_nothing_otherwise() -> None:
+def test_edge_of_a_region_costs_a_write_only_if_its_node_has_other_sources() -> None:
     nodes = {"a": g.task("a"), "b": g.task("b").after("a"), "c": g.task("c").after("a")}
     fanned = estimate(
         Definition.from_graph(g.task("start") >> g.dag({**nodes, "d": g.task("d").after("b")})).compile("w", None)
@@ -120,7 +120,7 @@ def test_what_the_runtime_computes_takes_longer_in_a_share_of_a_processor() -> N
     assert small == pytest.approx(waiting + 5 * 0.12 * 1_769 / 128)
 
 
-def test_express_is_cheaper_up_to_the_duration_that_is_named_and_not_beyond() -> None:
+def test_express_is_cheaper_up_to_the_named_duration_and_not_beyond() -> None:
     receipt = estimate(chain(5))
     named_ms = round(receipt.express_is_cheaper_below_s() * 1000)
     cheaper, dearer = (replace(receipt, usage=replace(receipt.usage, waited_ms=named_ms + more)) for more in (0, 1))
@@ -230,7 +230,7 @@ def test_a_join_that_needs_the_maps_input_reads_it_in_the_skeleton_too() -> None
     assert read[1] == read[0] + 1
 
 
-def test_a_loop_has_as_many_rounds_as_it_is_said_to_have_and_ends_where_nothing_fails() -> None:
+def test_loop_has_its_number_of_rounds_and_ends_where_nothing_fails() -> None:
     receipt = estimate(POLL, amounts=Amounts(rounds=4))
     assert (receipt.tasks, receipt.usage.waits, receipt.usage.waited_ms) == (5, 3, 90_000)
     assert receipt.transitions == 4 + 4 + 3 + 1

@@ -18,7 +18,7 @@ from unum_compiler import compile_workflow
 from unum_compiler.cost.estimate import estimate
 
 
-def test_a_chart_has_a_bar_for_each_step_and_those_of_branches_below_their_fan_out() -> None:
+def test_chart_shows_a_bar_for_each_step_with_branches_below_their_fan_out() -> None:
     levels = Reading.of(open_shop().client, "retried").levels
     assert levels is not None
     *lines, empty, legend = gantt(levels).splitlines()

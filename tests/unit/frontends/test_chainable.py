@@ -337,7 +337,7 @@ def test_only_a_number_takes_the_place_of_a_number(given: str) -> None:
         fill('{"n": "${Number1}"}', {"Number1": given})
 
 
-def test_arrays_of_texts_known_at_deployment_may_stand_in_constants_and_templates(stack: Stack) -> None:
+def test_arrays_of_deployment_texts_may_stand_in_constants_and_templates(stack: Stack) -> None:
     for other in range(1000):  # tokens are numbered, and the number is part of what they look like
         Token.as_number({"Ref": f"Other{other}"})
     array = Fn.split(",", Fn.ref("List"))

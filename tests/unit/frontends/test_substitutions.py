@@ -62,7 +62,7 @@ def test_all_that_does_not_fit_is_reported_at_once() -> None:
     assert 'did you mean "Table"?' in problems["substitutions.Tabel"]
 
 
-def test_a_substitution_without_quotes_is_no_json_and_the_error_says_what_to_write() -> None:
+def test_substitution_without_quotes_is_refused_with_the_right_text() -> None:
     message = 'expected JSON: Expecting value; write "${Seconds}" with quotes: fields of numbers take the number in it'
     with pytest.raises(DefinitionError, match=re.escape(message)):
         Definition.from_asl('{"Seconds": ${Seconds}}', substitutions={"Seconds": "5"})

@@ -41,7 +41,7 @@ def test_invoked_function_becomes_its_key(field: str) -> None:
 
 
 @pytest.mark.parametrize(("qualifier", "key"), [("$LATEST", "f"), ("live", "${f}:live"), ("12", "${f}:12")])
-def test_a_qualifier_behind_the_token_of_a_function_is_left_to_the_compiler(qualifier: str, key: str) -> None:
+def test_qualifier_behind_a_functions_token_is_left_to_the_compiler(qualifier: str, key: str) -> None:
     name = f"{ARN}:{qualifier}"
     invoke = "arn:aws:states:::lambda:invoke"
     assert taken(Type="Task", Resource=name)[0]["Resource"] == key

@@ -315,7 +315,7 @@ def test_path_scopes_nothing(resource: str) -> None:
 
 
 @pytest.mark.parametrize("service", ["gamelift"])
-def test_role_that_only_the_run_time_knows_goes_to_the_called_service_alone(service: str) -> None:
+def test_role_known_at_run_time_alone_goes_to_the_called_service_only(service: str) -> None:
     """For services outside the table of principals."""
     assert service not in PASSED_TO
     statements = allowed(f"aws-sdk:{service}:createFleet", {"InstanceRoleArn.$": "$.role"})

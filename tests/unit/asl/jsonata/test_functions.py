@@ -100,7 +100,7 @@ def test_uuids_are_random_ones() -> None:
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", evaluate("$uuid()"))
 
 
-def test_the_language_is_loaded_for_the_first_expression_only_and_leaves_the_process_as_it_is() -> None:
+def test_language_is_loaded_for_the_first_expression_only() -> None:
     code = """
 import sys
 from unum_runtime.asl.jsonata.program import JsonataProgram

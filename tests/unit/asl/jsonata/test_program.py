@@ -26,7 +26,7 @@ def test_arguments_are_the_input_without_the_field() -> None:
     assert program().arguments(ORDER, CONTEXT) is ORDER
 
 
-def test_expressions_are_strings_from_brace_to_brace_and_all_else_is_literal() -> None:
+def test_expressions_are_strings_in_braces_and_all_else_is_literal() -> None:
     template = {
         "sum": "{% $sum($states.input.order.items.price) %}",
         "tight": "{%1+1%}",

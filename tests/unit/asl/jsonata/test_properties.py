@@ -79,9 +79,7 @@ def outcome(expression: str, data: Any, variable: Any) -> Any:
 
 
 @given(EXPRESSIONS, JSON, JSON)
-def test_a_result_is_json_or_a_failure_always_the_same_and_nothing_else_changes(
-    expression: str, data: Any, variable: Any
-) -> None:
+def test_result_is_json_or_always_the_same_failure(expression: str, data: Any, variable: Any) -> None:
     before = copy.deepcopy((data, variable))
     first = outcome(expression, data, variable)
     json.dumps(first, allow_nan=False)

@@ -145,7 +145,7 @@ def test_a_child_that_knows_its_parent_is_the_same_alone() -> None:
     assert [*whole.traces("child", whole.started)] == [*whole.traces("parent", "p")][1:]
 
 
-def test_a_child_that_does_not_know_its_parent_is_linked_when_the_parent_is_traced() -> None:
+def test_child_without_a_known_parent_is_linked_when_the_parent_is_traced() -> None:
     whole = nest(knows=False)
     check_links(whole.traces("parent", "p"))
     (alone,) = whole.traces("child", whole.started)

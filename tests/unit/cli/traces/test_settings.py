@@ -61,5 +61,5 @@ def test_what_is_refused(given: str, environment: dict[str, str], text: str) -> 
     assert "secret" not in str(refused.value)
 
 
-def test_a_url_on_the_command_line_is_of_http_whatever_the_environment_says() -> None:
+def test_url_on_the_command_line_is_http_despite_the_environment() -> None:
     assert of("http://c:4318", PROTOCOL="grpc").url == "http://c:4318/v1/traces"

@@ -90,7 +90,7 @@ def test_a_redrive_runs_again_and_ends_again_each_with_an_id_of_its_own() -> Non
     assert {each["startDate"] for each in bus.details} == {BEGUN_MS}
 
 
-def test_a_redrive_tells_of_how_many_it_is_one_also_when_the_sweep_puts_its_event() -> None:
+def test_redrive_states_its_number_even_when_the_sweep_puts_its_event() -> None:
     platform, bus = announcing("A", "B")
     platform.functions["B"] = _fails
     platform.run(value=1)
@@ -160,7 +160,7 @@ def test_the_sweep_puts_ends_with_the_redrives_before_them_alone(states: str) ->
     assert bus.entries == by_delivery
 
 
-def test_late_events_of_before_a_redrive_repeat_the_event_of_the_end_that_they_led_to() -> None:
+def test_late_events_before_a_redrive_repeat_the_event_of_their_end() -> None:
     platform, bus = announcing("A", "B", "C")
     late: list[Any] = []
     working = platform.functions["B"]
@@ -215,7 +215,7 @@ def test_a_fork_of_a_redriven_execution_was_never_redriven() -> None:
     assert [(each["redriveCount"], each["redriveDate"]) for each in bus.details] == [(0, None)] * 2
 
 
-def test_nothing_travels_with_redriven_executions_of_a_workflow_without_events() -> None:
+def test_nothing_travels_with_redriven_executions_without_status_events() -> None:
     platform, _ = announcing("A", "B", "C")
     del platform.options["statuses"]
     platform.start(value=1)
@@ -329,7 +329,7 @@ def test_the_sweep_puts_refused_events_of_redrives_and_stops() -> None:
     assert bus.entries[3] == bus.entries[1]
 
 
-def test_a_stop_that_died_before_its_commit_keeps_its_note_while_it_may_still_commit() -> None:
+def test_dead_stop_keeps_its_note_while_it_may_still_commit() -> None:
     platform, bus = announcing("A", "B")
     platform.start(value=1)
     left(platform, E, 2)

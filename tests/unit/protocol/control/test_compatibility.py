@@ -96,13 +96,13 @@ def test_a_failure_without_user_code_is_mended_by_the_definition() -> None:
     assert (result(new), new.calls) == (1, {"B": 1})
 
 
-def test_a_fan_out_that_could_not_open_at_the_start_is_mended_by_the_definition() -> None:
+def test_definition_mends_a_fan_out_that_could_not_open_at_the_start() -> None:
     old = failed(mapped("A", ItemsPath="$.items"), {"list": [1]})
     new = on_new(old, mapped("A", ItemsPath="$.list"))
     assert (result(new), new.calls) == ([1], {"A": 1})
 
 
-def test_a_join_that_failed_is_mended_by_new_states_in_branches_that_had_ended() -> None:
+def test_new_states_in_ended_branches_mend_a_failed_join() -> None:
     old = failed(mapped("A", ResultSelector={"x.$": "$[9]"}), [1, 2])
     new = on_new(old, mapped("A", "X"))
     assert (result(new), new.calls) == ([1, 2], {"X": 2})
@@ -216,7 +216,7 @@ def test_a_state_that_commits_with_the_next_one_now_is_refused() -> None:
 
 
 @pytest.mark.parametrize("joins_itself", [False, True], ids=["as before", "joins itself"])
-def test_a_tolerated_failure_of_a_fan_out_is_kept_if_the_same_task_joins_it(*, joins_itself: bool) -> None:
+def test_tolerated_failure_of_a_fan_out_is_kept_if_the_same_task_joins_it(*, joins_itself: bool) -> None:
     branch = mapped("A", after="J", ItemsPath="$.items") | {"ProcessorConfig": {"Mode": "DISTRIBUTED"}}
     definition = {
         "StartAt": "Outer",
@@ -236,7 +236,7 @@ def test_a_tolerated_failure_of_a_fan_out_is_kept_if_the_same_task_joins_it(*, j
         assert result(on_new(old, newer)) == [[1]]
 
 
-def test_branches_of_a_fan_out_are_kept_that_no_longer_commits_with_its_join() -> None:
+def test_branches_stay_of_a_fan_out_that_no_longer_commits_with_its_join() -> None:
     def broken(event: Any) -> Any:
         return fragile(event) if event == 2 else event
 

@@ -104,7 +104,7 @@ def rest(platform: Platform) -> list[Key]:
     return [*items, *opened, *platform.memory._sets, *platform.memory._leases]
 
 
-def test_what_is_beside_packs_is_found_before_and_after_results_that_were_set_aside() -> None:
+def test_items_beside_packs_are_found_before_and_after_results_set_aside() -> None:
     tokens = Tokens()
     platform = Platform.of(around(asking("A", "Ask", "B")), F=tokens)
     platform.workflow = replace(platform.workflow, small_results=True)
@@ -198,9 +198,7 @@ def is_token(key: Key) -> bool:
 
 @pytest.mark.parametrize("deployed", ["the same", "another definition"])
 @pytest.mark.parametrize("place", PLACES)
-def test_a_token_that_is_given_out_during_the_first_deletion_is_deleted_by_the_second(
-    place: str, deployed: str
-) -> None:
+def test_second_deletion_deletes_a_token_given_out_during_the_first(place: str, deployed: str) -> None:
     given_out_late(place, deployed)
 
 
@@ -218,7 +216,7 @@ def given_out_late(place: str, deployed: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_token_of_a_later_try_that_is_given_out_during_the_first_deletion_is_deleted_by_the_second(
+def test_second_deletion_deletes_a_later_trys_token_given_out_meanwhile(
     place: str,
 ) -> None:
     given_out_late_again(place)
@@ -277,7 +275,7 @@ def test_tokens_without_marks_would_be_noticed(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_job_that_is_started_during_the_first_deletion_is_deleted_by_the_second(place: str) -> None:
+def test_second_deletion_deletes_a_job_started_during_the_first(place: str) -> None:
     platform = watching(PLACES[place]({"StartAt": "Job", "States": {"Job": {**JOB, "End": True}}}))
     deletes_before(platform, lambda key: key.sort.startswith("job."))
     platform.begun([1])
@@ -286,7 +284,7 @@ def test_a_job_that_is_started_during_the_first_deletion_is_deleted_by_the_secon
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_late_token_of_a_task_that_was_tried_again_and_has_ended_is_deleted(place: str) -> None:
+def test_late_token_of_a_retried_task_that_has_ended_is_deleted(place: str) -> None:
     """Its delivery was frozen since then."""
     states, tokens = asking("Ask", "Ask2"), Tokens()
     states["States"]["Ask"]["Retry"] = [{"ErrorEquals": ["Again"], "IntervalSeconds": 1, "MaxAttempts": 3}]
@@ -548,7 +546,7 @@ def waits_of_one_mailbox() -> Platform:
     return platform
 
 
-def test_deletion_that_was_cut_off_between_two_waits_of_a_mailbox_finds_the_other() -> None:
+def test_deletion_cut_off_between_two_waits_of_a_mailbox_finds_the_other() -> None:
     whole, platform = waits_of_one_mailbox(), waits_of_one_mailbox()
     delete_for_good(whole)
     assert rest(whole) == []

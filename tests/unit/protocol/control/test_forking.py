@@ -290,7 +290,7 @@ def test_the_original_of_the_same_name_is_another_when_it_has_expired() -> None:
         nudge(platform.runtime(), "f")
 
 
-def test_the_original_that_was_collected_in_between_needs_no_more_than_was_copied() -> None:
+def test_original_that_was_collected_in_between_needs_only_its_copies() -> None:
     platform = deployed(chain("A", "B", "C"))
     platform.collection = Collection.EAGER
     platform.start("e", 1)
@@ -311,7 +311,7 @@ def test_another_version_leaves_it_to_its_own() -> None:
     assert {step.digest for step in platform.steps("f")} <= {platform.workflow.digest}
 
 
-def test_inputs_that_do_not_fit_into_one_record_are_refused_before_anything_is_written() -> None:
+def test_inputs_too_large_for_one_record_are_refused_before_any_write() -> None:
     platform = ended(chain("A", "B"), "x" * 200_000)
     before = {**platform.memory._items}
     with pytest.raises(

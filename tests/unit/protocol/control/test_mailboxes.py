@@ -22,7 +22,7 @@ class Recording(MemoryStore):
         self.replaced.append((key, item, expires_at_s, type(expires_at_s)))
 
 
-def test_an_entry_expires_at_once_if_it_is_there_and_nothing_is_written_otherwise() -> None:
+def test_entry_expires_at_once_and_nothing_is_written_without_one() -> None:
     for key in ("k", ""):
         items, box = Recording(), Mailbox(EXECUTION, "go", key)
         take_out(items, "w", box, "slot", now_ms=5_000_999)

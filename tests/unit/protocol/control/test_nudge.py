@@ -97,7 +97,7 @@ def test_branches_are_counted_that_died_before_they_were() -> None:
     assert (result(platform), platform.calls) == ([1] * 600, Counter(A=600, C=1))
 
 
-def test_a_wide_fan_out_all_of_whose_branches_have_ended_waits_for_its_join() -> None:
+def test_wide_fan_out_whose_branches_have_all_ended_waits_for_its_join() -> None:
     platform = deployed(mapped("A", after="C"))
     platform.start("e", [1] * 600)
     lose(platform, "C")

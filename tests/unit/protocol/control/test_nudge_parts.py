@@ -29,7 +29,7 @@ def deliver(platform: Platform, state: str, index: int) -> None:
 
 
 @pytest.mark.parametrize("index", [1, 2])
-def test_the_arrival_of_the_previous_branch_is_repeated_though_that_has_gone_on(index: int) -> None:
+def test_arrival_of_a_previous_branch_that_continued_is_repeated(index: int) -> None:
     platform = neighbours()
     for each in range(index):
         deliver(platform, "encode", each)
@@ -42,7 +42,7 @@ def test_the_arrival_of_the_previous_branch_is_repeated_though_that_has_gone_on(
     assert (result(platform), platform.calls) == (MET, {"encode": 3, "meet": 3})
 
 
-def test_the_arrival_of_a_previous_branch_that_is_not_overdue_is_repeated_for_one_that_is() -> None:
+def test_overdue_arrival_causes_a_repeat_of_the_previous_branchs_arrival() -> None:
     platform = neighbours()
     deliver(platform, "encode", 1)
     platform.clock.pass_seconds(100)
@@ -112,7 +112,7 @@ def test_a_nudge_for_other_commits_does_not_resume_one_that_was_cut_off() -> Non
     assert nudge(platform.runtime(), "e").total == SHARD_SIZE + 1, "and the next one begins anew"
 
 
-def test_a_failed_branch_of_a_quorum_is_counted_and_the_next_one_begins_once() -> None:
+def test_failed_branch_of_a_quorum_counts_and_the_next_one_begins_once() -> None:
     branch = g.map(g.task("half"), items=g.out)
     flow = g.map(branch, items=g.out, at_once=1, name="outer").quorum(2)
     platform = drawn(flow, half=lambda n: n / 2)
@@ -153,7 +153,7 @@ def test_a_fan_out_that_a_nudge_completes_is_pending_since_its_last_end(width: i
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["all are collected", "the branches are collected"])
-def test_a_search_that_finds_collected_results_leaves_the_fan_out_to_its_end(*, kept: bool) -> None:
+def test_search_that_finds_collected_results_leaves_the_fan_out_to_its_end(*, kept: bool) -> None:
     platform = deployed(mapped("A", after="C"))
     platform.collection = Collection.EAGER
     platform.start("e", [1, 2])

@@ -30,7 +30,7 @@ def test_requests_to_pause_and_to_resume_are_recognized(control: str) -> None:
     assert not pausing.is_request({"control": control})
 
 
-def test_resumption_that_another_request_forestalls_ends_the_pause_that_is_there_then() -> None:
+def test_late_resumption_ends_the_pause_that_it_finds() -> None:
     """Between its look and its write, another one resumes and pauses again."""
     paused = platform()
     ask(paused, "pause", reason="first")

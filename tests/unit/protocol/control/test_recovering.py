@@ -169,7 +169,7 @@ def test_a_wait_for_longer_than_items_are_kept_fails_by_name() -> None:
     assert "raise the retention" in str(ending.outcome.cause)
 
 
-def test_variables_are_seen_inside_and_after_fan_outs_but_do_not_leave_a_branch() -> None:
+def test_fan_outs_see_variables_and_branches_keep_theirs() -> None:
     definition = machine(
         A=task("F", "M", Assign={"who.$": "$.name"}),
         M={

@@ -109,7 +109,7 @@ def test_a_task_that_joins_a_fan_out_runs_again() -> None:
     assert (result(platform), platform.calls) == ([1, 2], Counter(C=1))
 
 
-def test_a_retried_fan_out_begins_its_rounds_anew_and_keeps_those_of_the_last() -> None:
+def test_retried_fan_out_begins_its_rounds_anew_and_keeps_the_last_ones() -> None:
     rule = [{"ErrorEquals": ["ValueError"], "MaxAttempts": 1, "IntervalSeconds": 1}]
     platform = failed(mapped("A", "B", after="C", Retry=rule), [1, 2, 3], 3, B=fragile)
     go_on(platform)
@@ -201,7 +201,7 @@ def test_an_inner_fan_out_that_was_stopped_before_its_join_is_joined() -> None:
     assert (result(platform), platform.calls) == ([[1, 2], [3]], Counter(A=1, C=1))
 
 
-def test_a_branch_that_begins_with_a_fan_out_which_cannot_open_would_fail_again() -> None:
+def test_branch_that_begins_with_a_fan_out_that_cannot_open_fails_again() -> None:
     inner = mapped("A", ItemsPath="$.items")
     platform = failed({"StartAt": "O", "States": {"O": {"Type": "Map", "ItemProcessor": inner, "End": True}}}, [{}])
     with pytest.raises(

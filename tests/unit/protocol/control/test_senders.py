@@ -105,7 +105,7 @@ def test_it_is_the_function_of_the_node_before_in_a_region() -> None:
     assert found["Late"] in ("a", "b", "c", "d")
 
 
-def test_state_that_begins_a_branch_follows_the_function_before_its_parallel() -> None:
+def test_first_state_of_a_branch_follows_the_function_before_its_parallel() -> None:
     branches = [{"StartAt": name, "States": {name: wait()}} for name in ("One", "Two")]
     both = {"Type": "Parallel", "Branches": branches, "End": True}
     assert senders(compiled("A", A=task("Both"), Both=both)) == {"Both": "A", "One": "A", "Two": "A"}

@@ -134,7 +134,7 @@ def test_a_key_that_is_no_text_fails_the_wait() -> None:
     assert ending.outcome == Failure("Unum.InvalidSignalKey", cause)
 
 
-def test_an_ended_execution_an_unknown_one_and_an_unknown_signal_are_refused() -> None:
+def test_ended_and_unknown_executions_and_unknown_signals_are_refused() -> None:
     platform = waiting(ONE)
     with pytest.raises(SignalRefused, match=r"no Task of workflow .* waits for 'gone'; signals of it: go"):
         send(platform, 1, name="gone")

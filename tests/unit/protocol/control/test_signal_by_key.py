@@ -89,7 +89,7 @@ def test_one_that_begins_to_wait_later_hears_it_until_its_time_is_over() -> None
     assert platform.ending("late") is None
 
 
-def test_of_several_that_are_kept_the_oldest_comes_first_and_needs_no_event() -> None:
+def test_oldest_of_several_kept_signals_comes_first_and_needs_no_event() -> None:
     platform = platform_of({"StartAt": "A", "States": {"A": {**KEYED, "Next": "B"}, "B": {**KEYED, "End": True}}})
     send(platform, "older", id="2")
     platform.clock.pass_seconds(1)
@@ -100,7 +100,7 @@ def test_of_several_that_are_kept_the_oldest_comes_first_and_needs_no_event() ->
     assert [step.outcome.value for step in platform.steps("a")] == ["older", "newer"]
 
 
-def test_a_repetition_counts_once_in_each_execution_and_has_the_value_of_the_first() -> None:
+def test_repetition_counts_once_per_execution_with_the_first_value() -> None:
     twice = {"StartAt": "A", "States": {"A": {**KEYED, "Next": "B"}, "B": {**KEYED, "End": True}}}
     platform = waiting(twice, "a")
     assert send(platform, "first") == Reached(is_new=True, reached=1, rest=None)
@@ -222,7 +222,7 @@ def test_a_branch_that_finds_a_signal_for_another_one_continues_that() -> None:
     assert outcome(platform, "a") == ["one"]
 
 
-def test_who_waits_no_more_is_taken_out_and_an_ended_execution_gets_nothing() -> None:
+def test_ended_wait_is_taken_out_and_an_ended_execution_gets_nothing() -> None:
     platform = waiting(ONE, "a", "b", "c")
     stop.stop(platform.runtime(), execution_of(platform, "a"), Failure(None, None))
     listeners = listeners_partition("w", "go", "x")
@@ -323,7 +323,7 @@ def test_an_answer_tells_whether_anything_is_left() -> None:
     assert Reached(is_new=False, reached=0, rest={}).to_json() == {"is_new": False, "reached": 0, "is_done": False}
 
 
-def test_executions_of_earlier_definitions_still_hear_what_no_task_waits_for_any_more() -> None:
+def test_executions_of_earlier_definitions_hear_signals_without_a_task() -> None:
     platform = waiting(ONE, "a")
     platform.workflow = compile_workflow(OTHER, name="w", functions=["Z"])
     names = "workflow 'w' waits for 'go'; signals of it: halt, more"
@@ -340,7 +340,7 @@ def test_a_workflow_without_signals_says_that_it_has_none() -> None:
         signal_by_key.send(platform.runtime(), request("go", "x", 1, id="1"))
 
 
-def test_the_rest_of_a_signal_does_not_reach_who_has_begun_to_wait_after_its_time() -> None:
+def test_rest_of_a_signal_does_not_reach_waits_begun_after_its_time() -> None:
     platform = platform_of(ONE)
     send(platform, "early", keep_s=60)
     platform.clock.pass_seconds(61)
@@ -449,7 +449,7 @@ def test_a_wait_that_has_met_its_signal_is_taken_out_before_it_continues() -> No
     assert outcome(platform, "a") == "one"
 
 
-def test_who_has_begun_to_wait_in_the_last_moment_is_reached_if_its_own_read_has_not_happened() -> None:
+def test_late_waiter_gets_the_signal_if_its_own_read_has_not_happened() -> None:
     platform = platform_of(ONE)
     send(platform, "early", keep_s=60)
     platform.clock.pass_seconds(60)

@@ -219,7 +219,7 @@ def test_a_task_that_joins_finds_the_stop_in_its_place() -> None:
     assert platform.ending() == ABORTED
 
 
-def test_where_tasks_are_not_checkpointed_the_one_that_commits_finds_the_stop() -> None:
+def test_committing_task_finds_the_stop_after_uncheckpointed_ones() -> None:
     platform = platform_of(chain("A", "B", "C"), B=FunctionOptions(checkpoint=False))
     platform.start(value=1)
     platform.deliver(platform.sent.pop(0))

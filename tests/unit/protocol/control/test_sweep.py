@@ -128,7 +128,7 @@ def test_a_wait_is_no_silence_until_its_time_has_come() -> None:
     assert result(sweeper.platform) == 1
 
 
-def test_a_task_may_be_tried_again_as_often_and_as_late_as_its_retriers_say() -> None:
+def test_task_may_be_retried_as_often_and_as_late_as_its_retriers_say() -> None:
     sweeper = sweeping(chain("A", "B", B={"Retry": [HOURS]}))
     sweeper.platform.start("e", 1)
     lose(sweeper.platform, "B")
@@ -139,7 +139,7 @@ def test_a_task_may_be_tried_again_as_often_and_as_late_as_its_retriers_say() ->
 def test_retriers_that_are_forgotten_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overdue, "longest_wait_ms", lambda _: 0)
     with pytest.raises(AssertionError):
-        test_a_task_may_be_tried_again_as_often_and_as_late_as_its_retriers_say()
+        test_task_may_be_retried_as_often_and_as_late_as_its_retriers_say()
 
 
 def test_whoever_has_a_token_may_take_any_time() -> None:
@@ -149,7 +149,7 @@ def test_whoever_has_a_token_may_take_any_time() -> None:
     assert not Sweeper(asked.platform).found_after(6 * 86_400)
 
 
-def test_when_the_time_of_its_execution_is_over_it_is_told_but_nobody_is_asked_again() -> None:
+def test_execution_out_of_time_is_reported_and_nobody_is_asked_again() -> None:
     asked = asking()
     asked.platform.workflow = replace(asked.platform.workflow, timeout_s=3600)
     asked.begun()
@@ -173,7 +173,7 @@ def test_lost_event_beside_a_task_that_waits_is_sent_and_told_as_such() -> None:
     assert (told["count"], told["nudged"]) == (2, True)
 
 
-def test_those_that_have_ended_and_those_that_have_just_begun_are_not_asked() -> None:
+def test_ended_and_just_begun_executions_are_not_asked() -> None:
     sweeper = sweeping(chain("A"))
     sweeper.platform.start("ended", 1)
     sweeper.platform.deliver_all()
@@ -187,7 +187,7 @@ def test_those_that_have_ended_and_those_that_have_just_begun_are_not_asked() ->
 LAST_MOMENT_S = DEFAULT_RETENTION_S - DEADLINE_MARGIN_S
 
 
-def test_an_execution_whose_last_moment_has_passed_is_abandoned_and_nobody_is_asked() -> None:
+def test_execution_past_its_last_moment_is_abandoned_without_asking() -> None:
     sweeper = sweeping(chain("A", "B"))
     sweeper.platform.start("e", 1)
     lose(sweeper.platform, "B")
@@ -207,7 +207,7 @@ def test_an_execution_whose_last_moment_has_passed_is_abandoned_and_nobody_is_as
 def test_nudges_after_the_last_moment_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_sweep, "is_over", lambda *_: False)
     with pytest.raises(AssertionError):
-        test_an_execution_whose_last_moment_has_passed_is_abandoned_and_nobody_is_asked()
+        test_execution_past_its_last_moment_is_abandoned_without_asking()
 
 
 def test_the_retention_of_the_version_of_an_execution_decides() -> None:
@@ -218,7 +218,7 @@ def test_the_retention_of_the_version_of_an_execution_decides() -> None:
     assert sweeper.platform.ending() is None
 
 
-def test_an_execution_whose_items_expired_between_two_sweeps_is_told_once_and_forgotten() -> None:
+def test_execution_expired_between_two_sweeps_is_reported_once() -> None:
     sweeper = sweeping(chain("A"))
     write_start_record(sweeper.platform, "e")
     assert sweeper.found_after(SILENT_S)
@@ -238,7 +238,7 @@ def test_an_execution_whose_items_expired_between_two_sweeps_is_told_once_and_fo
     assert (messages.count("abandoned"), messages.count("malformed")) == (1, 0)
 
 
-def test_an_execution_whose_retention_is_unknown_is_asked_and_not_abandoned() -> None:
+def test_execution_with_unknown_retention_is_asked_and_not_abandoned() -> None:
     sweeper = sweeping(chain("A"))
     write_start_record(sweeper.platform, "e")
     execution = Execution("e", sweeper.platform.clock.ms)
@@ -253,7 +253,7 @@ def test_an_execution_whose_retention_is_unknown_is_asked_and_not_abandoned() ->
     assert sweeper.platform.ending() is None
 
 
-def test_an_execution_that_was_redriven_before_a_sweep_saw_it_is_asked_once() -> None:
+def test_execution_redriven_before_a_sweep_saw_it_is_asked_once() -> None:
     fails = [True]
 
     def sometimes(value: Any) -> Any:
@@ -373,7 +373,7 @@ def test_each_is_asked_once(portion: int, monkeypatch: pytest.MonkeyPatch) -> No
     assert sorted(sweeper.asked) == [f"e{number}" for number in range(6)]
 
 
-def test_one_that_cannot_be_asked_is_told_and_keeps_no_other_from_being_found() -> None:
+def test_unreachable_execution_is_reported_and_hides_no_other() -> None:
     sweeper = sweeping(chain("A"))
     for name in ("e0", "e1", "e2"):
         write_start_record(sweeper.platform, name)
@@ -402,7 +402,7 @@ def test_a_sweep_that_is_not_as_it_must_be_is_refused(wrong: dict[str, Any]) -> 
         Sweep.from_json(Sweep(silent_ms=1, nudges=False).to_json() | wrong)
 
 
-def test_a_sweep_of_an_earlier_release_begins_at_the_first_and_tries_no_letters_again() -> None:
+def test_sweep_of_an_earlier_release_starts_over_without_dead_letters() -> None:
     event = Sweep(silent_ms=1, nudges=False).to_json()
     del event["after"], event["letters"]
     assert Sweep.from_json(event) == Sweep(silent_ms=1, nudges=False)

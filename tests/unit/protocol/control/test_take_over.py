@@ -189,7 +189,7 @@ def test_a_node_that_waits_for_results_is_not_taken_over() -> None:
         )
 
 
-def test_an_answer_reaches_a_task_that_the_responder_s_function_may_not_invoke() -> None:
+def test_answer_reaches_a_task_that_the_responder_may_not_invoke() -> None:
     tokens: list[str] = []
     definition = chain("A", "B", "C")
     definition["States"]["B"] |= {
@@ -233,7 +233,7 @@ def test_an_event_gets_the_content_that_is_planned_for_it(state: str) -> None:
     assert planned(platform, forged, B="own") == expected
 
 
-def test_an_event_whose_outcome_is_committed_and_a_part_of_a_fan_out_need_no_content() -> None:
+def test_committed_outcome_and_part_of_a_fan_out_need_no_content() -> None:
     platform, event = sent_to("B", chain("A", "B"), 1)
     platform.deliver(event)
     forged = event.with_input(Value(Success("forged"), 5))

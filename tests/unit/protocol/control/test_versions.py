@@ -17,7 +17,7 @@ def platform(*states: str) -> Platform:
     return Platform.of(chain(*states), None, **dict.fromkeys(states, lambda event: event))
 
 
-def test_an_execution_runs_on_the_version_of_its_last_step_and_the_functions_of_its_first() -> None:
+def test_execution_runs_its_last_version_and_its_first_ones_functions() -> None:
     made = platform("A", "B")
     made.options |= {"own_address": "F:1", "carried": ("B",)}
     made.start()

@@ -244,7 +244,7 @@ def test_parts_behind_a_scope_that_is_over_meanwhile_are_done(platform: Platform
     assert tree.order == [("M", 1)]
 
 
-def test_scope_that_is_settled_meanwhile_leaves_the_parts_behind_it_to_be_done(platform: Platform) -> None:
+def test_settled_scope_leaves_the_parts_behind_it_to_be_done(platform: Platform) -> None:
     inner = {5: scope("M.5", SHARD_SIZE), 9: scope("M.9", 1)}
     deep = {3: scope("M.5.3", 3 * SHARD_SIZE)}
     with pytest.raises(Died):

@@ -142,7 +142,7 @@ def test_attributes_cost_no_request() -> None:
     assert counting.keys == 2 * plain
 
 
-def test_a_description_has_them_and_that_for_tasks_of_former_releases_does_not() -> None:
+def test_description_has_attributes_except_for_tasks_of_former_releases() -> None:
     platform = deployed()
     doors.run(here(platform), start_event("e", 1, {"customer": "7"}), "r")
     doors.run(here(platform), start_event("f", 1), "r")

@@ -191,7 +191,7 @@ def test_late_failure_after_a_quorum_is_taken_back() -> None:
     assert left_members(platform) == []
 
 
-def test_result_for_a_branch_that_never_arrives_is_collected_with_its_fan_out() -> None:
+def test_result_for_a_branch_that_never_arrives_goes_with_its_fan_out() -> None:
     inner = g.map(g.task("D"), items=g.out)
     flow = g.map(g.task("A") >> inner >> g.task("X") >> g.task("B").after_previous("A"), items=g.out)
     platform = drawn(flow, A=lambda items: [odd(each) for each in items], D=same, X=same, B=same)

@@ -29,7 +29,7 @@ def of_bytes(size: int) -> Success:
     return Success.from_text(f'"{"x" * (size - 2)}"')
 
 
-def test_only_the_first_commit_tells_the_versions_that_the_execution_began_with() -> None:
+def test_only_the_first_commit_states_the_executions_first_versions() -> None:
     platform = platform_of("A", "B", "C", own_address="F:7", carried=("A", "B", "C"))
     platform.run()
     assert [step.began for step in platform.steps()] == [Began("F:7", dict(zip("ABC", "ABC", strict=True))), None, None]
@@ -188,7 +188,7 @@ def test_a_result_that_does_not_fit_beside_the_variables_is_caught() -> None:
     assert ending.outcome == Success(1)
 
 
-def test_an_outcome_set_aside_by_a_dead_delivery_is_taken_back_with_its_fan_out() -> None:
+def test_fan_out_takes_back_an_outcome_set_aside_by_a_dead_delivery() -> None:
     catch = [{"ErrorEquals": ["States.ALL"], "Next": "B"}]
     platform = Platform.of(mapped("A", after="B", Catch=catch), A=lambda _: None, B=lambda event: event)
     platform.workflow = replace(platform.workflow, small_results=True)

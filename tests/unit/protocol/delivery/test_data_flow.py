@@ -85,7 +85,7 @@ def test_the_token_is_for_arguments_alone() -> None:
     assert found.outcome == Success(value=False)
 
 
-def test_the_service_of_lambda_wraps_the_result_and_sends_nothing_for_no_payload() -> None:
+def test_lambdas_service_wraps_the_result_and_sends_nothing_for_no_payload() -> None:
     task = {"Type": "Task", "Resource": INVOKE, "Parameters": {"FunctionName": "F"}, "End": True}
     platform = Platform.of({"StartAt": "A", "States": {"A": task}}, F=lambda event: [event])
     assert result_of(platform, "ignored") == {"ExecutedVersion": "$LATEST", "Payload": [{}], "StatusCode": 200}

@@ -30,9 +30,7 @@ def recorded(given: Envelope, entered_ms: int = 100_000, *, is_fused: bool = Fal
     ("entered_ms", "sent_ms"),
     [(99_000, 100_000), (100_000, 100_000), (100_400, 100_400), (100_999, 100_999), (101_000, 100_000)],
 )
-def test_an_event_was_sent_when_its_state_was_entered_if_that_is_in_the_second_that_it_names(
-    entered_ms: int, sent_ms: int
-) -> None:
+def test_event_was_sent_when_its_state_was_entered_within_the_named_second(entered_ms: int, sent_ms: int) -> None:
     assert recorded(event(), entered_ms).sent_ms == sent_ms
 
 
@@ -54,9 +52,7 @@ def test_a_fused_step_began_when_its_state_was_entered(*, is_fused: bool, began_
         ({"job": {"is_over": True}, "begun_ms": 50_000}, 50_000),
     ],
 )
-def test_an_attempt_began_with_its_job_or_with_the_delivery_that_gave_out_its_token(
-    fields: dict[str, Any], since_ms: int | None
-) -> None:
+def test_attempt_began_with_its_job_or_the_delivery_of_its_token(fields: dict[str, Any], since_ms: int | None) -> None:
     assert recorded(event(**fields)).since_ms == since_ms
 
 

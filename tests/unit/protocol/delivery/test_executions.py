@@ -41,7 +41,7 @@ def failure(ending: Ending) -> Failure:
     return ending.outcome
 
 
-def test_a_task_sees_its_input_after_data_flow_and_its_result_goes_where_the_definition_says() -> None:
+def test_data_flow_applies_to_a_tasks_input_and_result() -> None:
     task = {
         **TASK,
         "InputPath": "$.a",
@@ -85,7 +85,7 @@ def changing(event: Any, _context: Any) -> Any:
 SHOWS = {"Type": "Pass", "Parameters": {"x.$": "$x"}, "End": True}
 
 
-def test_a_task_that_may_be_tried_again_takes_an_input_as_deep_as_json_may_be() -> None:
+def test_retried_task_takes_an_input_as_deep_as_json_may_be() -> None:
     """A copy of an object in Python, level by level, reaches half the depth."""
     deep: Any = 1
     for _ in range(MAX_DEPTH):
@@ -94,7 +94,7 @@ def test_a_task_that_may_be_tried_again_takes_an_input_as_deep_as_json_may_be() 
     assert run(machine(T=retries), deep, F=lambda _event, _context: None) == succeeded(deep)
 
 
-def test_user_code_that_changes_its_event_does_not_change_the_input_of_the_execution() -> None:
+def test_user_code_that_changes_its_event_keeps_the_executions_input() -> None:
     shows = {"Type": "Pass", "Parameters": {"x.$": "$$.Execution.Input"}, "End": True}
     assert run(machine(T={**TASK, "Next": "S"}, S=shows), {"a": [1]}, F=changing) == succeeded({"x": {"a": [1]}})
 
@@ -105,7 +105,7 @@ def test_user_code_that_changes_its_event_does_not_change_the_definition() -> No
     assert [workflow.run(name, None) for name in ("e", "f")] == [succeeded({"x": {"a": [1]}})] * 2
 
 
-def test_user_code_that_joins_results_does_not_change_variables_by_changing_its_event() -> None:
+def test_user_code_that_joins_results_cannot_change_variables_by_its_event() -> None:
     definition = machine(
         First={"Type": "Pass", "Assign": {"x": {"a": [1]}}, "Next": "P"},
         P={"Type": "Parallel", "Branches": [machine(B={**TASK, "Resource": "B", "End": True})], "Next": "Between"},
@@ -116,7 +116,7 @@ def test_user_code_that_joins_results_does_not_change_variables_by_changing_its_
     assert run(definition, F=changing, B=lambda _event, _context: 1) == succeeded({"x": {"a": [1]}})
 
 
-def test_user_code_that_meets_the_branch_before_does_not_change_variables_by_changing_its_event() -> None:
+def test_user_code_after_a_neighbour_cannot_change_variables_by_its_event() -> None:
     each = machine(
         A={**TASK, "Resource": "A", "Assign": {"x": {"a": [1]}}, "Next": "Between"},
         Between={"Type": "Pass", "Parameters": {"x.$": "$x"}, "Next": "T"},
@@ -130,7 +130,7 @@ def test_user_code_that_meets_the_branch_before_does_not_change_variables_by_cha
     assert lanes.run("e", [1, 2]) == succeeded([{"x": {"a": [1]}}] * 2)
 
 
-def test_what_looks_whether_a_holder_is_late_finds_the_time_where_user_code_has_deleted_it() -> None:
+def test_check_for_a_late_holder_finds_a_time_that_user_code_deleted() -> None:
     waits = {
         **TASK,
         "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
@@ -148,7 +148,7 @@ def test_what_looks_whether_a_holder_is_late_finds_the_time_where_user_code_has_
 
 
 @pytest.mark.parametrize(("result", "output"), [(1, True), (1, 1.0), (False, 0), ({"a": [1]}, {"a": [True]})])
-def test_an_output_that_python_takes_for_the_last_result_is_told_all_the_same(result: Any, output: Any) -> None:
+def test_output_equal_to_the_last_result_in_python_is_shown(result: Any, output: Any) -> None:
     definition = machine(T={**TASK, "Next": "P"}, P={"Type": "Pass", "Result": output, "End": True})
     ending = run(definition, F=lambda _event, _context: result)
     assert isinstance(ending.outcome, Success)

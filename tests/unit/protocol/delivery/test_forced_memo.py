@@ -58,7 +58,7 @@ def test_each_forced_execution_computes_for_itself(platform: Platform) -> None:
     assert platform.calls["F"] == 3
 
 
-def test_a_forced_execution_computes_once_for_all_equal_branches_and_deliveries() -> None:
+def test_forced_execution_computes_once_for_equal_branches_and_deliveries() -> None:
     branch = {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "B", "End": True}}}
     definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": branch, "End": True}}}
     platform = Platform.of(definition, {"B": SHARED}, B=lambda event: -event)
@@ -68,7 +68,7 @@ def test_a_forced_execution_computes_once_for_all_equal_branches_and_deliveries(
     assert platform.calls["B"] == 2
 
 
-def test_a_delivery_that_died_after_it_had_stored_its_result_is_continued_with_that() -> None:
+def test_delivery_that_died_after_storing_its_result_continues_with_it() -> None:
     class Dies(MemoryStore):
         dies = False
 

@@ -61,7 +61,7 @@ def test_an_event_fits_up_to_the_size_of_an_outcome_with_its_variables() -> None
     assert not fits(rt, sized(sent, MAX_OUTCOME_BYTES - with_variables + 1, v="é"))
 
 
-def test_an_event_of_any_size_fits_a_bucket_and_one_without_a_value_fits_always() -> None:
+def test_event_of_any_size_fits_a_bucket_and_empty_ones_always_fit() -> None:
     rt, sent, _ = event()
     large = replace(rt, store=LargeItems(MemoryStore(), MemoryObjects(), "w"))
     assert fits(large, sized(sent, MAX_OUTCOME_BYTES + 1))
@@ -123,7 +123,7 @@ def test_nothing_is_fused_where_outcomes_are_collected() -> None:
 
 
 @pytest.mark.parametrize("waits", [{"meets_previous": True}, {"after_previous": "C"}])
-def test_a_task_that_waits_for_another_branch_is_not_fused_after_that_branch(waits: dict[str, Any]) -> None:
+def test_task_that_waits_for_another_branch_is_not_fused_after_that_branch(waits: dict[str, Any]) -> None:
     assert fuses(at(1, frame(0)), at(1, frame(1)), "D")
     assert not fuses(at(1, frame(0)), at(1, frame(1)), "D", **waits)
     assert fuses(at(0, frame(1)), at(1, frame(1)), "D", **waits)
@@ -152,7 +152,7 @@ def event_for(name: Name, state: str) -> Envelope:
 
 @pytest.mark.parametrize("case", FIRST)
 @pytest.mark.parametrize("leased", ["", "A", "B", "AB"])
-def test_an_outcome_is_known_to_be_absent_after_the_only_one_before_it_without_a_lease(case: str, leased: str) -> None:
+def test_outcome_after_the_only_earlier_one_is_absent_without_a_lease(case: str, leased: str) -> None:
     before, after, is_absent = FIRST[case]
     rt = runtime()
     tasks = {name: replace(rt.workflow.task(name), guard=Guard.LEASE) for name in leased}
@@ -164,7 +164,7 @@ def test_an_outcome_is_known_to_be_absent_after_the_only_one_before_it_without_a
     assert is_first(rt, delivery, event_for(before, "A"), event_for(after, "B")) is not bool(leased)
 
 
-def test_only_a_delivery_that_goes_on_from_outcomes_of_its_own_runs_the_next_step() -> None:
+def test_only_a_delivery_with_its_own_outcomes_runs_the_next_step() -> None:
     rt, delivery = runtime(), delivered(at(1))
     task = rt.workflow.task("B")
     assert may_fuse(rt, delivery, at(2), task)

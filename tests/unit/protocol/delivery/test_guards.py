@@ -135,7 +135,7 @@ def fail(_event: Any) -> Any:
     raise LookupError("gone")
 
 
-def test_a_failure_of_a_node_without_checkpoint_is_committed_in_its_successors_place() -> None:
+def test_failure_of_a_node_without_checkpoint_commits_as_its_successor() -> None:
     platform = uncommitted("A", "U", "S", U=fail)
     ending = platform.run(value=0)
     assert ending is not None
@@ -146,7 +146,7 @@ def test_a_failure_of_a_node_without_checkpoint_is_committed_in_its_successors_p
 
 
 @pytest.mark.parametrize("failing_first", [True, False])
-def test_success_and_failure_of_one_node_without_checkpoint_come_to_one_result(*, failing_first: bool) -> None:
+def test_success_and_failure_of_one_uncheckpointed_node_give_one_result(*, failing_first: bool) -> None:
     outcomes = [fail, abs] if failing_first else [abs, fail]
 
     def run(event: Any) -> Any:
@@ -163,7 +163,7 @@ def test_success_and_failure_of_one_node_without_checkpoint_come_to_one_result(*
     assert (ending and ending.status) == (Status.FAILED if failing_first else Status.SUCCEEDED)
 
 
-def test_an_output_that_pass_states_cannot_take_fails_in_the_successors_place() -> None:
+def test_output_that_pass_states_cannot_take_fails_as_their_successor() -> None:
     definition = {
         "StartAt": "U",
         "States": {
@@ -229,7 +229,7 @@ def test_a_failure_in_a_branch_is_committed_in_the_successors_place() -> None:
     assert platform.calls["I"] == 0
 
 
-def test_eager_collection_leaves_tombstones_alone_where_nodes_have_no_checkpoint() -> None:
+def test_eager_collection_leaves_only_tombstones_without_checkpoints() -> None:
     platform = joining()
     platform.collection = Collection.EAGER
     assert platform.run(value=[1, -2, 3]) == succeeded(6)
@@ -388,7 +388,7 @@ def frozen(guard: Guard, seconds: int, *, before_user_code: bool) -> Platform:
     ("guard", "seconds", "before_user_code"),
     [(Guard.READ, 0, False), (Guard.READ, 0, True), (Guard.LEASE, MAX_DELIVERY_MS // 1000, True)],
 )
-def test_user_code_may_run_after_its_outcome_was_committed_and_its_result_is_dropped(
+def test_user_code_after_the_commit_of_its_outcome_has_its_result_dropped(
     *, guard: Guard, seconds: int, before_user_code: bool
 ) -> None:
     platform = frozen(guard, seconds, before_user_code=before_user_code)
@@ -398,7 +398,7 @@ def test_user_code_may_run_after_its_outcome_was_committed_and_its_result_is_dro
     assert platform.ending() == succeeded(10)
 
 
-def test_a_delivery_that_froze_until_its_lease_expired_looks_again_before_user_code() -> None:
+def test_delivery_frozen_past_its_lease_checks_again_before_user_code() -> None:
     platform = frozen(Guard.LEASE, MAX_DELIVERY_MS // 1000, before_user_code=False)
     assert platform.calls["B"] == 1
     platform.deliver(platform.pass_to_next())

@@ -86,7 +86,7 @@ def test_with_an_input_in_a_bucket_that_the_function_does_not_know() -> None:
         platform.deliver(event)
 
 
-def test_an_unguarded_event_whose_input_was_collected_continues_from_its_own_outcome() -> None:
+def test_unguarded_event_with_collected_input_continues_from_its_outcome() -> None:
     definition = mapped("A", after="B")
     definition["States"]["B"] = {"Type": "Task", "Resource": "B", "Next": "C"}
     definition["States"]["C"] = {"Type": "Task", "Resource": "C", "End": True}
@@ -114,7 +114,7 @@ def test_a_join_that_fails_in_the_delivery_of_its_task_fails_the_execution() -> 
     assert platform.calls == {"A": 2}
 
 
-def test_a_collected_input_without_an_outcome_behind_it_is_told_as_collected() -> None:
+def test_collected_input_without_a_later_outcome_is_shown_as_collected() -> None:
     platform = Platform.of(mapped("A", after="B"), {"B": FunctionOptions(guard=Guard.COMMIT)}, A=echo, B=echo)
     platform.collection = Collection.EAGER
     platform.start(value=[1])

@@ -116,7 +116,7 @@ def test_a_quorum_fails_when_too_many_branches_have_failed() -> None:
     assert ending.status is Status.FAILED
 
 
-def test_a_failed_branch_without_retrier_and_catcher_fails_its_fan_out_without_a_read() -> None:
+def test_branch_without_retrier_or_catcher_fails_its_fan_out_without_read() -> None:
     platform = Platform.of(mapped("A", "D"), {"D": FunctionOptions(guard=Guard.COMMIT)}, A=echo, D=fails)
     platform.start(value=[1])
     platform.deliver(platform.sent.pop())
@@ -162,7 +162,7 @@ def test_a_tolerance_is_read_from_the_input_of_the_map(n: int, outcome: Any) -> 
 
 
 @pytest.mark.parametrize("after", ["B", None])
-def test_a_result_whose_data_flow_fails_is_caught_with_the_input_of_the_map(after: str | None) -> None:
+def test_result_whose_data_flow_fails_is_caught_with_the_maps_input(after: str | None) -> None:
     catch = {**CATCH[0], "Next": "H"}
     selector = {"x.$": "States.StringToJson('{')"}
     definition = mapped("A", after=after, ItemsPath="$.all", ResultSelector=selector, Catch=[catch])

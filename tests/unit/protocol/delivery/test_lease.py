@@ -55,7 +55,7 @@ def is_free(platform: Platform, key: Key) -> bool:
     return key not in platform.memory._leases
 
 
-def test_a_duplicate_beside_a_running_delivery_waits_and_later_goes_on_from_the_outcome() -> None:
+def test_duplicate_waits_for_the_running_delivery_and_uses_its_outcome() -> None:
     events: list[Envelope] = []
 
     def run(event: int) -> int:
@@ -75,7 +75,7 @@ def test_a_duplicate_beside_a_running_delivery_waits_and_later_goes_on_from_the_
     assert platform.ending() == Ending(Status.SUCCEEDED, Success(2))
 
 
-def test_an_outcome_that_is_committed_is_used_even_if_its_dead_author_has_the_lease() -> None:
+def test_committed_outcome_is_used_even_if_its_dead_author_holds_the_lease() -> None:
     platform = leased()
     event = at_b(platform)
     platform.deliver(event)
@@ -86,7 +86,7 @@ def test_an_outcome_that_is_committed_is_used_even_if_its_dead_author_has_the_le
     assert platform.calls["B"] == 1
 
 
-def test_the_lease_of_a_dead_delivery_is_free_when_the_platform_delivers_again() -> None:
+def test_dead_deliverys_lease_is_free_when_the_platform_delivers_again() -> None:
     platform = leased()
     event = at_b(platform)
     hold(platform, event, LEASE_MS / 1000)
@@ -97,7 +97,7 @@ def test_the_lease_of_a_dead_delivery_is_free_when_the_platform_delivers_again()
     assert platform.calls["B"] == 1
 
 
-def test_a_start_that_finds_the_lease_of_its_first_task_held_waits_with_the_tasks_event() -> None:
+def test_start_that_finds_the_first_lease_held_waits_with_the_tasks_event() -> None:
     platform = Platform.of(chain("A"), {"A": LEASE}, A=lambda event: event)
     key = lease_key(checkpoint_key("w", Name(Execution("e", platform.clock.ms), (), 1)))
     platform.memory.acquire(key, "other", expires_at_ms=platform.clock.ms + 3_000)
@@ -112,7 +112,7 @@ def test_a_start_that_finds_the_lease_of_its_first_task_held_waits_with_the_task
     ("remaining_ms", "maintain", "expected_ms"),
     [(10_000, False, 10_000), (600_000, False, 600_000), (600_000, True, LEASE_MS), (10_000, True, 10_000)],
 )
-def test_a_lease_lasts_as_long_as_the_delivery_may_or_less_if_it_is_renewed(
+def test_lease_lasts_as_long_as_the_delivery_may_or_less_if_renewed(
     *, remaining_ms: int, maintain: bool, expected_ms: int
 ) -> None:
     seen: list[Any] = []
@@ -132,7 +132,7 @@ def test_a_lease_is_released_after_the_commit() -> None:
     assert [step.state for step in platform.steps()] == ["A", "B"]
 
 
-def test_a_lease_is_released_when_user_code_fails_and_when_the_commit_fails() -> None:
+def test_lease_is_released_when_user_code_or_the_commit_fails() -> None:
     def fail(_event: Any) -> Any:
         raise LookupError
 
@@ -299,7 +299,7 @@ def begin(platform: Platform, writer: str, sent_ms: int | None = None) -> None:
     resume(platform.runtime(), "e", Writer(writer, sent_ms))
 
 
-def test_the_entry_function_proceeds_for_the_current_writer_and_releases_its_lease() -> None:
+def test_entry_function_works_for_the_current_writer_and_frees_its_lease() -> None:
     seen: list[Any] = []
     platform = leased(A=lambda event: seen.append(platform.memory._leases[key]) or event)
     key = write_start_record(platform)
@@ -312,7 +312,7 @@ def test_the_entry_function_proceeds_for_the_current_writer_and_releases_its_lea
     assert platform.ending() == Ending(Status.SUCCEEDED, Success(2))
 
 
-def test_the_entry_function_proceeds_where_the_lease_expired_and_nobody_took_it() -> None:
+def test_entry_function_works_where_the_lease_expired_and_nobody_took_it() -> None:
     platform = leased()
     key = write_start_record(platform)
     platform.memory.acquire(key, "client", expires_at_ms=platform.clock.ms + 60_000)
@@ -321,7 +321,7 @@ def test_the_entry_function_proceeds_where_the_lease_expired_and_nobody_took_it(
     assert platform.calls["A"] == 1
 
 
-def test_a_start_whose_writer_was_replaced_is_stolen_and_the_last_writer_wins() -> None:
+def test_start_with_a_replaced_writer_is_stolen_and_the_last_writer_wins() -> None:
     platform = leased()
     key = write_start_record(platform)
     platform.memory.acquire(key, "first", expires_at_ms=platform.clock.ms + 60_000)
@@ -334,7 +334,7 @@ def test_a_start_whose_writer_was_replaced_is_stolen_and_the_last_writer_wins() 
     assert platform.calls["A"] == 1
 
 
-def test_a_replaced_writer_starts_after_all_if_the_last_one_died_before_it_could() -> None:
+def test_replaced_writer_starts_if_the_last_one_died_before_it_could() -> None:
     platform = leased()
     key = write_start_record(platform)
     sent_ms = platform.clock.ms
@@ -370,7 +370,7 @@ def test_the_start_lease_is_released_when_the_entry_function_fails() -> None:
     assert is_free(platform, key)
 
 
-def test_a_start_whose_writer_was_replaced_waits_in_the_timer_if_there_is_one() -> None:
+def test_start_with_a_replaced_writer_waits_in_the_timer_if_there_is_one() -> None:
     platform = leased()
     key = write_start_record(platform)
     kept: list[tuple[str, bytes, int]] = []

@@ -11,7 +11,7 @@ from unum_runtime.protocol.delivery.pause import MAX_AGE_MS, Pause, PauseReader,
 from unum_runtime.store.memory import MemoryStore
 
 
-def test_a_sandbox_reads_once_in_ten_seconds_and_again_if_its_clock_was_set_back() -> None:
+def test_sandbox_reads_every_ten_seconds_and_after_its_clock_was_set_back() -> None:
     clock = MovableClock()
     store: Any = CountingStore(MemoryStore())
     reader = PauseReader(store, "w", clock)

@@ -189,7 +189,7 @@ def test_an_event_has_its_time_and_its_earlier_tries() -> None:
     assert envelope(platform.runtime(), effect, {}).tries == tries
 
 
-def test_each_of_two_events_whose_function_is_gone_is_replaced_by_its_failure() -> None:
+def test_each_of_two_events_of_a_deleted_function_becomes_its_failure() -> None:
     class Gone(Platform):
         def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
             if any(address == "B" for address, _ in events):

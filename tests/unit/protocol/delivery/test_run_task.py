@@ -65,7 +65,7 @@ def test_a_retry_is_the_same_invocation_with_another_number() -> None:
     assert platform.steps()[-1].attempt == 2
 
 
-def test_a_task_without_a_checkpoint_shares_its_name_but_not_its_idempotency_key() -> None:
+def test_task_without_checkpoint_shares_its_name_but_no_idempotency_key() -> None:
     uncommitted = FunctionOptions(checkpoint=False)
     platform = told(chain("A", "B"), {"A": uncommitted}, A=lambda event: event, B=lambda event: event)
     platform.run()
@@ -88,7 +88,7 @@ class Services(Watching):
         return super()._call(call, event)
 
 
-def test_a_service_is_told_its_task_its_job_and_the_start_aliases_of_workflows() -> None:
+def test_service_knows_its_task_its_job_and_start_aliases_of_workflows() -> None:
     watched = watching()
     platform = Services(watched.workflow, watched.functions)
     platform.options["timer"] = platform
@@ -129,7 +129,7 @@ def test_a_limit_may_depend_on_the_time() -> None:
     assert [each.timeout_s for each in platform.told] == [9]
 
 
-def test_a_task_of_the_optimized_form_has_the_result_that_lambda_s_answer_has() -> None:
+def test_task_of_the_optimized_form_has_the_result_in_lambdas_answer() -> None:
     definition = chain("A")
     definition["States"]["A"] |= {"Resource": "arn:aws:states:::lambda:invoke", "Parameters": {"FunctionName": "A"}}
     given: list[Any] = []
@@ -171,7 +171,7 @@ def test_a_task_that_waits_is_told_its_token() -> None:
     assert [each.token for each in platform.told if each.token] == waits.tokens
 
 
-def test_expressions_see_neither_items_that_were_read_nor_results_to_be_written() -> None:
+def test_expressions_see_neither_read_items_nor_results_to_be_written() -> None:
     platform = told(chain("A", "B"), A=lambda event: event, B=lambda event: event)
     platform.start()
     (event,) = platform.sent

@@ -177,7 +177,7 @@ def test_the_fields_about_redrives_follow_those_of_earlier_releases() -> None:
     assert [[*each] for each in bus.details] == [[*expected, "stateMachineVersionArn", "stateMachineAliasArn"]] * 2
 
 
-def test_a_start_is_told_of_before_user_code_runs_and_an_end_after_its_commit() -> None:
+def test_start_is_announced_before_user_code_and_an_end_after_its_commit() -> None:
     platform, bus = announcing("A")
     seen: list[Any] = []
     platform.functions["A"] = lambda event: seen.append([*bus.told]) or event
@@ -240,7 +240,7 @@ def test_a_note_lives_as_long_as_the_result() -> None:
     assert not notes(platform)
 
 
-def test_the_bus_gets_a_third_of_the_time_that_is_left_and_at_most_five_seconds() -> None:
+def test_bus_gets_a_third_of_the_time_left_and_at_most_five_seconds() -> None:
     platform, bus = announcing("A")
     platform.start("long")
     platform.options["remaining_ms"] = lambda: 3_002
@@ -354,7 +354,7 @@ def test_an_absent_output_is_not_said_to_be_left_out() -> None:
     assert (detail["input"], detail["inputDetails"], detail["outputDetails"]) == (None, {"included": False}, None)
 
 
-def test_an_absent_output_is_not_said_to_be_left_out_beside_the_longest_cause() -> None:
+def test_absent_output_beside_the_longest_cause_is_not_called_left_out() -> None:
     platform, _ = announcing("A")
     platform.start(value=1)
     cause = chr(0xD800) + chr(0x1F600) * (MAX_CAUSE_LENGTH - 1)  # half a character makes all others escapes

@@ -29,7 +29,7 @@ def test_the_log_tells_how_long_it_has_waited(waited_ms: int, told_ms: int) -> N
     assert platform.logged == [("waits for a lease", {"reason": "held", "waited_ms": told_ms})]
 
 
-def test_an_event_that_waits_counts_as_sent_when_it_is_due_and_looks_at_the_deadline() -> None:
+def test_waiting_event_counts_as_sent_when_due_and_checks_the_deadline() -> None:
     platform = Platform.of({**chain("A", "B"), "TimeoutSeconds": 3}, A=lambda event: event, B=lambda event: event)
     platform.start()
     (event,) = platform.sent

@@ -66,7 +66,7 @@ def states_of(platform: Platform) -> list[str]:
     return [event.state for event in platform.sent]
 
 
-def test_nodes_without_sources_begin_and_others_when_their_sources_have_ended() -> None:
+def test_nodes_without_sources_begin_and_others_after_their_sources() -> None:
     assert states_of(ended()) == ["a", "b"]
     assert states_of(ended("a")) == ["a", "b", "next"]
     assert states_of(ended("a", "b")) == ["a", "b", "next", "ab"]

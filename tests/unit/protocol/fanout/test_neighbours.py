@@ -36,7 +36,7 @@ def before(event: Envelope, index: int) -> Name:
     return Name(event.name.execution, (*outer, replace(frame, index=index)), event.name.step - 1)
 
 
-def test_a_branch_gets_what_the_branch_before_it_and_its_own_have_committed() -> None:
+def test_branch_gets_commits_of_its_own_and_of_the_previous_branch() -> None:
     platform, event = met(second_s=3)
     found = read_neighbours(platform.runtime(), event)
     assert (found.value, found.entered_ms) == ([10, 20], platform.clock.ms)
@@ -77,7 +77,7 @@ def test_a_commit_that_leads_to_no_join_is_named() -> None:
         read_neighbours(platform.runtime(), event)
 
 
-def test_nothing_is_left_of_meetings_in_a_fan_out_that_failed_before_all_had_met() -> None:
+def test_nothing_is_left_of_meetings_in_a_fan_out_that_failed_before_them() -> None:
     def fails_for_three(n: int) -> int:
         if n == 3:
             raise ValueError

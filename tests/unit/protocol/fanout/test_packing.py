@@ -84,7 +84,7 @@ def test_small_results_are_committed_and_completed_in_one_write(width: int) -> N
     assert run.usage.calls == START_AND_ENDS + shards - 1 + width + (packs if packs > 1 else 0)
 
 
-def test_as_many_results_as_a_pack_has_places_make_one_unit_if_each_has_a_hundred_bytes() -> None:
+def test_a_full_pack_of_hundred_byte_results_makes_one_unit() -> None:
     run = executed(mapped(("Work", task())), 100, lambda _: "x" * 98)
     assert run.usage.write_units == run.usage.writes == 119 - 1
 
@@ -103,7 +103,7 @@ def test_the_guard_reads_the_pack_instead_of_a_checkpoint() -> None:
     assert reads[True].usage.reads == reads[False].usage.reads
 
 
-def test_eager_collection_leaves_a_tombstone_for_each_pack_and_none_of_the_values() -> None:
+def test_eager_collection_leaves_a_tombstone_for_each_pack_and_no_value() -> None:
     run = executed(mapped(("Work", task())), 10, lambda event: f"confidential {event}", Collection.EAGER)
     record = stored_steps.start_record(run.store, "w", run.name)
     steps = list(stored_steps.steps(run.store, "w", record.name.execution))
@@ -142,7 +142,7 @@ def test_the_history_tells_of_results_in_packs_what_it_tells_of_others() -> None
     ],
     ids=["alone", "second of two", "before a Pass", "before a Wait", "caught by a Task", "waits for a holder"],
 )
-def test_places_in_packs_are_for_tasks_behind_which_the_branch_certainly_ends(
+def test_places_in_packs_are_for_tasks_after_which_the_branch_ends(
     states: list[tuple[str, Json]], places: list[str]
 ) -> None:
     assert list(packed_tasks(mapped(*states)).get("Each", ())) == places
@@ -262,7 +262,7 @@ def test_only_what_no_entry_will_refer_to_is_collected(first: Success, collectio
     assert (TOMBSTONE in kept) is (is_useless and collection is Collection.EAGER)
 
 
-def test_a_branch_that_has_ended_with_another_invocation_has_no_outcome_here() -> None:
+def test_branch_that_ended_with_another_invocation_has_no_outcome_here() -> None:
     platform, place, checkpoint = placed()
     _, pack = committed(platform, place, checkpoint)
     for ended in (pack, marked(place.slot, counts=True)):
@@ -271,7 +271,7 @@ def test_a_branch_that_has_ended_with_another_invocation_has_no_outcome_here() -
     assert find_packed(platform.runtime(), place, checkpoint.name, {}) is None
 
 
-def test_a_stored_outcome_is_in_its_pack_or_beside_it_or_has_a_key_of_its_own() -> None:
+def test_stored_outcome_is_in_its_pack_or_beside_it_or_has_its_own_key() -> None:
     platform, place, checkpoint = placed()
     rt, large = platform.runtime(), replace(checkpoint, outcome=Success(LARGE))
     assert own_keys(rt, checkpoint) == [place.key]
@@ -281,7 +281,7 @@ def test_a_stored_outcome_is_in_its_pack_or_beside_it_or_has_a_key_of_its_own() 
     assert own_keys(rt, origin) == [checkpoint_key("w", origin.name)]
 
 
-def test_packs_and_what_is_beside_them_are_found_among_others_unless_they_are_collected() -> None:
+def test_packs_and_items_beside_them_are_found_unless_they_are_collected() -> None:
     _, place, checkpoint = placed()
     own = checkpoint_key("w", checkpoint.name)
     items: dict[Key, Item] = {own: {}, place.key: {}, aside(checkpoint): {}}

@@ -61,7 +61,7 @@ def before(event: Envelope) -> Name:
     return Name(event.name.execution, event.name.frames, event.name.step - 1)
 
 
-def test_the_first_branch_waits_for_none_and_others_for_their_own_step_and_the_result() -> None:
+def test_first_branch_waits_for_none_and_others_for_own_step_and_result() -> None:
     assert sent(ended("a0")) == ["b0"]
     assert sent(ended("a1", "a2")) == []
     assert sent(ended("a0", "b0")) == ["b0"]
@@ -70,7 +70,7 @@ def test_the_first_branch_waits_for_none_and_others_for_their_own_step_and_the_r
 
 
 @pytest.mark.parametrize("order", [("a0", "b0", "a1"), ("a1", "a0", "b0")])
-def test_a_task_gets_both_by_name_and_is_entered_at_the_later_of_both_times(order: tuple[str, ...]) -> None:
+def test_task_gets_both_by_name_and_is_entered_at_the_later_time(order: tuple[str, ...]) -> None:
     platform = ended(*order)
     entered = event_of(platform, "b1").input
     assert isinstance(entered, Value)

@@ -11,7 +11,7 @@ from unum_runtime.protocol.history.pending import WaitsFor
 RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 100, "MaxAttempts": 1}]}
 
 
-def test_the_intervals_of_a_task_are_waited_for_and_those_of_a_fan_out_are_not() -> None:
+def test_intervals_of_a_task_are_waited_for_and_those_of_a_fan_out_are_not() -> None:
     definition = mapped("A")
     definition["States"]["M"] |= RETRY
     definition["States"]["M"]["ItemProcessor"]["States"]["A"] |= RETRY

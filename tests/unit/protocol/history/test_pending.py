@@ -67,7 +67,7 @@ def test_a_lane_waits_for_the_branch_that_is_lost_and_begins_no_other() -> None:
     assert platform.calls == {"A": 6, "C": 1}
 
 
-def test_lanes_that_reach_into_the_next_part_continue_from_the_branch_before() -> None:
+def test_lanes_into_the_next_part_continue_from_the_previous_branch() -> None:
     width = 100
     platform = ticking(deployed(mapped("A", after="C", MaxConcurrency=width)))
     platform.start("e", [*range(600)])
@@ -235,7 +235,7 @@ def test_a_task_that_joins_and_has_started_a_job_is_polled_again() -> None:
     assert (result(platform), len(platform.started)) == ("job 1", 1)
 
 
-def test_a_neighbour_join_that_has_started_a_job_is_polled_again_with_both_inputs() -> None:
+def test_neighbour_join_with_a_started_job_is_polled_with_both_inputs() -> None:
     flow = g.map(g.task("A") >> g.task("Job").meets_previous(), items=g.out)
     workflow = Definition.from_graph(flow).compile("w", None)
     data = {**workflow.states["Job"].data, "ResultPath": "$[1]"}
@@ -267,7 +267,7 @@ def test_an_event_that_resumes_from_an_answer_says_when_it_was_sent() -> None:
     assert (again, found.effect.address) == (replace(event, sent_s=event.sent_s + 100), "F:1")
 
 
-def test_a_failure_that_is_tolerated_frees_the_lane_also_from_an_earlier_part() -> None:
+def test_tolerated_failure_frees_the_lane_of_an_earlier_part_too() -> None:
     definition = mapped("A", MaxConcurrency=100, ToleratedFailurePercentage=100)
     definition["States"]["M"]["ItemProcessor"]["ProcessorConfig"] = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
     platform = ticking(deployed(definition))
@@ -322,7 +322,7 @@ def test_parts_of_a_wave_are_read_once_and_tell_only_what_has_not_begun() -> Non
     assert counting.calls["query"] == 3
 
 
-def test_a_task_that_joins_and_waits_for_an_answer_is_planned_with_the_results() -> None:
+def test_joining_task_that_waits_for_an_answer_is_planned_with_the_results() -> None:
     definition = mapped("A")
     definition["States"]["M"] |= {"Next": "Ask"}
     del definition["States"]["M"]["End"]
@@ -361,7 +361,7 @@ def test_a_wait_without_a_key_waits_for_its_signal() -> None:
     assert (found.waits_for, found.signal) == (WaitsFor.ANSWER, Mailbox(found.name.execution, "go", ""))
 
 
-def test_a_wait_that_has_met_its_signal_resumes_from_it_whatever_else_it_has_not_heard() -> None:
+def test_wait_that_met_its_signal_resumes_despite_other_missing_signals() -> None:
     platform = for_signals({**WAIT, "Parameters": {"Key": "x"}})
     platform.start("e", {})
     platform.deliver_all()
@@ -381,7 +381,7 @@ def for_signals(wait: Any) -> Platform:
     return platform
 
 
-def test_an_event_that_resumes_from_the_end_of_its_time_checks_the_time_again() -> None:
+def test_event_that_resumes_at_its_time_limit_checks_the_time_again() -> None:
     asked = asking(TimeoutSeconds=9)
     asked.begun()
     (_, check), *_ = asked.later

@@ -88,7 +88,7 @@ def test_a_redrive_of_a_stopped_execution_enters_its_state_at_once() -> None:
     assert Timeline(platform.workflow, commits).way_to(commits[-1]) is None
 
 
-def test_a_redrive_that_mends_a_failure_without_user_code_comes_from_the_failed_step() -> None:
+def test_redrive_that_mends_a_failure_of_a_state_follows_the_failed_step() -> None:
     old = failed(choosing(limit=9), 5)
     new = on_new(old, choosing(limit=3))
     commits = [start_record(new.memory, "w", "e"), *new.steps()]

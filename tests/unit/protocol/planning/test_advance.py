@@ -362,7 +362,7 @@ def test_a_map_with_a_reader_begins_with_what_was_read() -> None:
     assert shown(arrival) == ("fan-out", "M", [5, 6], 2)
 
 
-def test_a_child_execution_sees_no_variables_but_its_own_input_where_it_is_kept() -> None:
+def test_child_execution_sees_its_own_input_and_no_variables() -> None:
     workflow, state = fan_out(mode="DISTRIBUTED")
     assert branch_evaluation(state, 0, 7, evaluation(workflow, v=1)).variables == {}
     assert branch_evaluation(state, 0, 7, evaluation(workflow, v=1, **{INPUT: 5})).variables == {INPUT: 7}

@@ -137,7 +137,7 @@ def test_exceeded_budget_of_a_child_execution_is_that_of_the_whole(error: str, *
     assert by_branch(workflow.fan_out("M"), failure) == (exceeded() if is_inside else failure)
 
 
-def test_a_map_that_tolerates_failures_tolerates_branches_beyond_the_budget() -> None:
+def test_map_that_tolerates_failures_tolerates_branches_beyond_the_budget() -> None:
     inner = {"StartAt": "T", "States": {"T": {**TASK, "Next": "U"}, "U": {**TASK, "End": True}}}
     processor = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, **inner}
     tolerant = map_(ItemProcessor=processor, ToleratedFailurePercentage=100)

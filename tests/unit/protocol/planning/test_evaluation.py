@@ -100,7 +100,7 @@ def test_every_visit_and_each_of_its_parts_draws_other_random_numbers() -> None:
     assert first.context_of("A").seed == context().context_of("A").seed
 
 
-def test_the_next_state_has_new_variables_and_the_end_of_a_wait_as_its_time() -> None:
+def test_next_state_has_new_variables_and_the_end_of_a_wait_as_its_time() -> None:
     first = context({"a": 1})
     assert first.after({"b": 2}) == replace(first, variables={"b": 2}, visited=1)
     assert first.after({}, entered_ms=9) == replace(first, variables={}, visited=1, entered_ms=9)

@@ -112,7 +112,5 @@ SYNC = "arn:aws:states:::ecs:runTask.sync"
         ({"Resource": SYNC, "Parameters": {"TaskDefinition.$": "$$.Task.Token"}}, True),
     ],
 )
-def test_a_token_is_given_out_by_a_task_that_waits_for_one_or_passes_one_to_its_job(
-    fields: dict[str, Any], *, gives: bool
-) -> None:
+def test_token_is_given_out_by_a_task_that_waits_or_passes_it_to_a_job(fields: dict[str, Any], *, gives: bool) -> None:
     assert facts(**fields).gives_token is gives

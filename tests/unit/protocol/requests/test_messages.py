@@ -124,7 +124,7 @@ def test_messages_come_again_when_the_store_does_not_answer(platform: Platform, 
         arrive(platform, batch(*map(message, range(count))))
 
 
-def test_a_batch_of_which_a_start_is_refused_comes_again_and_repeats_nothing(platform: Platform) -> None:
+def test_batch_with_a_refused_start_is_redelivered_and_repeats_nothing(platform: Platform) -> None:
     vars(platform)[ACCEPTING].refuses = '"m2"'
     with pytest.raises(InvokeError):
         arrive(platform, batch(*map(message, range(4))))
@@ -147,9 +147,7 @@ def test_a_mapping_that_takes_reports_gets_the_failed_message_alone(platform: Pl
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_path_into_the_body_names_the_execution_of_a_message_that_has_another_id(
-    platform: Platform, count: int
-) -> None:
+def test_path_into_the_body_names_the_execution_of_a_message(platform: Platform, count: int) -> None:
     for first in (0, 100):
         records = [message(first + number, {"order": {"id": f"o-{number}"}}) for number in range(count)]
         arrive(platform, batch(*records), queues=BY_ORDER)

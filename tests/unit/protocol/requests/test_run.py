@@ -96,7 +96,7 @@ def test_an_execution_that_draws_numbers_gets_a_secret(*, draws: bool) -> None:
     assert ("secret" in alias.platform.memory.read([key])[key]) is draws
 
 
-def test_the_same_name_and_input_are_the_same_execution_and_it_is_sent_again(alias: Alias) -> None:
+def test_same_name_and_input_are_one_execution_that_is_sent_again(alias: Alias) -> None:
     first = alias.ask(run({"n": 1}))
     alias.platform.clock.pass_seconds(5)
     assert alias.ask(run({"n": 1.0})).get("error") == "ExecutionAlreadyExists"
@@ -280,7 +280,7 @@ def test_no_link_leads_elsewhere(alias: Alias, digest: str, size: int) -> None:
     assert alias.ask(upload_request(digest, size))["error"] == "InvalidExecutionInput"
 
 
-def test_the_smallest_input_may_be_uploaded_and_its_execution_named_by_the_request(alias: Alias) -> None:
+def test_smallest_input_may_be_uploaded_and_its_execution_be_named(alias: Alias) -> None:
     alias.objects = MemoryObjects()
     reference, content = upload(alias, 5)
     alias.objects.put(reference, content)

@@ -90,7 +90,7 @@ def test_a_call_that_is_repeated_is_the_same_call(plain: Asking) -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_each_delivery_of_the_event_gives_out_a_token_and_all_of_them_count(plain: Asking, which: int) -> None:
+def test_each_delivery_of_the_event_gives_out_a_token_that_counts(plain: Asking, which: int) -> None:
     event = plain.event()
     for _ in range(3):
         plain.platform.deliver(event)
@@ -431,7 +431,7 @@ def test_what_a_worker_has_taken_keeps_its_place() -> None:
 
 
 @pytest.mark.parametrize("digest", ["é" * 64, "/" * 64, "a/../b" + "0" * 58, "٣" * 64])
-def test_a_token_with_other_signs_than_its_alphabet_s_is_looked_for_nowhere(digest: str) -> None:
+def test_token_with_signs_outside_its_alphabet_is_looked_up_nowhere(digest: str) -> None:
     asked = asking()
     asked.begun()
     counting = CountingStore(asked.platform.memory)
@@ -453,7 +453,7 @@ def test_a_token_of_release_0_1_0_is_never_the_first(plain: Asking) -> None:
     assert plain.platform.calls["Ask"] == 1
 
 
-def test_the_event_of_a_try_is_stored_as_if_it_had_not_waited_and_with_its_address(plain: Asking) -> None:
+def test_event_of_a_try_is_stored_with_its_address_as_if_it_had_not_waited(plain: Asking) -> None:
     event = replace(plain.event(), waiting_since_ms=5)
     plain.platform.deliver(event)
     found = last_try(plain.platform.runtime(), event.name, "Ask")

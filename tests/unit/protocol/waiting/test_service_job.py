@@ -177,7 +177,7 @@ def test_a_job_that_is_looked_at_is_never_silent() -> None:
     assert looks_in_an_hour(platform) <= 60
 
 
-def test_a_job_that_nobody_looks_at_is_silent_when_its_term_is_over_for_as_long() -> None:
+def test_unpolled_job_is_silent_when_its_term_is_over_for_as_long() -> None:
     platform = watching(over_s=86_400)
     platform.begun()
     platform.later.clear()
@@ -191,7 +191,7 @@ def test_a_job_that_nobody_looks_at_is_silent_when_its_term_is_over_for_as_long(
     assert (result(platform), len(platform.started)) == ("job 1", 1)
 
 
-def test_a_job_that_has_failed_may_be_started_again_as_late_as_its_retriers_say() -> None:
+def test_failed_job_may_start_again_as_late_as_its_retriers_say() -> None:
     platform = watching(over_s=150, fails=1, task={"Retry": AGAIN})
     platform.begun()
     platform.pass_time(6_000)
@@ -348,9 +348,9 @@ def forgets_nothing(patch: pytest.MonkeyPatch) -> None:
         (losers_go_on, test_looks_that_have_multiplied_become_one_again),
         (losers_go_on, test_of_two_nudges_one_goes_on),
         (a_term_is_of_its_delivery, test_whoever_dies_when_a_term_has_begun_goes_on),
-        (jobs_are_never_silent, test_a_job_that_nobody_looks_at_is_silent_when_its_term_is_over_for_as_long),
+        (jobs_are_never_silent, test_unpolled_job_is_silent_when_its_term_is_over_for_as_long),
         (jobs_are_silent_from_their_start_on, test_a_job_that_is_looked_at_is_never_silent),
-        (a_retry_is_not_waited_for, test_a_job_that_has_failed_may_be_started_again_as_late_as_its_retriers_say),
+        (a_retry_is_not_waited_for, test_failed_job_may_start_again_as_late_as_its_retriers_say),
         (a_nudged_look_begins_no_term, test_of_two_nudges_one_goes_on),
         (retries_forgotten, test_each_try_has_a_job_of_its_own_and_the_last_counts),
         (every_look_is_a_term, test_a_write_for_each_ten_minutes),

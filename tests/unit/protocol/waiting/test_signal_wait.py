@@ -109,7 +109,7 @@ def test_a_key_comes_from_variables() -> None:
     assert keys(platform) == ["o1"]
 
 
-def test_random_keys_differ_in_branches_and_stay_the_same_in_every_delivery() -> None:
+def test_random_keys_differ_in_branches_and_are_equal_in_every_delivery() -> None:
     platform = begun(each(Parameters={"Key.$": "States.UUID()"}), [1, 2])
     events = [*platform.sent]
     platform.deliver_all()
@@ -179,7 +179,7 @@ def test_each_try_has_a_slot_of_its_own() -> None:
     assert outcome(platform) == "yes"
 
 
-def test_a_time_limit_begins_with_the_wait_and_keeps_its_slot_when_checked_early() -> None:
+def test_time_limit_begins_with_the_wait_and_outlasts_an_early_check() -> None:
     platform = waiting(one(TimeoutSeconds=10), {})
     ((due_ms, check),) = platform.waiting
     assert due_ms == platform.clock.ms + 10_000
@@ -229,7 +229,7 @@ def test_a_stored_event_is_the_first_of_its_try() -> None:
     assert event_of(slot.wait) == (replace(event, job=None, waiting_since_ms=None), "services")
 
 
-def test_an_event_that_is_too_large_to_be_stored_fails_its_wait_unless_there_is_a_bucket() -> None:
+def test_event_too_large_to_be_stored_fails_its_wait_without_a_bucket() -> None:
     platform = begun(later(), "")
     (event,) = platform.sent
     rt, box = platform.runtime(), Mailbox(execution_of(platform), "go", "")
@@ -341,7 +341,7 @@ def test_a_result_whose_event_was_lost_is_continued_from_its_slot(by: By) -> Non
 
 
 @pytest.mark.parametrize("key", ["", "x"])
-def test_a_wait_whose_time_is_over_is_continued_by_a_nudge_if_its_check_has_died(key: str) -> None:
+def test_nudge_continues_an_expired_wait_whose_check_has_died(key: str) -> None:
     fields: dict[str, Any] = {"TimeoutSeconds": 9} | ({"Parameters": {"Key": key}} if key else {})
     platform = waiting(one(**fields))
     event, box = platform.pass_to_next(), Mailbox(execution_of(platform), "go", key)

@@ -157,7 +157,7 @@ def test_an_execution_whose_time_is_over_waits_for_nobody() -> None:
     assert found.platform.ending() == ending
 
 
-def test_a_check_that_has_committed_the_end_of_its_execution_may_come_again() -> None:
+def test_check_that_committed_the_end_of_its_execution_may_be_redelivered() -> None:
     found = asking(TimeoutSeconds=90)
     found.platform.workflow = replace(found.platform.workflow, timeout_s=60)
     found.begun()
