@@ -25,7 +25,7 @@ def place_of(name: str, text: str) -> str | list[str | int]:
 
 
 def _checked(expected: str, text: str) -> str:
-    from unum_runtime.asl.jsonata.check import check_expression  # noqa: PLC0415 - only where an attribute needs it
+    from unum_compiler.jsonata.check import check_expression  # noqa: PLC0415 - only where an attribute needs it
 
     problems = [*check_expression(text, "attributes", frozenset({"input"}))]
     if problems:

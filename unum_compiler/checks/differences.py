@@ -194,7 +194,7 @@ def _index(state: State) -> Iterator[Found]:
 def _excess(state: State) -> Iterator[Found]:
     if state.language is not Language.JSONATA:
         return
-    from unum_runtime.asl.jsonata.check import find_excesses  # noqa: PLC0415 - only where a definition needs it
+    from unum_compiler.jsonata.check import find_excesses  # noqa: PLC0415 - only where a definition needs it
 
     for data, place in parts(state):
         for field, value in data.items():

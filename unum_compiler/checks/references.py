@@ -114,6 +114,6 @@ def _reads(text: str) -> list[str]:
     """Return the names that the expression `text` reads; empty for other text."""
     if not is_expression(text):
         return []
-    from unum_runtime.asl.jsonata.check import variables_read  # noqa: PLC0415 - only where a definition needs it
+    from unum_compiler.jsonata.check import variables_read  # noqa: PLC0415 - only where a definition needs it
 
     return sorted(variables_read(fill_query(text)))

@@ -26,7 +26,7 @@ def is_expression(value: Json) -> bool:
 
 def check_expression(part: Part, field: str) -> None:
     """Report mistakes in `field`, expecting an expression."""
-    from unum_runtime.asl.jsonata.check import check_expression  # noqa: PLC0415 - only where a definition needs it
+    from unum_compiler.jsonata.check import check_expression  # noqa: PLC0415 - only where a definition needs it
 
     value, place = part.fields[field], part.at(field)
     if is_expression(value):
@@ -39,7 +39,7 @@ def _template(part: Part, field: str) -> None:
     value = part.fields[field]
     if not _has_text(value):
         return
-    from unum_runtime.asl.jsonata.check import check_template  # noqa: PLC0415 - only where a definition needs it
+    from unum_compiler.jsonata.check import check_template  # noqa: PLC0415 - only where a definition needs it
 
     for place, _, text in texts(value, part.at(field), field):
         _report(part, check_template(fill_query(text), place, _states(part, field)), field)
@@ -49,7 +49,7 @@ def fill_query(text: str) -> str:
     """Return `text` with stand-ins for holes; valid expressions stay unchanged."""
     if "${" not in text:
         return text
-    from unum_runtime.asl.jsonata.check import check_expression  # noqa: PLC0415 - only where a definition needs it
+    from unum_compiler.jsonata.check import check_expression  # noqa: PLC0415 - only where a definition needs it
 
     def parse(reading: str) -> None:
         # Allowed fields of $states depend on the place; `_template` and `check_expression` above report the others.

@@ -64,7 +64,6 @@ _FINDERS = frozenset(
 _DIGEST_DIGITS = 16
 """Digits of a digest in a bundle's name."""
 
-_COMPILER_MODULES = ("asl/jsonata/check.py", "asl/jsonata/syntax.py")
 _LANGUAGE_MODULES = {Language.JSONPATH: "asl/jsonpath", Language.JSONATA: "asl/jsonata"}
 _INTRINSIC_MODULES = ("asl/jsonpath/intrinsics",)
 _SERVICE_MODULES = (
@@ -223,7 +222,6 @@ def _languages(workflow: Workflow) -> frozenset[Language]:
 
 def _unused(workflow: Workflow) -> Iterator[str]:
     """Yield folders and modules that no function of `workflow` loads."""
-    yield from _COMPILER_MODULES
     yield from (_LANGUAGE_MODULES[each] for each in Language if each not in _languages(workflow))
     if not _INTRINSIC.search(workflow.to_json()):
         yield from _INTRINSIC_MODULES

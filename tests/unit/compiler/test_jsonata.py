@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from unum_compiler import compile_workflow
-from unum_runtime.asl.jsonata.check import find_excesses
+from unum_compiler.jsonata.check import find_excesses
 from unum_runtime.errors import DefinitionError, Problem
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from unum_compiler.jsonata.check import check_expression, variables_read
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonata.check import check_expression, variables_read
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.templates import inside

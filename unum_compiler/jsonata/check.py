@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from unum_compiler.jsonata.syntax import Analysis, excesses
 from unum_runtime.asl.jsonata.engine import Expression, ExpressionSyntaxError
-from unum_runtime.asl.jsonata.syntax import Analysis, excesses
 from unum_runtime.asl.jsonata.templates import inside, is_half_open
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem

@@ -1,6 +1,6 @@
 import pytest
 
-from unum_runtime.asl.jsonata.check import check_expression, check_template, variables_read
+from unum_compiler.jsonata.check import check_expression, check_template, variables_read
 
 
 @pytest.mark.parametrize(

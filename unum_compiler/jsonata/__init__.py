@@ -1,0 +1,1 @@
+"""Checks of JSONata expressions in definitions, which functions do not need."""
