@@ -21,6 +21,9 @@ MOST_QUESTIONS = 0.03
 FEWEST_COMMENTS = 12
 """Comments per 1,000 lines, without directives for tools."""
 
+LONGEST_TEST_NAME = 70
+"""Characters; a longer name tells more than one thing."""
+
 FUNCTION_WORDS = frozenset(
     """
     a an the this that these those it its he she they them their we us our you your i one ones who whom whose which
@@ -92,6 +95,12 @@ def test_what_writes_has_a_verb_for_a_name(kind: str) -> None:
     assert [
         f"{path.name}: {name}" for path in sources(kind) for name in hidden_writes(path.read_text(encoding="utf-8"))
     ] == []
+
+
+def test_names_of_tests_are_short() -> None:
+    texts = (path.read_text(encoding="utf-8") for path in modules(ROOT / "tests"))
+    names = (name for text in texts for name in re.findall(r"def (test_\w+)", text))
+    assert [name for name in names if len(name) > LONGEST_TEST_NAME] == []
 
 
 def hidden_writes(source: str) -> Iterator[str]:
