@@ -17,6 +17,7 @@ PROJECTS := runtime_layer runtime_layer/python/unum_azure runtime_layer/python/u
 CORE := template_structure permissions cross_stack samples
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/delivery/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 SEPARATE := $(patsubst %,tests/e2e/test_%.py,cdk definitions readme repair service_cases stranded upgrade versions)
+ATTACKS := tests/e2e/attacks
 WAITING := $(patsubst %,tests/e2e/test_%.py,endurance guards liveness schedules wide_recovery)
 IN_BUCKETS := $(patsubst %,tests/e2e/test_%.py,examples research control callbacks guards nested)
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
@@ -24,13 +25,13 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 # Images for containers often set it; then each of the hundreds of processes would compile the CDK and all tests anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick emulator-tests dist release-check synth-newest separate check lint unit slowest coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-waiting e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick emulator-tests dist release-check synth-newest separate check lint unit slowest coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-attacks e2e-waiting e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, kill its functions while it runs, show what comes of it, tear it down
 	$(BIN)/python -m examples.demo
 
 test: setup  ## everything; deployments wait for most of the time, so they run beside the rest
-	@$(MAKE) --no-print-directory --jobs 4 --output-sync=target check e2e-shared e2e-waiting separate
+	@$(MAKE) --no-print-directory --jobs 5 --output-sync=target check e2e-shared e2e-attacks e2e-waiting separate
 
 separate: setup  ## one after the other what shares nothing with the other tests
 	@$(MAKE) --no-print-directory --jobs 1 e2e-separate emulator-tests synth-floor bench-check packaging docs
@@ -100,10 +101,13 @@ docs: setup  ## the documentation as a site, in out/site
 emulator-tests: setup  ## the emulator's own tests
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
 
-e2e: e2e-shared e2e-waiting e2e-separate  ## real deployments into the emulator
+e2e: e2e-shared e2e-attacks e2e-waiting e2e-separate  ## real deployments into the emulator
 
 e2e-shared: setup  ## tests of the stacks that are deployed once for all
-	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e tests/google $(SEPARATE:%=--ignore=%) $(WAITING:%=--ignore=%)
+	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e tests/google --ignore=$(ATTACKS) $(SEPARATE:%=--ignore=%) $(WAITING:%=--ignore=%)
+
+e2e-attacks: setup  ## the catalogue of attacks, which deploys three stacks into an emulator of its own
+	$(BIN)/python -m pytest -m e2e $(ATTACKS)
 
 e2e-waiting: setup  ## tests of the same stacks that wait for most of their time, in an emulator of their own
 	UNUM_STACKS="Chaos Control Endurance Guards Language" $(BIN)/python -m pytest -m e2e $(WAITING)
