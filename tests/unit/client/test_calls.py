@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from docs.snippets.functions import images, thumbnails
-from tests.unit.client.called_tasks import Again, World, new_world
+from tests.unit.client.called_tasks import SHARED, Again, World, new_world
+from tests.unit.protocol.platform import Platform
 from unum_client.async_client import AsyncClient
 from unum_client.remembered_results import forget_results, list_results
 from unum_client.task_calls import as_completed
@@ -18,6 +19,7 @@ from unum_runtime.errors import (
     ClientError,
     ExecutionDoesNotExist,
     InvalidExecutionInput,
+    InvokeError,
     StartsPaused,
     StoreError,
 )
@@ -29,6 +31,7 @@ from unum_runtime.model.variants import called, forced
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.delete import delete
 from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.sharing import calling
 from unum_runtime.protocol.delivery.memo import result_key
 from unum_runtime.protocol.delivery.start import resume
@@ -155,6 +158,47 @@ def test_a_run_of_another_definition_is_not_sent_on_this_one(world: World) -> No
     world.platform.workflow = replace(world.platform.workflow, states=states)
     world.client().begin_call("Resize", 1)
     assert world.platform.sent == []
+
+
+def test_run_that_has_ended_is_not_sent_again(world: World) -> None:
+    def fail(_event: Any) -> Any:
+        raise ValueError
+
+    world.platform.functions["F"] = fail
+    call = world.client().begin_call("Resize", 1)
+    run, value = str(call._answer["Run"]), 1
+    world.deliver_all()
+    world.platform.clock.pass_seconds(61)
+    rt = world.platform.runtime()
+    calling._begin(replace(rt, workflow=called(rt.workflow, "Resize")), run, value)
+    assert world.platform.sent == []
+
+
+def test_run_that_was_redriven_runs(world: World) -> None:
+    def fail(_event: Any) -> Any:
+        raise ValueError
+
+    world.platform.functions["F"] = fail
+    call = world.client().begin_call("Resize", 1)
+    run = str(call._answer["Run"])
+    world.deliver_all()
+    rt = world.platform.runtime()
+    redrive(replace(rt, workflow=called(rt.workflow, "Resize")), run)
+    assert calling.told(rt, calling.parse(calling.question("Resize", run))) == {"Status": "RUNNING", "Run": run}
+
+
+def test_call_whose_event_could_not_be_sent_is_sent_by_the_next(world: World) -> None:
+    def refuse(_events: Any) -> None:
+        raise InvokeError("throttled")
+
+    for later_s in (0, 61):
+        world.platform.clock.pass_seconds(later_s)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(world.platform, "invoke", refuse)
+            with pytest.raises(InvokeError):
+                world.client().begin_call("Resize", 1)
+    world.client().begin_call("Resize", 1)
+    assert len(world.platform.sent) == 1
 
 
 def test_runs_have_consecutive_numbers_and_a_run_follows_each_failure(world: World) -> None:
@@ -398,6 +442,27 @@ def test_call_begins_another_run_where_its_name_is_taken(begin: Any, world: Worl
         calling._place(world.platform.runtime(), key.sort, 1), {"run": name}, expires_at_s=2**40
     )
     assert world.client().call("Resize", 7) == {"got": 7}
+
+
+def test_caller_reads_no_execution_that_only_begins_with_the_task() -> None:
+    definition = {"StartAt": "Resize", "States": {"Resize": {"Type": "Task", "Resource": "F", "End": True}}}
+    world = World(Platform.of(definition, {"F": SHARED}, F=lambda event: event))
+    name, rt = f"{calling._run_prefix('Resize')}{'0' * 32}", world.platform.runtime()
+    write_definition(replace(rt, workflow=forced(rt.workflow)))
+    start_forced(world, name)
+    with pytest.raises(ExecutionDoesNotExist):
+        calling.told(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
+
+
+def test_question_about_a_run_that_never_began_is_refused(world: World) -> None:
+    name = f"{calling._run_prefix('Resize')}{'0' * 32}"
+    with pytest.raises(ExecutionDoesNotExist, match=f"run '{name}' does not exist; call 'Resize' again"):
+        calling.told(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
+
+
+def test_request_of_another_wire_version_is_no_call() -> None:
+    with pytest.raises(ClientError, match="wire version"):
+        calling.parse({**calling.request("Resize", 1), MARK: 7})
 
 
 def test_call_is_told_about_after_another_definition_is_deployed(world: World) -> None:

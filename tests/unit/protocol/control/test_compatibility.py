@@ -114,6 +114,19 @@ def test_a_first_task_of_a_branch_that_failed_runs_on_the_new_definition() -> No
     assert (result(new), new.calls) == ([1], {"A": 1, "X": 1, "C": 1})
 
 
+def test_failure_behind_a_map_is_mended_and_the_map_keeps_its_results() -> None:
+    def behind_a_map(limit: int) -> Definition:
+        definition = mapped("A", after="B")
+        definition["States"]["M"]["Next"] = "Which"
+        rule = {"Variable": "$[0]", "NumericGreaterThan": limit, "Next": "B"}
+        definition["States"]["Which"] = {"Type": "Choice", "Choices": [rule]}
+        return definition
+
+    old = failed(behind_a_map(5), [1, 2])
+    new = on_new(old, behind_a_map(0))
+    assert (result(new), new.calls) == ([1, 2], {"B": 1})
+
+
 def test_a_failure_without_user_code_that_stays_is_refused() -> None:
     old = failed(choosing(5), 1)
     before = {**old.memory._items}
@@ -148,6 +161,12 @@ def behind(task: str, definition: Definition) -> Definition:
     return {"StartAt": task, "States": {task: first, **definition["States"]}}
 
 
+def before_the_map(definition: Definition) -> Definition:
+    """A Map before the first state."""
+    first = {"Type": "Map", "ItemProcessor": chain("X"), "Next": definition["StartAt"]}
+    return {"StartAt": "First", "States": {"First": first, **definition["States"]}}
+
+
 GONE = "execution 'e' has committed it, and in the definition deployed now it"
 NO_STATE = "state 'A': by the definition deployed now, no state runs after it; redrive on the original one"
 OTHERS = "state 'M': had 2 branches, and would have others now: fork at it instead"
@@ -165,6 +184,12 @@ OTHERS = "state 'M': had 2 branches, and would have others now: fork at it inste
             behind("S", mapped("A", "B")),
             [1],
             behind("S", behind("T", mapped("A", "B"))),
+            "state 'M': its branches have results, and by the definition deployed now another state comes first",
+        ),
+        (
+            behind("S", mapped("A", "B")),
+            [1],
+            behind("S", before_the_map(mapped("A", "B"))),
             "state 'M': its branches have results, and by the definition deployed now another state comes first",
         ),
     ],
@@ -186,6 +211,13 @@ def test_a_state_that_a_catcher_has_led_to_must_exist() -> None:
     said = "state 'H': a catcher of 'A' has led to it, and it does not exist in the definition deployed now"
     with pytest.raises(ExecutionNotRedrivable, match=exactly(said)):
         on_new(platform, chain("A", "B"))
+
+
+def test_state_that_a_catcher_has_led_to_runs_by_the_new_definition() -> None:
+    caught = chain("A", "H")
+    caught["States"]["A"] |= {"Catch": [{"ErrorEquals": ["States.ALL"], "Next": "H"}]}
+    new = on_new(failed(caught, 1, A=fragile, H=fragile), with_pass(caught, "A"))
+    assert new.calls == {"H": 1}
 
 
 def test_another_kind_and_another_scope_are_refused() -> None:

@@ -35,6 +35,8 @@ from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.history.timeline import from_start
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 INPUT = [3, 1, 2]
 
@@ -361,6 +363,36 @@ def test_nudge_without_time_for_all_copies_sends_nothing() -> None:
         again(platform, node)
     found = nudge(platform.runtime(), "f")
     assert ([each.state for each in found], found.is_done, platform.sent) == ([node], False, [])
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_stop_at_any_step_of_a_fork_ends_it(step: int) -> None:
+    make, node, _ = CASES["after maps"]
+    platform = make()
+    create = platform.memory.create
+
+    def stopped_before(key: Any, item: Any, *, expires_at_s: int) -> Any:
+        if key.partition.startswith("w/f:") and key.sort == f"{step:09d}":
+            platform.memory.create = create
+            stop(platform.runtime(), list_of(platform)[0].name.execution, Failure("Stopped", None))
+        return create(key, item, expires_at_s=expires_at_s)
+
+    platform.memory.create = stopped_before
+    with pytest.raises(ExecutionAlreadyExists, match="was stopped before its fork was finished"):
+        again(platform, node)
+    ending = platform.ending("f")
+    assert ending is not None
+    assert (ending.status, platform.sent) == (Status.ABORTED, [])
+    assert [item.name.step for item in list_of(platform)] == [*range(step + 1)]
+
+
+def test_inputs_of_any_size_fit_where_there_is_a_bucket() -> None:
+    platform = deployed(chain("A", "B"))
+    platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
+    platform.start("e", "x" * 200_000)
+    deliver_all(platform)
+    fork(platform.runtime(), request("B", value=Success("y" * 200_000)))
+    assert [event.state for event in platform.sent] == ["B"]
 
 
 def written_as_ordinary(patch: pytest.MonkeyPatch) -> None:

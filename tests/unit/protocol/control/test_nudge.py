@@ -17,6 +17,7 @@ from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.history.pending import WaitsFor
+from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle
 
 UNGUARDED = FunctionOptions(guard=Guard.COMMIT)
 
@@ -230,3 +231,16 @@ def _die_at(state: str, reading: Any) -> Any:
         return found
 
     return read
+
+
+@pytest.mark.parametrize(("passed_s", "sent"), [(59, []), (60, ["B"])])
+def test_event_that_waited_for_concurrency_is_sent_when_it_is_overdue(passed_s: int, sent: list[str]) -> None:
+    platform = deployed(chain("A", "B"))
+    platform.start("e", 1)
+    lose(platform, "B")
+    (found,) = missing(platform.runtime(), "e")
+    platform.clock.pass_seconds(1_000)
+    note_throttle(platform.runtime(), found.name, Throttle(found.since_ms, platform.clock.ms))
+    platform.clock.pass_seconds(passed_s)
+    nudge(platform.runtime(), "e", silent_ms=60_000)
+    assert [event.state for event in platform.sent] == sent

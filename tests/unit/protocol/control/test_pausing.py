@@ -90,3 +90,29 @@ def test_other_fields_are_named(control: str, fields: dict[str, Any], expected: 
     found = sorted({MARK, "control", *fields})
     with pytest.raises(UnumError, match=exactly(f"{control}: expected the fields {sorted(expected)}, got {found}")):
         ask(platform(), control, **fields)
+
+
+@pytest.mark.parametrize("control", ["pause", "resume"])
+def test_request_of_another_wire_version_is_refused(control: str) -> None:
+    with pytest.raises(UnumError, match="wire version"):
+        pausing.answer(platform().runtime(), {**pausing.request(control, reason="why"), MARK: 7})
+
+
+def test_resumption_of_what_is_not_paused_writes_nothing() -> None:
+    running = platform()
+    assert ask(running, "resume") == {"pause": None}
+    assert (resumed(running), running.memory._items) == (0, {})
+
+
+def test_of_two_pauses_at_once_the_first_reason_stays() -> None:
+    paused, record = platform(), pausing._record
+
+    def late(rt: Any, number: int, item: Any) -> bool:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pausing, "_record", record)
+            ask(paused, "pause", reason="first")
+        return record(rt, number, item)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pausing, "_record", late)
+        assert ask(paused, "pause", reason="second")["pause"]["reason"] == "first"

@@ -10,11 +10,13 @@ import pytest
 from tests.unit.protocol.broken_platform import BROKEN, broken, failed, fragile, go_on  # noqa: F401 - a fixture for all tests here
 from tests.unit.protocol.map_platform import Mortal, around, deliver, deliver_all, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain, exactly
+from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable, InvokeError
-from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Phase, Status
+from unum_runtime.model.checkpoint import Began, Checkpoint, Continuation, Ending, Failure, Phase, Status, Success
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.naming import Name, checkpoint_key
+from unum_runtime.model.naming import Execution, Name, checkpoint_key
 from unum_runtime.protocol.control import redrive as redrive_module
+from unum_runtime.protocol.control.entry import Entry, entering
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.history.timeline import nested_steps
@@ -413,3 +415,25 @@ def test_what_was_collected_is_refused() -> None:
         ),
     ):
         redrive(platform.runtime(), "e")
+
+
+def test_data_flow_of_a_wait_that_failed_would_fail_again_and_is_refused() -> None:
+    definition = chain("A", "W")
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 60, "OutputPath": "$.missing", "End": True}
+    platform = failed(definition, 1)
+    with pytest.raises(ExecutionNotRedrivable, match="execution 'e' ended after 'W' by no user code"):
+        redrive(platform.runtime(), "e")
+
+
+def test_execution_with_a_time_limit_is_redriven_within_it() -> None:
+    platform = failed(chain("A", "B") | {"TimeoutSeconds": 60}, 1, 1, B=fragile)
+    platform.clock.pass_seconds(59)
+    go_on(platform)
+    assert result(platform) == 1
+
+
+def test_input_that_is_too_large_is_refused_at_a_task_without_a_checkpoint() -> None:
+    platform = deployed(chain("A", "B"), {"A": FunctionOptions(checkpoint=False)})
+    entry = Entry("A", Success("x" * 400_000), Continuation())
+    with pytest.raises(ExecutionNotRedrivable, match="state 'A': the input has 400002 bytes"):
+        entering(platform.runtime(), Name(Execution("e", 1), (), 2), entry, 1)

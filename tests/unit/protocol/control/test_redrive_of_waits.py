@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.protocol.map_platform import deliver, deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.model.checkpoint import Failure, Status
+from unum_runtime.model.checkpoint import Failure, Phase, Status
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 
@@ -176,3 +176,19 @@ def test_the_interval_of_a_retry_is_over() -> None:
     assert platform.options["timer"].kept == []
     deliver_all(platform)
     assert result(platform) == 1
+
+
+def test_the_interval_of_a_retry_of_a_fan_out_is_over() -> None:
+    broken = [True]
+
+    def fragile(event: Any) -> Any:
+        if broken:
+            raise ValueError(broken.pop())
+        return event
+
+    rule = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 600, "MaxAttempts": 1}]
+    platform, _ = stopped(mapped("A", Retry=rule), 20, [1, 2], A=fragile)
+    *_, entered = [step for step in platform.steps() if step.phase is Phase.ENTERED and not step.name.frames]
+    assert (entered.continuation.until_ms, platform.options["timer"].kept) == (None, [])
+    deliver_all(platform)
+    assert result(platform) == [1, 2]

@@ -238,3 +238,27 @@ def test_forgetting_what_is_not_remembered_writes_nothing(platform: Platform) ->
     before = {**platform.memory._items}
     assert forget_results(send(platform), "G", KEY) == 0
     assert platform.memory._items == before
+
+
+def test_list_reads_only_what_it_may_show(platform: Platform) -> None:
+    for number in range(5):
+        platform.run(str(number), number * 10)
+    asked: list[str] = []
+    page = platform.memory.page
+    platform.memory.page = lambda *place, **named: asked.append(place[0]) or page(*place, **named)
+    first = list_results(send(platform), "G", limit=1)
+    assert len(list_results(send(platform)).results) == 15
+    whole = [*asked]
+    asked.clear()
+    list_results(send(platform), "G", token=first.token)
+    assert len(set(whole)) == 2 * 16, "the partitions of both groups"
+    assert max(each[-1] for each in asked) == first.results[0].key[0]
+
+
+def test_result_forgotten_by_a_clock_that_is_late_is_not_shown(platform: Platform) -> None:
+    platform.run("one", 1)
+    (found,) = list_results(send(platform), "G").results
+    (place,) = [key for key in platform.memory._items if key.sort == found.key]
+    platform.memory.replace(place, {}, expires_at_s=10**10)
+    with pytest.raises(ResultNotRemembered):
+        show_result(send(platform), "G", found.key)

@@ -282,6 +282,48 @@ def too_little_time_is_said() -> None:
     assert (found.executions, found.is_complete) == (removal.AT_ONCE, False)
 
 
+def an_execution_with_a_definition_that_cannot_be_read_may_need_everything() -> None:
+    deployments, platform = chained("A", "B")
+    begun(platform)
+    for key, (item, _) in deployments.memory._items.items():
+        if "definition" in key.partition:
+            item["definition"] = "another"
+    assert deployments.needed(Removed({"arn:D": "D"})) == {"function D"}
+
+
+def the_last_version_of_an_execution_counts() -> None:
+    deployments, platform = chained("A", "B", "C")
+
+    def fail(event: Any) -> Any:
+        raise ValueError(event)
+
+    platform.functions["B"] = fail
+    platform.run(value={})
+    deployments.arns["later"] = {"A": "arn:A", "B": "arn:B", "C": "arn:moved"}
+    redrive(platform.runtime(), "e", Began("later", {}))
+    assert deployments.needed(C) == set()
+    assert deployments.needed(Removed({"arn:moved": "C"})) == {"function C"}
+
+
+def the_version_of_the_first_step_counts_for_later_ones() -> None:
+    deployments = Deployments()
+    platform = deployments.deploy(chain("A", "B", "C"), *"ABC", arns={"A": "arn:A", "B": "arn:B", "C": "arn:moved"})
+    begun(platform, deliveries=1)
+    assert deployments.needed(C) == set()
+    assert deployments.needed(Removed({"arn:moved": "C"})) == {"function C"}
+
+
+def the_first_by_their_starts_are_named() -> None:
+    deployments, platform = chained("A", "B")
+    places = []
+    for number in range(20):
+        begun(platform, f"e{number}")
+        places.append(f"{platform.clock.ms:013d}/e{number}")
+        deployments.clock.pass_seconds(1)
+    remember(platform.runtime(), Memory().after(FIRST, f"{platform.clock.ms:013d}/~", places))
+    assert deployments.search(B).names == ("e0", "e1", "e2")
+
+
 def last_s(deployments: Deployments) -> int:
     return deployments.clock.ms // 1000 + DEFAULT_RETENTION_S - DEADLINE_MARGIN_S
 
@@ -311,12 +353,33 @@ CHECKS: list[Callable[[], None]] = [
     what_a_sweep_has_seen_running_counts,
     many_are_counted_and_a_few_named,
     too_little_time_is_said,
+    an_execution_with_a_definition_that_cannot_be_read_may_need_everything,
+    the_last_version_of_an_execution_counts,
+    the_version_of_the_first_step_counts_for_later_ones,
+    the_first_by_their_starts_are_named,
 ]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_search(check: Callable[[], None]) -> None:
     check()
+
+
+def test_each_version_and_each_definition_is_read_once() -> None:
+    deployments, platform = chained("A", "B")
+    for name in ("e", "f", "g"):
+        begun(platform, name)
+    asked: list[str] = []
+
+    def version(began: Began) -> Version:
+        asked.append(began.address)
+        return Version({}, DEFAULT_RETENTION_S)
+
+    read = removal.read_definition
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(removal, "read_definition", lambda *given: asked.append(given[-1]) or read(*given))
+        removal.find_stranded(platform.runtime(), deployments.memory, B, version)
+    assert sorted(asked) == sorted({f"version of {platform.workflow.digest}", platform.workflow.digest})
 
 
 def test_parts_that_are_removed() -> None:

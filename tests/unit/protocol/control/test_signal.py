@@ -158,6 +158,7 @@ def test_ended_and_unknown_executions_and_unknown_signals_are_refused() -> None:
         ({"phase": "left"}, "phase"),
         ({"value": "x" * 400_000}, "value"),
         ({"execution": 1}, "execution"),
+        ({"$unum": 7}, "wire version"),
     ],
 )
 def test_only_names_ids_and_values_enter(change: dict[str, Any], what: str) -> None:

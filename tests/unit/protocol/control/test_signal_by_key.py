@@ -471,3 +471,9 @@ def test_listener_whose_wait_is_gone_is_taken_out() -> None:
     assert send(platform, "yes").reached == 1
     assert not platform.store.read([listener_key("w", box, box.slot(0))])
     assert [outcome(platform, name) for name in "ab"] == [None, "yes"]
+
+
+def test_signal_is_kept_for_as_long_as_results_that_are_kept_longer() -> None:
+    platform = waiting(ONE, "a")
+    platform.options["result_retention_s"] = 2 * DEFAULT_RETENTION_S
+    assert send(platform, keep_s=2 * DEFAULT_RETENTION_S).reached == 1

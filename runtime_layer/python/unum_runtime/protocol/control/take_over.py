@@ -177,8 +177,8 @@ def _leads_to(rt: Runtime, request: TakeOver) -> Effect:
         raise NotOurEvent(f"{name}: expected an outcome before it, found none")
     effect = plan(rt.workflow, _of_execution(parse_committed(rt, before, str(item["state"]), item)))
     match effect:
-        case OpenScope(scope, arrival) if arrival.state.join is not None and scope.join == name:
-            return Invoke(name, arrival.state.join, Results(scope))
+        case OpenScope(scope, arrival) if arrival.state.join is not None:
+            return Invoke(scope.join, arrival.state.join, Results(scope))
     return _with_previous(rt, effect)
 
 
