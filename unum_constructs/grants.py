@@ -16,7 +16,6 @@ from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import (
     READING_OBJECTS,
     RECEIVING,
-    WRITING_OBJECTS,
     Actions,
     key_statement,
 )
@@ -44,8 +43,6 @@ class IUnumWorkflow(AnnouncedWorkflow):
         run_alias: alias that starts executions by name.
         describe_alias: alias that describes executions; None if unknown.
         response_alias: alias that takes answers for Tasks with a task token.
-        former_clients: grants include what clients of release 0.1.0 need.
-        control_alias: alias of release 0.1.0 for all control requests; None if unknown.
         activities: queues of the activities by activity name.
         payload_bucket: bucket for large values; None without one.
     """
@@ -56,10 +53,8 @@ class IUnumWorkflow(AnnouncedWorkflow):
     run_alias: lambda_.IFunction
     describe_alias: lambda_.IFunction | None
     response_alias: lambda_.IFunction
-    control_alias: lambda_.IFunction | None
     activities: Mapping[str, sqs.IQueue]
     payload_bucket: s3.IBucket | None
-    former_clients: bool = False
 
     @property
     def table(self) -> dynamodb.ITable:
@@ -83,8 +78,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
 
         Nothing else is allowed: neither alias tells what became of an execution, and no item or object may be written.
         """
-        given = self._grant_on_alias(grantee, [INVOKE], self.run_alias, self.start_alias)
-        return given.combine(self._grant_former_start(grantee)) if self.former_clients else given
+        return self._grant_on_alias(grantee, [INVOKE], self.run_alias, self.start_alias)
 
     def grant_start_sync(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow starting executions and waiting for their results (`run`, `start_sync_execution`).
@@ -92,8 +86,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its describe alias.
         """
-        given = self.grant_start(grantee).combine(self.grant_describe(grantee))
-        return given.combine(self._grant_table_reads(grantee)) if self.former_clients else given
+        return self.grant_start(grantee).combine(self.grant_describe(grantee))
 
     def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow describing executions by name and waiting for results (`describe`, `wait`), without the table.
@@ -126,25 +119,16 @@ class IUnumWorkflow(AnnouncedWorkflow):
         return (
             _grant_all(grantee, statements)
             .combine(self._grant_objects(grantee, "s3:GetObject"))
-            .combine(self._grant_key_use(grantee, writes=False))
+            .combine(self._grant_key_use(grantee))
         )
-
-    def _grant_former_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow what clients of release 0.1.0 do besides: they write start records and large inputs themselves."""
-        start = [start_partition_prefix(self.workflow_name)]
-        record = _grant_all(grantee, self.storage.item_statements([Operation.CREATE], start))
-        input_ = self._grant_objects(grantee, "s3:PutObject", "s3:GetObject")
-        return record.combine(input_).combine(self._grant_key_use(grantee, writes=True))
 
     def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow responses to Tasks with a task token (`send_task_success`, `send_task_failure`, `send_task_heartbeat`).
 
-        Nothing else is allowed, unless the workflow has `former_clients`, which send responses to the start alias. A
-        Python function of the app also gets a client for its code, `unum_task_responses`, in a layer, and the address
-        of the response alias in its environment.
+        Nothing else is allowed. A Python function of the app also gets a client for its code, `unum_task_responses`, in
+        a layer, and the address of the response alias in its environment.
         """
-        former = [self.start_alias] if self.former_clients else []
-        given = self._grant_on_alias(grantee, [INVOKE], self.response_alias, *former)
+        given = self._grant_on_alias(grantee, [INVOKE], self.response_alias)
         if isinstance(grantee, lambda_.Function):
             task_responses.equip(grantee, self.response_alias.function_arn)
         return given
@@ -316,12 +300,13 @@ class IUnumWorkflow(AnnouncedWorkflow):
         objects = objects_of(self.payload_bucket, self.workflow_name)
         return iam.Grant.add_to_principal(grantee=grantee, actions=[*actions], resource_arns=[objects])
 
-    def _grant_key_use(self, grantee: iam.IGrantable, *, writes: bool) -> iam.Grant:
+    def _grant_key_use(self, grantee: iam.IGrantable) -> iam.Grant:
         # `combine` needs a first grant.
         none = iam.Grant.drop(grantee, "keys of AWS need no grant")
-        items = self.storage.writing if writes else self.storage.reading
-        objects = WRITING_OBJECTS if writes else READING_OBJECTS
-        kept = [(self.storage, items, self.storage.service), (self.payload_bucket, objects, "s3")]
+        kept = [
+            (self.storage, self.storage.reading, self.storage.service),
+            (self.payload_bucket, READING_OBJECTS, "s3"),
+        ]
         given = [
             _grant_service_use(each.encryption_key, actions, grantee, through=service)
             for each, actions, service in kept

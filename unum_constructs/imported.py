@@ -23,7 +23,6 @@ from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.resources.event_rules import check_is_bus
 from unum_runtime.model.envelope import with_alias
 from unum_runtime.model.naming import (
-    control_alias,
     describe_alias,
     door_alias,
     response_alias,
@@ -51,7 +50,6 @@ class ImportedWorkflow(IUnumWorkflow):
         table: dynamodb.ITable | str,
         start_alias_arn: str,
         describe_alias_arn: str | None,
-        control_alias_arn: str | None,
         control_function_arn: str | None,
         activities: Mapping[str, sqs.IQueue],
         payload_bucket: s3.IBucket | str | None,
@@ -76,10 +74,6 @@ class ImportedWorkflow(IUnumWorkflow):
         if describe_alias_arn is not None:
             describe = self._qualified("describe_alias_arn", describe_alias_arn, describe_alias(workflow_name))
             self.describe_alias = self._alias("Describe", describe, same_environment=same_environment)
-        self.control_alias = None
-        if control_alias_arn is not None:
-            control = self._qualified("control_alias_arn", control_alias_arn, control_alias(workflow_name))
-            self.control_alias = self._alias("Control", control, same_environment=same_environment)
         self._control_function = self._function_arn(control_function_arn)
         self._same_environment = same_environment
         # Event source mappings are added later, as children of the function that they poll for.
@@ -90,23 +84,13 @@ class ImportedWorkflow(IUnumWorkflow):
         if found is not None:
             return found  # type: ignore[return-value] # made below
         if self._control_function is None:
-            return self._former_door()
-        arn = f"{self._control_function}:{door_alias(door, self.workflow_name)}"
-        return self._alias(door.capitalize(), arn, same_environment=self._same_environment)
-
-    def _former_door(self) -> lambda_.IFunction:
-        """Return the alias that takes all requests, of a workflow that release 0.1.0 has deployed.
-
-        Raises:
-            ConstructError: it is unknown.
-        """
-        if self.control_alias is None:
             raise ConstructError(
                 self,
                 "control_function_arn: expected the ARN of the stack's output `ControlFunction`, got None; import the "
                 "workflow with it",
             )
-        return self.control_alias
+        arn = f"{self._control_function}:{door_alias(door, self.workflow_name)}"
+        return self._alias(door.capitalize(), arn, same_environment=self._same_environment)
 
     def _function_arn(self, arn: str | None) -> str | None:
         """Return `arn`; raise unless it names an unqualified function.
@@ -182,7 +166,6 @@ class ImportedWorkflow(IUnumWorkflow):
             table=Fn.import_value(export_name(workflow_name, "Table")),
             start_alias_arn=Fn.import_value(export_name(workflow_name, "StartAlias")),
             describe_alias_arn=Fn.import_value(export_name(workflow_name, "DescribeAlias")),
-            control_alias_arn=None,
             control_function_arn=Fn.import_value(export_name(workflow_name, "ControlFunction")),
             activities={},
             payload_bucket=None,
@@ -210,7 +193,6 @@ class Importable:
         table: dynamodb.ITable | str,
         start_alias_arn: str,
         describe_alias_arn: str | None = None,
-        control_alias_arn: str | None = None,
         control_function_arn: str | None = None,
         activities: Mapping[str, sqs.IQueue] | None = None,
         payload_bucket: s3.IBucket | str | None = None,
@@ -231,8 +213,6 @@ class Importable:
                 key together with its `encryption_key`: grants then include the key.
             start_alias_arn: ARN of the start alias; run alias and response alias belong to the same function.
             describe_alias_arn: ARN of the describe alias; `grant_describe` and `grant_start_sync` require it.
-            control_alias_arn: ARN of the control alias of a workflow that release 0.1.0 has deployed, which takes every
-                control request: without `control_function_arn`, each grant of control includes all others.
             control_function_arn: ARN of the control function, without an alias; `grant_stop`, `grant_redrive`,
                 `grant_fork` and `grant_nudge` require it.
             activities: queues of the activities by activity name; `grant_activity` requires them.
@@ -251,7 +231,6 @@ class Importable:
             table=table,
             start_alias_arn=start_alias_arn,
             describe_alias_arn=describe_alias_arn,
-            control_alias_arn=control_alias_arn,
             control_function_arn=control_function_arn,
             activities=activities or {},
             payload_bucket=payload_bucket,

@@ -195,11 +195,11 @@ class Store:
         return self.options
 
 
-def checked_store(workflow: Construct, store: Store | None, *, exported: bool, former_clients: bool) -> Store:
+def checked_store(workflow: Construct, store: Store | None, *, exported: bool) -> Store:
     """Return `store`, a table for None.
 
     Raises:
-        ConstructError: it is no store; or an option of `workflow` needs a table, and it has none.
+        ConstructError: it is no store; or `workflow` is `exported`, which needs a table, and it has none.
     """
     if store is not None and not isinstance(store, Store):
         raise ConstructError(
@@ -208,13 +208,12 @@ def checked_store(workflow: Construct, store: Store | None, *, exported: bool, f
             "their state in AWS; give stores of other clouds to a runtime there, see docs/stores.md",
         )
     store = store or Store.dynamodb()
-    reasons = {
-        "exported": exported and "imports by name take its address for a table's; import it by its attributes",
-        "former_clients": former_clients and "clients of release 0.1.0 know tables alone; leave the option out",
-    }
-    for option, reason in reasons.items():
-        if store.in_bucket and reason:
-            raise ConstructError(workflow, f"{option}: expected `Store.dynamodb`, got `Store.s3`: {reason}")
+    if store.in_bucket and exported:
+        raise ConstructError(
+            workflow,
+            "exported: expected `Store.dynamodb`, got `Store.s3`: imports by name take its address for a table's; "
+            "import it by its attributes",
+        )
     return store
 
 

@@ -45,7 +45,7 @@ from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.user_code_traces import trace_user_code
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
-from unum_constructs.cdk.argument_checks import check_mappings, check_types, checked_switch
+from unum_constructs.cdk.argument_checks import check_mappings, check_types
 from unum_constructs.cdk.lookup import function_behind, path_of, resource_of, stack_of
 from unum_constructs.cdk.queues import new_dead_letter_queue
 from unum_constructs.function import UnumFunction
@@ -159,8 +159,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         encryption_key: customer managed KMS key for the workflow's table (unless `store` names another key), bucket,
             queues, log groups and environments. Roles may use it through these services alone; CloudWatch Logs may too.
         tags: tags of all resources of the workflow.
-        former_clients: True serves clients, event targets and Tasks of release 0.1.0 for the meantime, through the
-            start alias; grants then include the table and the bucket. The next release has no such option.
         of_state_machine: other arguments of `StateMachine`: `state_machine_name`, `tracing_enabled`, and for chains
             `comment` and `query_language` work; what could have no effect is refused, with the name of ours.
 
@@ -180,7 +178,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         doors: aliases that start executions by name, describe them, and take answers with task tokens; also as
             `run_alias`, `describe_alias` and `response_alias`.
         control: function that stops, redrives, nudges, forks and deletes executions, with an alias for each, `doors`.
-        control_alias: alias of the failure handler, for clients of release 0.1.0; it goes with the next release.
         failure_handler: function that takes over events that Lambda could not deliver.
         failure_queue: dead-letter queue of the failure handler and of `timer`; keeps messages for 14 days.
         failure_alarm: alarm on messages in `failure_queue`; add actions to it.
@@ -191,7 +188,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
     """
 
     start_alias: lambda_.Alias
-    control_alias: lambda_.Alias
     activities: Mapping[str, sqs.Queue]
 
     def __init__(  # noqa: PLR0913 - one keyword for each option, as everywhere in the CDK
@@ -241,18 +237,16 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         encryption_key: kms.IKey | None = None,
         tags: Mapping[str, str] | None = None,
-        former_clients: bool = False,
         **of_state_machine: Unpack[StateMachineWords],
     ) -> None:
         super().__init__(scope, construct_id)
-        self.former_clients = checked_switch(self, "former_clients", former_clients)
         # 1. Options, checked before any resource is made.
         words = translate(self, of_state_machine, workflow_name=workflow_name, tracing=tracing)
         functions = functions_by_key(self, functions)
         mappings = {"functions": functions, "function_options": function_options, "tags": tags}
         check_mappings(self, {**mappings, "definition_substitutions": definition_substitutions})
         check_types(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
-        store = checked_store(self, store, exported=exported, former_clients=former_clients)
+        store = checked_store(self, store, exported=exported)
         check_types(self, Sweep, {"sweep": sweep})
         provision = Provision(
             architecture=architecture or lambda_.Architecture.ARM_64,
@@ -317,7 +311,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         self.failure_alarm = self.failure_handler.alarm
         failures = Failures(handler=self.failure_handler, limits=limits)
         self.start_alias = self._new_start_alias(assembly, failures)
-        self.control_alias = self._new_other_aliases(failures, sweeps=sweep is not None)
+        self._add_other_aliases(failures, sweeps=sweep is not None)
         self.sweep = None if sweep is None else self._new_sweep(sweep)
 
         # 5. Acknowledgments, messages, outputs and tags.
@@ -329,7 +323,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         comparison.with_deployed()
         WorkflowOutputs(
             start_alias=self.start_alias,
-            control_alias=self.control_alias,
             control_function=self.control.function,
             doors=self.doors,
             storage=self.storage,
@@ -433,7 +426,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
             distant_layers=cross_stack.distant_layers_of(self, layers, self._workflow, self._hosts.values()),
             state=state,
             runtime=runtime,
-            former_clients=self.former_clients,
             timer=self.timer,
             activities=self.activities,
         )
@@ -479,13 +471,12 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         resource_of(alias, lambda_.CfnAlias).node.add_dependency(*policies, *ready, *timer)
         return alias
 
-    def _new_other_aliases(self, failures: Failures, *, sweeps: bool) -> lambda_.Alias:
-        """Make all aliases that refer to the start alias; return that of clients of release 0.1.0."""
-        start_intake, former = self.failure_handler.open(self.start_alias, self)
+    def _add_other_aliases(self, failures: Failures, *, sweeps: bool) -> None:
+        """Make all aliases that refer to the start alias."""
+        start_intake = self.failure_handler.open(self.start_alias, self)
         self.control.open(self.start_alias, self._workflow, sweeps=sweeps)
         self.doors = new_doors(self, self.control.version, failures, start_intake)
         self.run_alias, self.describe_alias, self.response_alias = self.doors
-        return former
 
     def _new_sweep(self, options: Sweep) -> WorkflowSweep:
         listing, letters = self.storage.list_statements(self.own_partitions), self.failure_queue

@@ -44,7 +44,7 @@ class Deployment:
             workflow=outputs[f"{workflow}Workflow"],
             start_alias=outputs[f"{workflow}StartAlias"],
             describe_alias=outputs.get(f"{workflow}DescribeAlias"),
-            control_alias=outputs.get(f"{workflow}ControlFunction", outputs.get(f"{workflow}ControlAlias")),
+            control_alias=outputs.get(f"{workflow}ControlFunction"),
             session=self.session,
             payload_bucket=outputs.get(f"{workflow}PayloadBucket"),
         )

@@ -386,7 +386,6 @@ def test_no_delivery_failed_on_the_way(client: Client, emulator: Emulator) -> No
 def is_of_attack(text: str) -> bool:
     """Return True for a refusal of an event or item that `tests/e2e/attacks` sent or wrote here."""
     words = (
-        "former_clients",
         "no start record of execution",
         'expected "start" and one of',
         "the table was changed",

@@ -104,10 +104,6 @@ TRIES: Mapping[str, tuple[str, Try]] = {
     "a nudge": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:nudge-{p.workflow}")),
     "a sweep": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:sweep-{p.workflow}")),
     "a version of the control function": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:1")),
-    "the alias of clients of 0.1.0": (
-        "lambda:InvokeFunction",
-        lambda s, p: invoke(s, f"{p.functions['Handler']}:control-{p.workflow}"),
-    ),
     "the start intake": (
         "lambda:InvokeFunction",
         lambda s, p: invoke(s, f"{p.functions['Handler']}:start-intake-{p.workflow}"),
@@ -177,8 +173,7 @@ ITEMS = ["forged checkpoint", "forged start", "read of a checkpoint", "read of a
 STARTS = ["the start alias", "the run alias"]
 DEAD_LETTERS = ["dead letters", "a forged dead letter"]
 CONTROL = [
-    *("a stop", "a redrive", "a fork", "a nudge", "a sweep"),
-    *("a version of the control function", "the alias of clients of 0.1.0"),
+    *("a stop", "a redrive", "a fork", "a nudge", "a sweep", "a version of the control function"),
 ]
 OF_FUNCTIONS = ["the forwarder", "the activity", "description of the table"]
 
@@ -343,5 +338,4 @@ def test_a_role_with_a_statement_too_many_is_noticed(
     finally:
         roles.delete_role_policy(RoleName=name, PolicyName="loose")
     noticed = {each for each, action in refused.items() if action is None}
-    control = {*CONTROL} - {"the alias of clients of 0.1.0"}  # which is denied explicitly
-    assert noticed == {"scan", "a function without a version", "the forwarder", "the start alias", *control}
+    assert noticed == {"scan", "a function without a version", "the forwarder", "the start alias", *CONTROL}

@@ -1,8 +1,6 @@
 """Names that events give to executions, and the same event delivered twice."""
 
-import json
 import re
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from tests.patience import PATIENCE_S
 from unum_cli.main import main
 from unum_client import Client
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.earlier_names import former_name
 
 pytestmark = pytest.mark.e2e
 
@@ -63,20 +60,6 @@ def test_a_message_a_notice_and_an_event_are_found_by_their_ids(deployment: Depl
     entry = {"Source": "named.shop", "DetailType": "Order Placed", "Detail": "{}"}
     (put,) = session.client("events").put_events(Entries=[entry])["Entries"]
     started(client, f"Order-Placed-{put['EventId']}")
-
-
-def test_event_of_the_former_release_starts_no_second_execution(deployment: Deployment, client: Client) -> None:
-    """Named by that release, and delivered again after the deployment."""
-    alias = deployment.outputs["Named"]["WorkflowStartAlias"]
-    sent = (datetime.now(UTC) - timedelta(minutes=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    event = {
-        "version": "0", "id": "0c1d5e4a-7b1f-4c1d-8a55-2f5f3c9f1b11", "detail-type": "Again", "source": "named.again",
-        "account": "000000000000", "time": sent, "region": "us-east-1", "resources": [], "detail": {},
-    }  # fmt: skip
-    former = former_name(event)
-    client.start(json.loads(json.dumps(event)), name=former)
-    assert deployment.invoke(alias, event)["execution"] == former
-    assert matching(client, "Again.*") == []
 
 
 def test_executions_are_found_by_attributes(client: Client, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -266,7 +265,16 @@ def test_a_few_events() -> None:
 
 
 def commands_at_the_start_alias(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(doors, "start_by_event", partial(doors.start_by_event, former_clients=True))
+    own = doors.start_by_event
+
+    def start_by_event(rt: Runtime, event: Json, request_id: str, **options: Any) -> Json:
+        if isinstance(event, dict) and "token" in event:
+            return respond.answer(rt, event)
+        if isinstance(event, dict) and "describe" in event:
+            return describe.answer(rt, event)
+        return own(rt, event, request_id, **options)
+
+    patch.setattr(doors, "start_by_event", start_by_event)
 
 
 def starts_at_the_start_alias(patch: pytest.MonkeyPatch) -> None:

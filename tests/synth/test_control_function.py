@@ -35,7 +35,7 @@ def test_each_kind_of_request_has_an_alias(deployed: Deployment) -> None:
 def test_without_a_sweep_no_alias_takes_sweeps() -> None:
     deployment = Deployment.of(chain("A"), "A", sweep=None)
     names = {each["Properties"]["Name"] for each in deployment.all("Lambda::Alias").values()}
-    others = ("start", "run", "respond", "describe", "start-intake", "control", *DOORS[:-1])
+    others = ("start", "run", "respond", "describe", "start-intake", *DOORS[:-1])
     assert names == {f"{each}-Flow" for each in others}
 
 
@@ -59,7 +59,7 @@ def test_nobody_else_in_the_workflow_may_invoke_it(deployed: Deployment) -> None
                 reaching.setdefault(name, []).extend(found)
     assert reaching == {
         deployed.logical_id("Flow/ControlFunction/Permissions"): [f"{own}:*"],
-        handler: [f"{own}:{door}-Flow" for door in ("stop", "redrive", "fork", "nudge")],
+        handler: [f"{own}:nudge-Flow"],
     }
 
 

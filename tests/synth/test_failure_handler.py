@@ -124,7 +124,7 @@ def test_it_may_do_this_and_nothing_else(loop: Deployment) -> None:
         (SEND, arns(loop, "Flow/Failures")),
         (INVOKE, arns(loop, HANDLER, suffix=":*")),
         (["lambda:GetAlias"], arns(loop, HANDLER)),
-        (INVOKE, [f"{control}:{door}-Flow" for door in ("fork", "nudge", "redrive", "stop")]),
+        (INVOKE, [f"{control}:nudge-Flow"]),
     ]
     (logs,) = arns(loop, f"{HANDLER}Logs")
     assert loop.logs(f"{HANDLER}Role") == [logs]
@@ -150,12 +150,6 @@ def test_it_may_read_an_environment_encrypted_with_the_users_key() -> None:
     functions = {"A": function(deployment.stack, "A", environment_encryption=key), "B": function(deployment.stack, "B")}
     deployment.flow(chain("A", "B"), functions)
     assert (["kms:Decrypt"], arns(deployment, "Key")) in deployment.statements(PERMISSIONS)
-
-
-def test_clients_of_release_0_1_0_reach_it_through_an_alias(loop: Deployment) -> None:
-    alias = loop.properties("Flow/Control")
-    assert (alias["Name"], flat(alias["FunctionVersion"])) == ("control-Flow", f"{loop.version(HANDLER)}.Version")
-    assert flat(loop.template["Outputs"]["FlowControlAlias"]["Value"]) == loop.logical_id("Flow/Control")
 
 
 def test_the_alarm_goes_off_when_something_is_left(loop: Deployment) -> None:

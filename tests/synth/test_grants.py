@@ -102,44 +102,15 @@ def test_grants(grant: Grant, expected: list[Any]) -> None:
     assert granted(grant) == expected
 
 
-@pytest.mark.parametrize(
-    ("grant", "expected"),
-    [
-        (UnumWorkflow.grant_start, [(INVOKE, "Run", "Start"), (CREATE, "Table")]),
-        (
-            UnumWorkflow.grant_start_sync,
-            [
-                (INVOKE, "Run", "Start"),
-                (CREATE, "Table"),
-                (INVOKE, "Describe"),
-                (READ, "Table"),
-                (LIST, "index"),
-            ],
-        ),
-        (UnumWorkflow.grant_task_response, [(INVOKE, "Respond", "Start")]),
-    ],
-)
-def test_grants_for_former_clients_too(grant: Grant, expected: list[Any]) -> None:
-    assert granted(grant, former_clients=True) == expected
-
-
-def granted(grant: Grant, **options: Any) -> list[Any]:
+def granted(grant: Grant) -> list[Any]:
     """Actions of each statement, and the resources by their place in the workflow."""
     deployment = Deployment.new()
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, **options)
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
     assert grant(flow, who(deployment.stack)).success
     named = {deployment.logical_id(f"Flow/{each}"): each for each in ("Run", "Start", "Describe", "Respond")}
     table = f"{deployment.logical_id('Flow/Table')}.Arn"
     named |= {table: "Table", f"{table}/index/executions": "index"}
     return [(actions, *(named[arn] for arn in arns)) for actions, arns in deployment.statements("Who/DefaultPolicy")]
-
-
-def test_former_clients_use_the_start_alias_and_the_failure_handler() -> None:
-    for former in (False, True):
-        deployment = Deployment.new()
-        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, former_clients=former)
-        for each in ("A", "Flow/OnFailure/Handler"):
-            assert deployment.services(each)["Flow"].get("former_clients", False) is former
 
 
 def test_readers_see_one_workflow_alone_and_no_tokens() -> None:
@@ -194,7 +165,6 @@ def imported(stack: Stack) -> IUnumWorkflow:
         ("start_alias_arn", ALIAS.rpartition(":")[0]),
         ("start_alias_arn", "start-Flow"),
         ("start_alias_arn", None),
-        ("control_alias_arn", ALIAS.rpartition(":")[0]),
     ],
 )
 def test_an_address_that_is_no_alias(option: str, arn: Any) -> None:
@@ -216,7 +186,6 @@ def test_an_address_that_is_no_alias(option: str, arn: Any) -> None:
             ALIAS.replace("start-Flow", "7"),
             "expected the alias 'start-Flow' of workflow 'Flow', got",
         ),
-        ("control_alias_arn", ALIAS, "expected the alias 'control-Flow' of workflow 'Flow', got"),
         ("control_function_arn", ALIAS, "expected arn:PARTITION:.*:FUNCTION, without an alias, got"),
         ("table", None, "expected an aws_dynamodb.ITable, got None"),
         ("payload_bucket", 5, "expected an aws_s3.IBucket or its name, got 5"),
@@ -304,7 +273,6 @@ def test_a_workflow_is_found_by_its_name() -> None:
     assert exports == {
         deployment.logical_id("Flow/Start"): "unum:my::flow:StartAlias",
         deployment.logical_id("Flow/Describe"): "unum:my::flow:DescribeAlias",
-        deployment.logical_id("Flow/Control"): "unum:my::flow:ControlAlias",
         f"{deployment.logical_id('Flow/ControlFunction/Function')}.Arn": "unum:my::flow:ControlFunction",
         deployment.logical_id("Flow/Table"): "unum:my::flow:Table",
     }

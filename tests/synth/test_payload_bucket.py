@@ -122,16 +122,14 @@ def test_a_bucket_has_the_key_of_the_table() -> None:
     assert flat(encryption["ServerSideEncryptionByDefault"]["KMSMasterKeyID"]) == f"{deployment.logical_id('Key')}.Arn"
 
 
-@pytest.mark.parametrize("former_clients", [False, True])
-def test_clients_read_results_and_only_former_ones_write_inputs(*, former_clients: bool) -> None:
+def test_clients_read_results_and_write_no_inputs() -> None:
     deployment = Deployment.new()
-    options: Any = {"payload": "s3", "former_clients": former_clients}
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, **options)
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload=Payload.S3)
     role = iam.Role(deployment.stack, "Who", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
     objects = [f"{deployment.logical_id('Flow/Payloads')}.Arn/Flow/*"]
     flow.grant_start(role)
     flow.grant_read(iam.Role(deployment.stack, "Reader", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com")))
-    assert ((KEEP, objects) in deployment.statements("Who/DefaultPolicy")) is former_clients
+    assert (KEEP, objects) not in deployment.statements("Who/DefaultPolicy")
     assert (["s3:GetObject"], objects) in deployment.statements("Reader/DefaultPolicy")
 
 

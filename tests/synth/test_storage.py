@@ -97,10 +97,6 @@ def test_a_key_of_the_user_is_used_by_functions_through_s3() -> None:
     ("options", "text"),
     [
         ({"exported": True}, "exported: expected `Store.dynamodb`, got `Store.s3`: imports by name"),
-        (
-            {"former_clients": True},
-            "former_clients: expected `Store.dynamodb`, got `Store.s3`: clients of release 0.1.0",
-        ),
         ({"store": Store.s3(bucket="mine")}, "store: bucket: expected an aws_s3.IBucket, got 'mine'"),  # type: ignore[arg-type]
         ({"store": Store.s3(encryption_key="mine")}, "store: encryption_key: expected an aws_kms.IKey"),  # type: ignore[arg-type]
     ],

@@ -182,7 +182,6 @@ def test_logical_ids() -> None:
 
 
 LOGICAL_IDS = {
-    "FlowControl163B91C1",
     "FlowDescribe57365C93",
     "FlowRespondF882F885",
     "FlowRun82FA822C",

@@ -23,7 +23,7 @@ from unum_runtime.json_text import MAX_DEPTH, InvalidSyntax, find_fault, parse_f
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK
 from unum_runtime.protocol.history.start_records import as_json, checked_input
-from unum_runtime.protocol.requests import former, run
+from unum_runtime.protocol.requests import run
 from unum_runtime.protocol.requests.function_url import respond
 from unum_runtime.protocol.requests.respond import answer
 from unum_simulator.local import LocalWorkflow
@@ -94,7 +94,6 @@ ENTRANCES: Mapping[str, tuple[Callable[[str], Any], type[Exception]]] = {
     "JSONL data sets": (read_items("JSONL"), ValueError),
     "bodies of services": (parse_body, (StatesError, InvalidSyntax)),  # type: ignore[dict-item]
     "uploaded inputs": (run._parsed, InvalidExecutionInput),
-    "inputs of clients of release 0.1.0": (former._parsed, InvalidExecutionInput),
     "inputs of boto3's look-alike": (_parse, InvalidExecutionInput),
     "forms of the page": (lambda text: _json("input", text), HTTPException),
 }

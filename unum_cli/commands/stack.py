@@ -8,10 +8,7 @@ from unum_cli.commands.command_errors import UsageError
 from unum_runtime.json_text import parse_json
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
-_KINDS = (
-    "StartAlias|DescribeAlias|ControlAlias|ControlFunction|FailureQueue|Table|Workflow|Retention|Activities|"
-    "PayloadBucket"
-)
+_KINDS = "StartAlias|DescribeAlias|ControlFunction|FailureQueue|Table|Workflow|Retention|Activities|PayloadBucket"
 _OUTPUT = re.compile(rf"(?P<construct>.*)(?P<field>{_KINDS})")
 """Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
 
@@ -107,7 +104,7 @@ def _by_construct(outputs: Mapping[str, str]) -> dict[str, Deployed]:
             retention_s=int(group["Retention"]),
             activities=parse_json(group.get("Activities", "{}")),
             describe_alias=group.get("DescribeAlias"),
-            control_alias=group.get("ControlFunction", group.get("ControlAlias")),
+            control_alias=group.get("ControlFunction"),
             failure_queue=group.get("FailureQueue"),
             payload_bucket=group.get("PayloadBucket"),
         )

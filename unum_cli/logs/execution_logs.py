@@ -60,7 +60,7 @@ def step_text(step: Step) -> str:
 def committing(steps: Iterable[Step], definition: Workflow, groups: Mapping[str, str]) -> Sequence[Invocation]:
     """Return the invocations that committed `steps`, in the order of their begin.
 
-    A step of an earlier release does not know its invocation, and is left out, as is one whose function is gone.
+    A step without a delivery, of a join or a fan-out, is left out, as is one whose function is gone.
 
     Args:
         steps: steps of one execution.

@@ -65,13 +65,12 @@ def read_deployed(workflow: Construct, name: str) -> Deployed:
         session = boto3.Session(region_name=None if Token.is_unresolved(stack.region) else stack.region)
         found = _outputs(session, stack)
         values = {kind: found[key] for kind in _OUTPUTS if (key := output_id(workflow, kind)) in found}
-        if missing := _OUTPUTS - {"ControlAlias", "ControlFunction", "PayloadBucket"} - values.keys():
+        if missing := _OUTPUTS - {"PayloadBucket"} - values.keys():
             raise NotKnown(f"stack {stack.stack_name} has no such workflow yet: no output {sorted(missing)}")
         client = Client.connect(
             table=values["Table"],
             workflow=values["Workflow"],
-            # Stacks of release 0.1.0 have an alias instead.
-            control_alias=values.get("ControlFunction", values.get("ControlAlias")),
+            control_alias=values["ControlFunction"],
             payload_bucket=values.get("PayloadBucket"),
             retention_s=int(values["Retention"]),
             session=session,
@@ -83,7 +82,7 @@ def read_deployed(workflow: Construct, name: str) -> Deployed:
         raise NotKnown(str(error)) from error
 
 
-_OUTPUTS = frozenset({"ControlAlias", "ControlFunction", "PayloadBucket", "Retention", "Table", "Workflow"})
+_OUTPUTS = frozenset({"ControlFunction", "PayloadBucket", "Retention", "Table", "Workflow"})
 
 
 def _outputs(session: Any, stack: Stack) -> Mapping[str, str]:

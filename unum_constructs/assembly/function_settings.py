@@ -42,13 +42,7 @@ from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES,
 
 @dataclass(frozen=True, kw_only=True)
 class Assembly(FunctionPermissions):
-    """All parts of one workflow.
-
-    Attributes:
-        former_clients: the start alias executes requests in the form of release 0.1.0.
-    """
-
-    former_clients: bool = False
+    """All parts of one workflow."""
 
     @property
     def start_alias(self) -> str:
@@ -77,8 +71,6 @@ class Assembly(FunctionPermissions):
             service["metrics"] = self.runtime.metrics
         if not self.runtime.fusion and self.workflow.collection is Collection.TTL:
             service["fusion"] = False
-        if self.former_clients:
-            service["former_clients"] = True
         if self.runtime.events is not None:
             service["events"] = self.runtime.events.event_bus_arn
         return service

@@ -18,7 +18,6 @@ class WorkflowOutputs(NamedTuple):
     """Resources of a workflow that its outputs name, and the lifetime of results in seconds."""
 
     start_alias: lambda_.Alias
-    control_alias: lambda_.Alias
     control_function: lambda_.IFunction
     doors: Doors
     storage: Storage
@@ -37,7 +36,6 @@ class WorkflowOutputs(NamedTuple):
             "RunAlias": (self.doors.run.function_arn, f"Run alias of workflow {name}"),
             "RespondAlias": (self.doors.respond.function_arn, f"Response alias of workflow {name}"),
             "ControlFunction": (self.control_function.function_arn, f"Control function of workflow {name}"),
-            "ControlAlias": (self.control_alias.function_arn, f"Control of workflow {name} by clients of 0.1.0"),
             "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
             "Retention": (str(self.retention_s), f"Seconds that workflow {name} keeps results"),
         }

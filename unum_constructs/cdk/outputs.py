@@ -8,7 +8,7 @@ from constructs import Construct
 
 from unum_constructs.errors import ConstructError
 
-EXPORTED = ("StartAlias", "DescribeAlias", "ControlFunction", "ControlAlias", "Table")
+EXPORTED = ("StartAlias", "DescribeAlias", "ControlFunction", "Table")
 """Outputs that other stacks import."""
 
 

@@ -28,7 +28,7 @@ LEFT_OUT = frozenset({"__pycache__", "former_names.py", "memory.py"})
 _CONTROL = (
     *("control_requests.py", "function_versions.py", "timeline.py", "pending.py", "overdue.py", "list_entries.py"),
     *("failure_function.py", "dead_letters.py", "foreign_events.py", "intake.py", "failure_queue.py"),
-    *("refused_places.py", "control.py", "control_function.py", "control_calls.py", "execution_versions.py"),
+    *("refused_places.py", "control.py", "control_function.py", "execution_versions.py"),
     *("platform_failure.py", "hand_over.py", "take_over.py", "remote_intake.py", "throttled_events.py", "throttles.py"),
     *("deployment_guard.py", "refused_removal.py", "delays.py", "called_functions.py"),
     *("past.py", "cursor_keys.py", "definition_object.py", "caller.py", "describe.py", "describe_function.py"),
@@ -38,11 +38,11 @@ edge."""
 
 _RARE = (
     *("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py", "erasure.py"),
-    *("former.py", "object_links.py", "attributes.py", "start_facts.py"),
+    *("object_links.py", "attributes.py", "start_facts.py"),
     *("existing_start.py", "deletion.py", "deletion_marks.py"),
 )
-"""Modules for long waits, for what cannot be delivered, for answers over HTTP, for clients of release 0.1.0, for
-large inputs, for attributes, for repeated starts, and for deletions."""
+"""Modules for long waits, for what cannot be delivered, for answers over HTTP, for large inputs, for attributes,
+for repeated starts, and for deletions."""
 
 _BUCKET_STORE = ("additions.py", "conditional.py", "s3.py", "s3_names.py")
 """Modules for state in a bucket."""

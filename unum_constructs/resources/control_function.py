@@ -114,7 +114,7 @@ class ControlFunction(PlanningFunction):
 
     def _own_statements(self) -> Iterator[iam.PolicyStatement]:
         # The rest of long work goes to this version, and that of a long sweep to its alias. Dead letters go to the
-        # failure handler, and so do requests for executions of release 0.1.0.
+        # failure handler.
         yield permissions.invoke_any_statement([self, self.handler])
         yield permissions.read_aliases_statement(self)
 

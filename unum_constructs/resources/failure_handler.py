@@ -28,8 +28,8 @@ from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_constructs.resources.remote_intake import RemoteIntake
 from unum_runtime.json_text import to_ascii
-from unum_runtime.model.naming import control_alias, start_intake_alias
-from unum_runtime.protocol.control.doors import FORMER
+from unum_runtime.model.naming import start_intake_alias
+from unum_runtime.protocol.control.doors import Door
 
 OTHERS = "UNUM_OTHERS"
 """Environment variable with the handlers of other workflows."""
@@ -89,14 +89,12 @@ class FailureHandler(PlanningFunction):
         self.alarm = self._alarm()
 
     def allow_own(self) -> None:
-        """Let the handler forward to its other versions, and to the doors of the control function."""
-        # Clients of release 0.1.0 ask through the handler, and it nudges; nothing else leads from it to control.
-        arns = door_arns(self._control.function.function_arn, self.workflow_name)
-        doors = [arns[door] for door in FORMER]
+        """Let the handler forward to its other versions, and nudge executions through the control function."""
+        nudge = door_arns(self._control.function.function_arn, self.workflow_name)[Door.NUDGE]
         own = [
             *permissions.invoke_statements([self]),
             permissions.read_aliases_statement(self),
-            permissions.invoke_exactly_statement(doors),
+            permissions.invoke_exactly_statement([nudge]),
         ]
         self.policy.add_statements(*own)
 
@@ -121,15 +119,16 @@ class FailureHandler(PlanningFunction):
             self._control.retry_letters_of(self._remote.arn)
         return self._remote
 
-    def open(self, start_alias: lambda_.Alias, scope: Construct) -> tuple[lambda_.Alias, lambda_.Alias]:
-        """Make the alias that receives failed start events, and that of clients of release 0.1.0, in `scope`."""
+    def open(self, start_alias: lambda_.Alias, scope: Construct) -> lambda_.Alias:
+        """Make the alias that receives failed start events, in `scope`."""
         # The handler reads the start alias in the description (GetAlias): as a variable, it would be a circular
         # reference. By this reference the alias depends on all that the start alias depends on.
-        description = start_alias.function_arn
-        names = {"StartIntake": start_intake_alias(self.workflow_name), "Control": control_alias(self.workflow_name)}
-        start_intake, former = (
-            lambda_.Alias(scope, each, alias_name=name, version=self.version, description=description)
-            for each, name in names.items()
+        start_intake = lambda_.Alias(
+            scope,
+            "StartIntake",
+            alias_name=start_intake_alias(self.workflow_name),
+            version=self.version,
+            description=start_alias.function_arn,
         )
         # Lambda applies no other qualifier's configuration: without its own, a failed start that the handler cannot
         # process would vanish.
@@ -141,7 +140,7 @@ class FailureHandler(PlanningFunction):
         )
         # The configuration names the alias by text, which CloudFormation takes for no dependency.
         failures.node.add_dependency(resource_of(start_intake, lambda_.CfnAlias), self.policy)
-        return start_intake, former
+        return start_intake
 
     def forward_failures(self, workflow_name: str, other: FailureDestination) -> None:
         """Forward failures of a workflow with shared functions to its own handler, `other`.

@@ -18,7 +18,6 @@ from unum_constructs.cdk.policies import new_policy
 from unum_constructs.cdk.storage import Storage, key_statements
 from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
-    control_alias,
     definition_partition_prefix,
     partition_prefixes,
     start_partition_prefix,
@@ -96,7 +95,7 @@ def invoke_statements(
         reports_starts: True for the function in which executions start: its failed starts go to an alias.
     """
     versions = {arn_of(host.function): [UNPUBLISHED] for host in hosts}
-    denied = [UNPUBLISHED, control_alias("*") if reports_starts else _ALIASES]
+    denied = [UNPUBLISHED] if reports_starts else [UNPUBLISHED, _ALIASES]
     yield from _invoke_statements(versions | {arn_of(each.function): denied for each in handlers})
 
 

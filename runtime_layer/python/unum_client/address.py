@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 from unum_runtime.errors import ClientError
-from unum_runtime.model.naming import NAME_RULE, control_alias, describe_alias, is_name, start_alias
+from unum_runtime.model.naming import NAME_RULE, describe_alias, is_name, start_alias
 
 if TYPE_CHECKING:
     from typing import Required
@@ -24,8 +24,8 @@ class Address(TypedDict, total=False):
         workflow: workflow name.
         start_alias: ARN of the start alias; without it, the client only reads.
         describe_alias: ARN of the describe alias; without it, descriptions are read in the table.
-        control_alias: ARN of the control function, or of the control alias of release 0.1.0; without it, the client
-            neither stops nor redrives executions.
+        control_alias: ARN of the control function, without an alias; without it, the client neither stops nor redrives
+            executions.
         session: source of credentials and region; default: boto3's.
         retention_s: retention of the workflow's items, in seconds.
         activities: queue URLs by activity name, for workers.
@@ -43,7 +43,10 @@ class Address(TypedDict, total=False):
     payload_bucket: str | None
 
 
-_ALIAS_NAMES = {"start_alias": start_alias, "control_alias": control_alias, "describe_alias": describe_alias}
+CONTROL = "control_alias"
+"""Argument with the ARN of the control function; the client adds the alias that takes a request."""
+
+_ALIAS_NAMES = {"start_alias": start_alias, "describe_alias": describe_alias}
 """Functions that return alias names, by the argument for the alias ARN."""
 
 _UNQUALIFIED = re.compile(r"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+")
@@ -73,10 +76,10 @@ def check_address(
     if payload_bucket is not None and (not isinstance(payload_bucket, str) or not payload_bucket):
         raise ClientError(f"payload_bucket: expected the bucket's name, or None, got {payload_bucket!r}")
     for option, arn in aliases.items():
-        if arn is not None:
+        if arn is not None and option == CONTROL:
+            check_control(arn)
+        elif arn is not None:
             name = _ALIAS_NAMES[option](str(workflow))
-            if option == "control_alias" and is_function(arn):
-                continue
             check_alias(option, arn)
             # Only full ARNs: Lambda also accepts other forms, such as NAME:ALIAS.
             if str(arn).startswith("arn:") and not str(arn).endswith(f":{name}"):
@@ -86,6 +89,15 @@ def check_address(
 def is_function(arn: object) -> bool:
     """Return True if `arn` is the ARN of a function without an alias or a version."""
     return isinstance(arn, str) and _UNQUALIFIED.fullmatch(arn) is not None
+
+
+def check_control(arn: object) -> None:
+    """Raise ClientError unless `arn` names a function without an alias, as the control function's address does."""
+    if not is_function(arn):
+        raise ClientError(
+            f"{CONTROL}: expected arn:PARTITION:lambda:REGION:ACCOUNT:function:FUNCTION, without an alias (the stack's "
+            f"output ControlFunction), got {arn!r}"
+        )
 
 
 def check_alias(option: str, arn: object) -> None:

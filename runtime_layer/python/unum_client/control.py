@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
-from unum_client.address import check_alias, is_function
+from unum_client.address import check_control
 from unum_client.alias_requests import Caller, send_request
 from unum_client.deliveries import to_datetime
 from unum_client.descriptions import Started
@@ -107,12 +107,12 @@ class Redriven(datetime):
     """Time of a redrive, and the function versions that run from then on.
 
     Attributes:
-        on: ``original`` or ``current``; None if the handler of an older release answered, which does not say.
+        on: ``original`` or ``current``.
         reason: reason of the choice.
         is_done: False if results are still being copied; the control function continues by itself.
     """
 
-    on: On | None
+    on: On
     reason: str
     is_done: bool
 
@@ -120,8 +120,7 @@ class Redriven(datetime):
     def of(cls, answer: Json) -> Self:
         """Build the time from a control request's answer."""
         made = cls.fromtimestamp(answer["redriven_ms"] / 1000, UTC)
-        made.on = On(answer["on"]) if "on" in answer else None
-        made.reason, made.is_done = answer.get("reason", ""), answer.get("is_done", True)
+        made.on, made.reason, made.is_done = On(answer["on"]), answer["reason"], answer.get("is_done", True)
         return made
 
 
@@ -181,33 +180,28 @@ class Control(SignalSender):
 
     Attributes:
         caller: connection to the control function.
-        control_alias: ARN of the workflow's control function, or of the control alias of release 0.1.0, which takes all
-            requests.
-        workflow: workflow name; it may be empty with a control alias.
+        control_alias: ARN of the workflow's control function, without an alias.
+        workflow: workflow name.
     """
 
     caller: Caller
     control_alias: str
-    workflow: str = ""
+    workflow: str
 
     @classmethod
-    def connect(
-        cls, *, control_alias: str, workflow: str = "", session: "Session | AwsClients | None" = None
-    ) -> "Control":
+    def connect(cls, *, control_alias: str, workflow: str, session: "Session | AwsClients | None" = None) -> "Control":
         """Connect to a workflow on AWS.
 
         Args:
-            control_alias: ARN of the workflow's control function, from the stack's output ``ControlFunction``. The
-                output ``ControlAlias`` of a stack that release 0.1.0 has deployed is possible, too.
-            workflow: workflow name; required with a control function.
+            control_alias: ARN of the workflow's control function, from the stack's output ``ControlFunction``.
+            workflow: workflow name.
             session: source of credentials and region; default: boto3's.
 
         Raises:
-            ClientError: `control_alias` is of neither form, or `workflow` is missing.
+            ClientError: `control_alias` is no such ARN, or `workflow` is empty.
         """
-        if not is_function(control_alias):
-            check_alias("control_alias", control_alias)
-        elif not workflow:
+        check_control(control_alias)
+        if not workflow:
             raise ClientError("workflow: expected the name of the workflow, whose aliases the control function has")
         from unum_client.aws_connection import AwsConnection  # noqa: PLC0415 - boto3 is optional
 
@@ -354,7 +348,7 @@ class Control(SignalSender):
             The pause that holds from now on; if the workflow was paused before, that one, with its own reason.
 
         Raises:
-            ClientError: `reason` is empty or too long; or the workflow is deployed by an earlier release.
+            ClientError: `reason` is empty or too long.
             InvokeError: unknown whether the workflow is paused; call again.
         """
         found = StartsPause.of(self.send(pausing.request(pausing.PAUSE, reason=reason)))
@@ -370,7 +364,6 @@ class Control(SignalSender):
             The pause that has ended; None if the workflow was not paused.
 
         Raises:
-            ClientError: the workflow is deployed by an earlier release.
             InvokeError: unknown whether the workflow is resumed; call again.
         """
         return StartsPause.of(self.send(pausing.request(pausing.RESUME)))
@@ -379,17 +372,9 @@ class Control(SignalSender):
         """Return the digest of the deployed definition, which the workflow stores before it answers.
 
         Raises:
-            DefinitionNotStored: the deployed release knows no such request.
             InvokeError: no answer; call again.
         """
-        try:
-            answer = self.send(definition_request.request())
-        except ValidationException as error:
-            raise DefinitionNotStored(
-                f"{self.control_alias}: expected the digest of the deployed definition, got {error}; release 0.1.0 is "
-                "deployed: deploy again with a later one, or give a file"
-            ) from error
-        return str(answer["digest"])
+        return str(self.send(definition_request.request())["digest"])
 
     def _request(self, operation: Operation, execution: str, /, **content: Json) -> Json:
         """Send a request for `operation` and return the answer.
@@ -408,8 +393,6 @@ class Control(SignalSender):
         """
         if request["control"] == CALL:
             return self._send_to(call_door(request["state"]), request)
-        if not is_function(self.control_alias):
-            return send_request(self.caller, self.control_alias, request, *_ERRORS)
         door = door_for(request["control"])
         assert door is not None  # noqa: S101 - this class makes requests of known kinds alone
         return self._send_to(door, request)

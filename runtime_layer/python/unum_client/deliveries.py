@@ -79,7 +79,7 @@ class Delivery:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Self | None:
-        """Return the delivery that committed `checkpoint`; None for commits of earlier releases, and of joins."""
+        """Return the delivery that committed `checkpoint`; None for commits of joins."""
         found, at_ms = parse(checkpoint.delivery, checkpoint.committed_ms), checkpoint.committed_ms
         if found is None:
             return None

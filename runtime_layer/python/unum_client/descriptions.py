@@ -128,8 +128,8 @@ class Step:
         committed_at: commit time.
         error: error name, also of a caught or retried failure; None without an error.
         checkpoint: complete stored commit.
-        delivery: delivery that committed the step, and its earlier attempts; None for a step of an earlier release, and
-            for fan-outs, which their branches commit.
+        delivery: delivery that committed the step, and its earlier attempts; None for fan-outs, which their
+            branches commit.
     """
 
     state: str

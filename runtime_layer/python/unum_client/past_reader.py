@@ -54,7 +54,7 @@ class PastReader:
 
         Raises:
             ExecutionDoesNotExist: no execution of that name.
-            DefinitionNotStored: release 0.1.0 started the execution; or it has committed nothing yet, and this client
+            DefinitionNotStored: its retention has passed; or the execution has committed nothing yet, and this client
                 knows no control function.
         """
         record = self._record(name)
@@ -74,7 +74,6 @@ class PastReader:
         """Return the definition of the deployed version, which the workflow stores for this call if necessary.
 
         Raises:
-            DefinitionNotStored: release 0.1.0 is deployed.
             ClientError: this client knows no control function.
             InvokeError: no answer; call again.
         """

@@ -1,39 +1,51 @@
 """Keeps what this tree deploys, for tests of later ones: ``python -m tests.e2e.upgrade.keep``, once for each release.
 
-A template needs its assets. The functions' code is in it; what is left is the layer, whose sources are kept as they are
-in that release, without the bytecode that they can do without.
+A template needs its assets. The functions' code is in it; what is left is the layer, which is kept with sources, as
+functions of every Python can run them. The requests of that release's client are kept, too.
 """
 
 import json
 import os
 import runpy
+import shutil
 import tempfile
-import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import NoReturn
+
+from unum_runtime.model.envelope import start_event
+from unum_runtime.model.requests import INPUT, run_request
 
 RELEASES = Path(__file__).parent / "releases"
 FIRST = {"definition": "1", "code": "1"}
 
 
 def keep(folder: Path) -> None:
-    """Put template and layer into `folder`."""
+    """Put template, layer and requests into `folder`."""
     with tempfile.TemporaryDirectory() as out:
         os.environ |= {"CDK_OUTDIR": out, "CDK_CONTEXT_JSON": json.dumps(FIRST)}
+        _leave_out_bytecode()
         runpy.run_module("tests.e2e.upgrade.app", run_name="__main__")
         (template,) = Path(out).glob("*.template.json")
         (layer,) = Path(out).glob("unum-*.zip")
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "template.json").write_bytes(template.read_bytes())
-        _copy(layer, folder / "layer.zip")
+        shutil.copyfile(template, folder / "template.json")
+        shutil.copyfile(layer, folder / "layer.zip")
+    requests = {
+        "started": run_request("started", {INPUT: {"name": "started", "trail": []}}),
+        "submitted": start_event("submitted", {"name": "submitted", "trail": []}),
+    }
+    (folder / "requests.json").write_text(json.dumps(requests, indent=2) + "\n", encoding="utf-8")
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy an archive without bytecode."""
-    with zipfile.ZipFile(source) as layer, zipfile.ZipFile(target, "w") as archive:
-        for entry in layer.infolist():
-            if not entry.filename.endswith(".pyc"):
-                archive.writestr(entry, layer.read(entry), zipfile.ZIP_DEFLATED, 9)
+def _leave_out_bytecode() -> None:
+    # The CDK's process starts with this import, and reads its environment then.
+    from unum_constructs.layer import interpreters, runtime_layer  # noqa: PLC0415
+
+    def refuse(*_: object) -> NoReturn:
+        raise interpreters.NoBytecodeError("the layer is kept with sources")
+
+    runtime_layer.compile_modules = refuse  # type: ignore[attr-defined,assignment]
 
 
 if __name__ == "__main__":

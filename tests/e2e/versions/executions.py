@@ -5,13 +5,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import boto3
-
 from tests.e2e.conftest import Deployment
-from tests.e2e.lost_starts import start_lost
 from tests.patience import PATIENCE_S
 from unum_client.task_responses import Tasks
-from unum_runtime.model.envelope import start_request
 
 ENDS: Mapping[int, Sequence[str]] = {
     1: ("Recover", "Conclude"),
@@ -37,14 +33,6 @@ class Executions:
     def start(self, name: str) -> None:
         self.client.start({"name": name, "trail": []}, name=name)
 
-    def start_as_former(self, name: str) -> None:
-        """Start an execution as clients of release 0.1.0 do: write the record, and name it to the start alias."""
-        start_lost(self.client, {"name": name, "trail": []}, name)
-        payload = json.dumps(start_request(name)).encode()
-        boto3.client("lambda").invoke(
-            FunctionName=str(self.client.start_alias), InvocationType="Event", Payload=payload
-        )
-
     def open_gate(self, name: str) -> None:
         self._notes.put_item(Item={"key": f"gate of {name}"})
 
@@ -57,6 +45,10 @@ class Executions:
                 return found
             time.sleep(0.2)
         raise AssertionError(f"{name}: nobody asked")
+
+    def forget_question(self, name: str) -> None:
+        """Delete what an execution left behind, so that `asked` waits for its next question."""
+        self._notes.delete_item(Key={"key": name})
 
     def answer(self, name: str) -> None:
         question = self.asked(name)

@@ -35,7 +35,6 @@ class Versions(Stack):
         definition: int,
         code: int,
         places: Sequence[Stack] = (),
-        former_clients: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         places = places or [self]
@@ -53,15 +52,16 @@ class Versions(Stack):
         homes = dict(zip(HANDLERS, cycle(places), strict=False))
         if definition == 1:
             del homes["Check"]
-        functions = {key: self._function(place, key) for key, place in homes.items()}
-        UnumWorkflow(self, "Workflow", definition=workflow, functions=functions, former_clients=former_clients)
+        functions = {key: self.new_function(place, key, HANDLERS[key]) for key, place in homes.items()}
+        UnumWorkflow(self, "Workflow", definition=workflow, functions=functions)
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
-    def _function(self, place: Stack, key: str) -> UnumFunction:
+    def new_function(self, place: Stack, key: str, handler: str) -> UnumFunction:
+        """Make a function of the code of this version, which may read and write notes."""
         function = UnumFunction(
             place,
             key,
-            handler=f"index.{HANDLERS[key]}",
+            handler=f"index.{handler}",
             code=self._code,
             environment={"NOTES_TABLE": self._notes.table_name},
         )

@@ -24,11 +24,11 @@ from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.functions import (
     configuration,
-    control_calls,
     control_function,
     definitions,
     execution_versions,
     failure_function,
+    foreign_events,
     function_versions,
     runtime_factory,
 )
@@ -43,9 +43,6 @@ ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
 CONTROL = f"{ACCOUNT}:control"
 DIRECTORIES = {"control": "nudge-Flow", "on-failure": "start-intake-Flow"}
 """What `UNUM_DIRECTORY` says in the environment of each function."""
-
-OLD_RELEASE = "0.1.0"
-"""A definition whose failure handler is of that release: what it answers is no code of this one."""
 
 CACHES = [
     each
@@ -88,7 +85,6 @@ class Lambda:
     starts: dict[str, Any] = field(default_factory=dict)
     events: list[tuple[str, Any]] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
-    denied: set[str] = field(default_factory=set)
     remaining_ms: int = 300_000
 
     def deploy(self, version: int, definition: str) -> None:
@@ -97,8 +93,7 @@ class Lambda:
         own = {**SERVICE, "timer": self.timer} if self.timer else SERVICE
         own |= {"carried": ["$start"]} if "$start" in self.starts else {}
         others = {key: alias for key, alias in self.starts.items() if key != "$start"}
-        in_layer = definition == OLD_RELEASE
-        entry = {} if in_layer else {"definition": inline(self.definitions[definition]), "start_alias": "start-Flow"}
+        entry = {"definition": inline(self.definitions[definition]), "start_alias": "start-Flow"}
         routes = {"B": at("B", version), **others}
         self.services[at("A", version)] = {**own, "hosts": ["A"], "routes": routes, **entry}
         self.services[at("B", version)] = {**SERVICE, "hosts": ["B"], "definition": STORE}
@@ -127,11 +122,7 @@ class Lambda:
             return {}
         *_, function, qualifier = address.split(":")
         self.called.append(f"{function}:{qualifier}")
-        if function in self.denied:
-            raise BotoError({"Error": {"Code": "AccessDeniedException"}}, "Invoke")
         version = qualifier if qualifier.isdecimal() else str(self.newest)
-        if self.definitions[version] == OLD_RELEASE:
-            return {"Payload": io.BytesIO(json.dumps({"count": 0, "missing": [], "got": event}).encode())}
         self.use(function)
         handler = {"control": control_function, "on-failure": failure_function}[function]
         answer = handler.handle(event, Context(address, version, remaining_ms=self.remaining_ms))
@@ -197,7 +188,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": {**SERVICE, "definition": ENTRY}}))
     monkeypatch.setenv("UNUM_CONTROL", CONTROL)
     monkeypatch.setenv("UNUM_DIRECTORY", "")  # set by each call, and restored
-    for module in (function_versions, execution_versions, control_calls):
+    for module in (function_versions, foreign_events):
         monkeypatch.setattr(module, "lambda_client", lambda: functions)
     monkeypatch.setattr(runtime_factory, "invoker", lambda: LambdaInvoker(functions))
     forget()

@@ -2,20 +2,16 @@
 
 import re
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from tests.unit.aws.control_platform import CONTROL, NUDGE, Context, Deployed, at
-from unum_client.control import Control
-from unum_runtime.aws.caller import LambdaCaller
+from tests.unit.aws.control_platform import CONTROL, NUDGE, Context, Deployed
 from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused
 from unum_runtime.functions import (
     control_function,
 )
-from unum_runtime.model.checkpoint import Status
 from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.control.operator_requests import ValidationException
 
@@ -95,20 +91,6 @@ def test_another_alias_is_no_door(deployed: Deployed) -> None:
     deployed.begun()
     answer = control_function.handle(NUDGE, Context(f"{CONTROL}:live", "1"))
     assert (answer["error"], deployed.functions.sent()) == (ValidationException.__name__, [])
-
-
-def test_clients_of_release_0_1_0_are_answered_through_their_known_alias(deployed: Deployed) -> None:
-    deployed.begun()
-    former = Control(caller=LambdaCaller(deployed.functions), control_alias=at("on-failure", "control-Flow"))
-    client = replace(deployed.client, control=former)
-    assert client.nudge("e").count == 1
-    client.stop("e")
-    assert client.describe("e").status is Status.ABORTED
-    with pytest.raises(ValidationException, match="invoke 'delete-Flow'"):
-        former.send({"$unum": 1, "control": "delete", "execution": "e"})
-    assert [each for each in deployed.functions.called if each.startswith("control")] == [
-        f"control:{each}-Flow" for each in ("nudge", "nudge", "stop", "nudge")
-    ]
 
 
 def test_a_workflow_is_paused_and_resumed(deployed: Deployed) -> None:

@@ -8,10 +8,7 @@ import boto3
 import pytest
 
 from tests.unit.aws.control_platform import (
-    CONTROL,
-    NUDGE,
     NUDGING,
-    OLD_RELEASE,
     SERVICE,
     Deployed,
     _refuse,
@@ -23,7 +20,6 @@ from tests.unit.aws.control_platform import (
 )
 from unum_client.descriptions import ForkedFrom
 from unum_compiler import compile_workflow
-from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.errors import (
     ClientError,
     DefinitionNotStored,
@@ -158,41 +154,31 @@ def test_a_redrive_on_the_original_versions_runs_the_code_of_before(deployed: De
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
 
 
-def of_old_release(deployed: Deployed) -> None:
-    """Let version 1 be one of release 0.1.0, which stored no definitions, and had them in a layer."""
+def lose_the_definition(deployed: Deployed) -> None:
+    """Let the definition of version 1 be stored nowhere, and version 2 be deployed."""
     forget_stored_definitions()
     del deployed.functions.services[at("A", 1)]["definition"]
     forget()
     deployed.functions.deploy(2, "new")
-    deployed.functions.definitions["1"] = OLD_RELEASE
-    deployed.functions.called.clear()
 
 
-def test_an_execution_of_release_0_1_0_is_for_the_handler_of_its_version(deployed: Deployed) -> None:
+def test_an_execution_without_a_stored_definition_is_not_planned(deployed: Deployed) -> None:
     deployed.begun()
-    of_old_release(deployed)
-    assert deployed.client.nudge("e").count == 0
-    assert deployed.functions.called == ["control:nudge-Flow", "on-failure:1"]
-    answer = LambdaCaller(deployed.functions).call(f"{CONTROL}:nudge-Flow", json.dumps(NUDGE).encode())
-    assert answer["got"] == {**NUDGE, "handed_on": True}
-
-
-def test_without_the_definition_of_before_a_redrive_stays_on_it(deployed: Deployed) -> None:
-    deployed.failed()
-    of_old_release(deployed)
-    with pytest.raises(DefinitionNotStored):
-        deployed.client.redrive("e", on="current")
-    redrive = json.dumps({**NUDGE, "control": "redrive"}).encode()
-    answer = LambdaCaller(deployed.functions).call(f"{CONTROL}:redrive-Flow", redrive)
-    assert (answer["on"], answer["got"]["control"]) == ("original", "redrive")
-
-
-def test_handler_that_this_role_may_not_invoke_is_of_another_workflow(deployed: Deployed) -> None:
-    deployed.begun()
-    of_old_release(deployed)
-    deployed.functions.denied.add("on-failure")
-    with pytest.raises(VersionGone, match="'e' runs on IR"):
+    lose_the_definition(deployed)
+    with pytest.raises(VersionGone, match=r"'e' runs on IR .* is not stored; fork it with an input"):
         deployed.client.nudge("e")
+    assert deployed.functions.sent() == []
+
+
+@pytest.mark.parametrize(("on", "error"), [(On.CURRENT, DefinitionNotStored), (None, VersionGone)])
+def test_a_redrive_without_a_stored_definition_is_refused(
+    deployed: Deployed, on: On | None, error: type[Exception]
+) -> None:
+    deployed.failed()
+    lose_the_definition(deployed)
+    with pytest.raises(error):
+        deployed.client.redrive("e", on=on)
+    assert deployed.functions.sent() == []
 
 
 def test_a_definition_that_this_layer_cannot_plan_is_refused_by_name(

@@ -12,7 +12,7 @@ from tests.unit.aws.failure_platform import Context
 from tests.unit.protocol.delivery.test_status_events import announcing
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
-from unum_runtime.errors import InvokeError, NotOurEvent, RouteGone
+from unum_runtime.errors import DefinitionNotStored, InvokeError, NotOurEvent, RouteGone
 from unum_runtime.functions import configuration, function_versions, intake, refused_places, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
 from unum_runtime.model.checkpoint import Began, Failure
@@ -134,15 +134,12 @@ def test_a_function_that_left_does_not_hide_the_others(platform: Lambda) -> None
     assert found == {"A": at("A", "6"), "B": at("B"), "C": at("C")}
 
 
-def test_an_execution_of_release_0_1_0_is_nudged(platform: Lambda, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no definition record, and its own intake knows no names of invocations."""
-    nudged: list[Any] = []
+def test_a_request_with_an_unknown_digest_is_refused(platform: Lambda, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime_factory, "state_store", lambda _: MemoryStore())
     monkeypatch.setattr(runtime_factory, "timer", lambda _: NoTimer())
     monkeypatch.setattr(runtime_factory, "invoker", object)
-    monkeypatch.setattr(intake, "nudge_execution", lambda rt, execution: nudged.append((rt.workflow.name, execution)))
-    intake.answer(replace(request(), digest="another"), Context(invoked_function_arn=HANDLER))
-    assert nudged == [("w", request().name.execution)]
+    with pytest.raises(DefinitionNotStored, match="digest another"):
+        intake.answer(replace(request(), digest="another"), Context(invoked_function_arn=HANDLER))
     assert platform.events == []
 
 

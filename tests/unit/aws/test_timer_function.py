@@ -195,8 +195,8 @@ def test_nobody_states_another_origin(forwarder: Forwarder, functions: Any, cloc
     assert [target for target, _ in functions.events] == [INTAKE]
 
 
-def test_messages_of_release_0_1_0_are_delivered(forwarder: Forwarder, functions: Any, clock: Any) -> None:
-    """They state no origin: those that the forwarder sent again are taken as they are, as are its schedules'."""
+def test_messages_without_an_origin_are_delivered(forwarder: Forwarder, functions: Any, clock: Any) -> None:
+    """The first sender of what the forwarder sends again without one is trusted, such as the failure handler."""
     forwarder.forward(messages(delayed(clock.ms, FAR), sender=f"{MACHINERY}:forwarder"))
     forwarder.forward(messages(delayed(clock.ms, OTHER), sender=f"{ROLE}:f"))
     assert [target for target, _ in functions.events] == [FAR, OTHER]

@@ -24,7 +24,8 @@ from unum_runtime.protocol.control import operator_requests, pausing
 from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle
 
-ADDRESS = ("--table", "states", "--workflow", "w", "--control-alias", "alias", "--region", "us-east-1")
+CONTROL = "arn:aws:lambda:us-east-1:1:function:control"
+ADDRESS = ("--table", "states", "--workflow", "w", "--control-alias", CONTROL, "--region", "us-east-1")
 
 
 class Alias:
@@ -34,12 +35,14 @@ class Alias:
         self._platform = platform
 
     def call(self, address: str, payload: bytes) -> Any:
-        assert address == "alias"
+        assert address.startswith("alias:")
         event = json.loads(payload)
         try:
             if pausing.is_request(event):
                 return pausing.answer(self._platform.runtime(), event)
-            return operator_requests.answer(self._platform.runtime(), operator_requests.parse(event), Began("v", {}))
+            asked = operator_requests.parse(event)
+            done = operator_requests.answer(self._platform.runtime(), asked, Began("v", {}))
+            return done | {"on": "current", "reason": "both have the same definition"}
         except ClientError as error:
             return refusal(type(error).__name__, str(error))
 
@@ -52,7 +55,9 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
     lose(made, "B")
     made.start("bad", 0)
     deliver_all(made)
-    monkeypatch.setattr(Control, "connect", lambda **_: Control(caller=Alias(made), control_alias="alias"))
+    monkeypatch.setattr(
+        Control, "connect", lambda **_: Control(caller=Alias(made), control_alias="alias", workflow="w")
+    )
     return made
 
 
@@ -82,7 +87,9 @@ def test_why_tells_of_an_event_that_waits_for_concurrency(unum: Callable[..., An
 def test_why_tells_of_a_job_by_what_it_is_asked_for(unum: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = watching()
     waiting.begun()
-    monkeypatch.setattr(Control, "connect", lambda **_: Control(caller=Alias(waiting), control_alias="alias"))
+    monkeypatch.setattr(
+        Control, "connect", lambda **_: Control(caller=Alias(waiting), control_alias="alias", workflow="w")
+    )
     told = unum("why", "e", *ADDRESS).out
     assert "waits for job whose next poll is due by 20" in told
     assert "job: 1\n" in told

@@ -80,7 +80,7 @@ def test_what_is_refused(unum: Any, definition: Path, file: Callable[..., Path])
     assert unum("history", "good", *ADDRESS, "--file", "nowhere.json").code == 2
     ran = unum("history", "good", *ADDRESS)
     assert (ran.code, ran.out) == (1, "")
-    assert "found none: release 0.1.0 stored no definitions" in ran.err
+    assert "found none: its retention has passed" in ran.err
     assert "--file FILE" in ran.err
 
 

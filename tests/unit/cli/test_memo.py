@@ -23,13 +23,13 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
 
     class Alias:
         def call(self, address: str, payload: bytes) -> Any:
-            assert address == "alias"
+            assert address.startswith("alias:")
             try:
                 return remembered.answer(made.runtime(), json.loads(payload))
             except ClientError as error:
                 return refusal(type(error).__name__, str(error))
 
-    monkeypatch.setattr(Control, "connect", lambda **_: Control(caller=Alias(), control_alias="alias"))
+    monkeypatch.setattr(Control, "connect", lambda **_: Control(caller=Alias(), control_alias="alias", workflow="w"))
     return made
 
 

@@ -35,7 +35,9 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
         return Listing(made.memory, "w").page(Status(status), limit=limit or 1, token=token)
 
     monkeypatch.setattr(Client, "list", listed)
-    monkeypatch.setattr(Control, "connect", lambda **_: Control(caller=ChoosingAlias(made), control_alias="alias"))
+    monkeypatch.setattr(
+        Control, "connect", lambda **_: Control(caller=ChoosingAlias(made), control_alias="alias", workflow="w")
+    )
     return made
 
 

@@ -24,7 +24,7 @@ FUNCTION = "arn:aws:lambda:eu-west-1:123456789012:function:f"
         ({"start_alias": FUNCTION}, f"start_alias: expected arn:.*:ALIAS, got '{FUNCTION}'"),
         (
             {"control_alias": f"{FUNCTION}s"[:20]},
-            "control_alias: expected the alias 'control-w' of workflow 'w', got .*",
+            "control_alias: expected arn:.*:FUNCTION, without an alias .*, got 'arn:.*",
         ),
         (
             {"start_alias": f"{FUNCTION}:start-v"},
@@ -36,7 +36,7 @@ FUNCTION = "arn:aws:lambda:eu-west-1:123456789012:function:f"
         ),
         (
             {"control_alias": f"{FUNCTION}:start-w"},
-            "control_alias: expected the alias 'control-w' of workflow 'w', got .*",
+            "control_alias: expected arn:.*:FUNCTION, without an alias .*, got .*:start-w'",
         ),
         ({"start_alias": 5}, "start_alias: expected arn:.*:ALIAS, got 5"),
         ({"payload_bucket": ""}, "payload_bucket: expected the bucket.s name, or None, got ''"),
@@ -64,10 +64,10 @@ def test_where_tasks_cannot_be_answered(given: dict[str, Any], said: str) -> Non
 
 def test_a_control_function_needs_the_name_of_the_workflow() -> None:
     with pytest.raises(ClientError, match="workflow: expected the name of"):
-        Control.connect(control_alias=FUNCTION)
+        Control.connect(control_alias=FUNCTION, workflow="")
 
 
-@pytest.mark.parametrize("alias", [None, ""])
+@pytest.mark.parametrize("alias", [None, "", f"{FUNCTION}:control-w", f"{FUNCTION}:7"])
 def test_where_nothing_can_be_controlled(alias: Any) -> None:
-    with pytest.raises(ClientError, match=f"^control_alias: expected arn:.*:ALIAS, got {alias!r}$"):
-        Control.connect(control_alias=alias)
+    with pytest.raises(ClientError, match=f"^control_alias: expected arn:.*, without an alias .*, got {alias!r}$"):
+        Control.connect(control_alias=alias, workflow="w")

@@ -169,18 +169,6 @@ def test_an_execution_writes_one_entry() -> None:
     assert executions.index.entries == len(ENDS)
 
 
-def test_ends_that_release_0_1_0_wrote_are_read_as_they_are() -> None:
-    """Its ends have entries in partitions of their own."""
-    executions = Executions()
-    execution = executions.start(0)
-    checkpoint = executions._step(execution, 1, 5_000, Ending(Status.FAILED, Success(None)))
-    old = {"list": f"w/FAILED~{shard_of(execution)}", "list_at": place(execution)}
-    item: Item = checkpoint.to_item() | old  # type: ignore[operator]
-    executions.store.create(checkpoint_key("w", checkpoint.name), item, expires_at_s=LATER)
-    assert [each.status for page in executions.pages() for each in page] == [Status.FAILED]
-    assert executions.names(Status.FAILED) == ["e0"]
-
-
 def test_a_page_of_running_ones_may_be_short_and_lead_on() -> None:
     executions = Executions()
     oldest = executions.start(0)

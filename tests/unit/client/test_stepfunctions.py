@@ -323,9 +323,9 @@ def test_stop_and_redrive_have_the_shapes_of_boto3(deployment: Any) -> None:
 
         def call(self, _address: str, payload: bytes) -> Any:
             asked.append(json.loads(payload))
-            return {"stopped_ms": 1_000, "redriven_ms": 2_000}
+            return {"stopped_ms": 1_000, "redriven_ms": 2_000, "on": "current", "reason": ""}
 
-    control = Control(caller=Alias(), control_alias="alias")
+    control = Control(caller=Alias(), control_alias="alias", workflow="w")
     client = StepFunctionsClient(replace(deployment.client, control=control))
     stopped = client.stop_execution(executionArn=ARN, error="E", cause="c")
     check_shape("StopExecution", stopped)

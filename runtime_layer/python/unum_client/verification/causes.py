@@ -81,7 +81,7 @@ class Causes:
             if step.name.frames or step.state or step.digest or step.opens is not None:
                 yield _wrong(Rule.STOP, step, f"has the state {step.state!r}; a stop has none, and is in no branch")
             elif not self._is_copy(step) and note_key(self.rt.workflow.name, step.name) not in self.noted:
-                found = "the control function has noted no such stop; releases up to 0.1.0 noted none"
+                found = "the control function has noted no such stop"
                 yield _wrong(Rule.STOP, step, found)
             return
         if is_start(step.name) or isinstance(step.outcome, Collected):

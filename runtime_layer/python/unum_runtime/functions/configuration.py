@@ -18,7 +18,7 @@ from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
-from unum_runtime.model.states import Language
+from unum_runtime.model.states import Json, Language
 
 STORE = "store"
 """Location of definitions that a function takes from the workflow's store, by the digests in events."""
@@ -57,7 +57,6 @@ class Service:
         fusion: deliveries may continue with the next Task in the same sandbox.
         payload_bucket: name of the bucket for values that are too large for the table; None for no bucket.
         describe_alias: ARN of the describe alias, where executions start; None elsewhere.
-        former_clients: the start alias executes requests in the form of release 0.1.0.
         stores_first: starts wait until the definition is stored, because other functions take it from there alone.
         events: ARN of the bus for status events; None for no events.
         loads: query languages, and `SERVICE_CALLS`, that a function loads before its first event names a definition.
@@ -80,7 +79,6 @@ class Service:
     fusion: bool = True
     payload_bucket: str | None = None
     describe_alias: str | None = None
-    former_clients: bool = False
     stores_first: bool = False
     events: str | None = None
     loads: tuple[str, ...] = (Language.JSONPATH,)
@@ -88,6 +86,9 @@ class Service:
 
 _LISTS: Mapping[str, tuple[str, ...]] = {"hosts": (), "carried": (), "loads": (Language.JSONPATH,)}
 """Fields of `Service` that are lists in JSON, with their defaults."""
+
+_DROPPED = frozenset({"former_clients"})
+"""Fields that only environments of earlier versions have, and that mean nothing to the receivers of their events."""
 
 TRACES, OPENTELEMETRY, XRAY = "UNUM_TRACES", "opentelemetry", "xray"
 """Environment variable of functions whose user code is traced, and its values."""
@@ -112,10 +113,13 @@ def services() -> Mapping[str, Service]:
 def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
     """Return the services of a function with `environment` by workflow name."""
     table = parse_json(environment.get("UNUM_WORKFLOWS", "{}"))
-    return {
-        name: Service(**service | {each: tuple(service.get(each, default)) for each, default in _LISTS.items()})
-        for name, service in table.items()
-    }
+    return {name: _service(fields) for name, fields in table.items()}
+
+
+def _service(fields: Mapping[str, Json]) -> Service:
+    # Functions that an earlier version deployed are described by their environments, while executions run on them.
+    kept = {name: value for name, value in fields.items() if name not in _DROPPED}
+    return Service(**kept | {each: tuple(kept.get(each, default)) for each, default in _LISTS.items()})
 
 
 @cache

@@ -1,8 +1,7 @@
 """Requests to the control function: stop, nudge, redrive, fork, delete, pause, sweep, memoized results, and others.
 
 Nudges use the function versions that the execution began with; redrives and forks use those deployed now. An execution
-of another IR is planned by the definition that the store keeps. Release 0.1.0 kept none: its executions have a failure
-handler of their own, to which requests are forwarded.
+of another IR is planned by the definition that the store keeps.
 """
 
 import os
@@ -15,12 +14,11 @@ from unum_runtime.aws.failure_queue import FailureQueue
 from unum_runtime.aws.invoker import PARALLEL_CALLS
 from unum_runtime.aws.senders import parse_senders
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionNotRedrivable, InvokeError
+from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionNotRedrivable
 from unum_runtime.functions import function_versions, refused_places
 from unum_runtime.functions.dead_letters import DAY_MS, Postman
 from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.execution_versions import (
-    ask_version,
     deployed_runtime,
     newest_versions,
     own_runtime,
@@ -303,7 +301,9 @@ def _perform(
     try:
         rt = runtime_on(chosen.digest, began, context)
     except DefinitionNotStored as unknown:
-        return _forward(chosen, request, event, unknown)
+        raise operator_requests.VersionGone(
+            f"execution {request.execution!r} runs on IR {chosen.digest}, which is not stored; fork it with an input"
+        ) from unknown
     if request.control is not Control.WHY:  # the others continue or begin an execution on this version
         keep_definition(rt)
     found = operator_requests.answer(replace(rt, concurrently=_at_once), request, began, old)
@@ -335,20 +335,3 @@ def _at_once(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
 
     with ThreadPoolExecutor(PARALLEL_CALLS) as pool:
         return [*pool.map(work, items)]
-
-
-def _forward(found: versions.RunsOn, request: Request, event: Mapping[str, Json], unknown: DefinitionNotStored) -> Json:
-    """Forward a request to the failure handler of an execution that began under release 0.1.0.
-
-    Raises:
-        VersionGone: that handler is unknown, or is of a later release.
-    """
-    try:
-        if found.began is not None:
-            return ask_version(found.began, {**event, operator_requests.HANDED_ON: True})
-    except InvokeError as refused:
-        unknown.add_note(str(refused))
-    raise operator_requests.VersionGone(
-        f"execution {request.execution!r} runs on IR {found.digest}, which is not stored, and no failure handler of "
-        "release 0.1.0 has it; fork it with an input"
-    ) from unknown

@@ -7,10 +7,8 @@ the configuration of the function in which executions start.
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
-from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RouteGone
 from unum_runtime.functions.configuration import ENTRY, Service, services
@@ -22,14 +20,10 @@ from unum_runtime.functions.function_versions import (
     directory_of,
     entry_at,
     function_of,
-    lambda_client,
-    on_failure,
     start_alias,
 )
 from unum_runtime.functions.runtime_factory import runtime_of, status_events
-from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import Began
-from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.senders import senders
 from unum_runtime.protocol.runtime import Runtime
 
@@ -115,23 +109,6 @@ def runtime_on(digest: str | None, began: Began, context: Any) -> Runtime:
     # What has no function of its own begins at the function of the start alias, which knows what may follow.
     places = {state: routes.get(sender or "", began.address) for state, sender in senders(rt.workflow).items()}
     return replace(rt, own_address=began.address, continued_at=places)
-
-
-def ask_version(found: Began, event: Json) -> Json:
-    """Send `event` to the failure handler that release 0.1.0 deployed with the functions `found`; return its answer.
-
-    Executions of that release have no stored definition, and its failure handler takes control requests.
-
-    Raises:
-        InvokeError: no such handler is known, or it did not answer.
-    """
-    (workflow,) = services()
-    # The functions of several workflows report to the handler of one of them, which this role may not invoke.
-    own = (on_failure(address) for address in addresses(workflow, found).values())
-    for handler in dict.fromkeys(each for each in own if each is not None):
-        with suppress(RouteGone):
-            return LambdaCaller(lambda_client()).call(handler, to_text(event).encode())
-    raise RouteGone(found.address, LookupError("its failure handler is unknown"), is_deleted=True)
 
 
 def _runtime(workflow: str, service: Service, context: Any, digest: str | None = None) -> Runtime:

@@ -33,7 +33,6 @@ from unum_runtime.errors import (
 )
 from unum_runtime.functions import function_versions, intake
 from unum_runtime.functions.configuration import services
-from unum_runtime.functions.control_calls import ask_control
 from unum_runtime.functions.dead_letters import DEAD_SINCE, REDELIVERED
 from unum_runtime.functions.definitions import NO_DEFINITION, keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
@@ -43,7 +42,7 @@ from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.naming import control_alias, run_alias, start_intake_alias
+from unum_runtime.model.naming import run_alias, start_intake_alias
 from unum_runtime.model.states import Json, Task
 from unum_runtime.model.take_over import TakeOver, is_take_over
 from unum_runtime.protocol.control.take_over import planned_event
@@ -127,15 +126,12 @@ class GivenUp:
             raise NotOurEvent(f"expected a record of a failed event: {error!r}") from error
 
 
-def handle(event: Json, context: Any) -> Json:
+def handle(event: Json, context: Any) -> None:
     """Recover from a failed event, or take an invocation over.
 
     Args:
         event: a record of Lambda, or a request to take an invocation over.
         context: Lambda's context object.
-
-    Returns:
-        The answer to a control request of a client of release 0.1.0; otherwise None.
 
     Raises:
         NotOurEvent: this workflow cannot continue from the event.
@@ -145,8 +141,8 @@ def handle(event: Json, context: Any) -> Json:
     *_, qualifier = context.invoked_function_arn.split(":")
     try:
         if not qualifier.isdecimal():
-            return _handle_at_alias(qualifier, event, context)
-        if is_take_over(event):
+            _start_again(qualifier, event, context)
+        elif is_take_over(event):
             _take_over(event, context)
         else:
             _recover(event, context)
@@ -154,19 +150,16 @@ def handle(event: Json, context: Any) -> Json:
         # Return instead of raise, as every function does: nothing depends on the event, so a repeated delivery would
         # be refused again. `refuse_late` has counted an event after the last moment of its execution.
         print(to_ascii({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
-    return None
 
 
-def _handle_at_alias(alias: str, event: Json, context: Any) -> Json:
-    """Start what a failed event should have started, or forward a control request of a client of release 0.1.0.
+def _start_again(alias: str, record: Json, context: Any) -> None:
+    """Start what a failed event should have started.
 
     Raises:
-        NotOurEvent: the alias is of neither kind, or the event is no record of a failed start.
+        NotOurEvent: `alias` is not the one for failed starts, or `record` is of another event.
     """
-    ((workflow, service),) = services().items()
-    if alias == control_alias(workflow):
-        return ask_control(workflow, event)
-    given_up = GivenUp.from_record(event)
+    (workflow,) = services()
+    given_up = GivenUp.from_record(record)
     if alias != start_intake_alias(workflow) or not given_up.is_start:
         raise NotOurEvent(
             f"{given_up.address}: expected a record of a failed start at {start_intake_alias(workflow)!r}"
@@ -174,8 +167,7 @@ def _handle_at_alias(alias: str, event: Json, context: Any) -> Json:
     rt = _runtime_in_place(workflow, given_up, context)
     if not doors.is_answered(given_up.event):
         keep_definition(rt)
-    recover(rt, given_up, former_clients=service.former_clients)
-    return None
+    recover(rt, given_up)
 
 
 def _take_over(event: Mapping[str, Json], context: Any) -> None:
@@ -204,13 +196,12 @@ def _recover(record: Json, context: Any) -> None:
     recover(rt, given_up)
 
 
-def recover(rt: Runtime, given_up: GivenUp, *, former_clients: bool = False) -> None:
+def recover(rt: Runtime, given_up: GivenUp) -> None:
     """Recover from `given_up` in place of its function.
 
     Args:
         rt: the runtime of that function, without its user code.
         given_up: the event and its failure.
-        former_clients: requests in the form of release 0.1.0 are executed.
 
     Raises:
         RefusedDelivery: the event can have no effect any more.
@@ -219,7 +210,7 @@ def recover(rt: Runtime, given_up: GivenUp, *, former_clients: bool = False) -> 
         UnumError: a service did not answer; Lambda calls again.
     """
     if given_up.is_start:
-        _start(rt, given_up, former_clients=former_clients)
+        _start(rt, given_up)
         return
     try:
         _fail(rt, given_up)
@@ -231,7 +222,7 @@ def recover(rt: Runtime, given_up: GivenUp, *, former_clients: bool = False) -> 
         raise
 
 
-def _start(rt: Runtime, given_up: GivenUp, *, former_clients: bool) -> None:
+def _start(rt: Runtime, given_up: GivenUp) -> None:
     """Start the execution that `given_up` should have started."""
     if given_up.qualifier == run_alias(rt.workflow.name):
         # Without a lease: the start request of its holder has failed, or the start is recorded.
@@ -239,7 +230,7 @@ def _start(rt: Runtime, given_up: GivenUp, *, former_clients: bool) -> None:
         event = {**given_up.event, "writer": None} if is_leased else given_up.event
         doors.run(rt, event, given_up.request_id)
     else:
-        doors.start_by_event(rt, given_up.event, given_up.request_id, former_clients=former_clients)
+        doors.start_by_event(rt, given_up.event, given_up.request_id)
 
 
 def _fail(rt: Runtime, given_up: GivenUp) -> None:
@@ -322,7 +313,7 @@ def _on_definition_of(given_up: GivenUp, runtime: Callable[[str | None], Runtime
         return runtime(None)
     try:
         return runtime(given_up.event["ir"])
-    except DefinitionNotStored:  # a foreign event, or one of release 0.1.0
+    except DefinitionNotStored:  # a foreign event
         return runtime(NO_DEFINITION)
 
 

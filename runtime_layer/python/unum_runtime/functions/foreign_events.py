@@ -4,15 +4,24 @@ The content of a foreign event proves nothing, so it is not used. The control fu
 committed, by the execution's own definition, and sends what is pending.
 """
 
+import os
+
+from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent, RefusedDelivery
-from unum_runtime.functions.control_calls import ask_control
+from unum_runtime.functions.function_versions import lambda_client
+from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Execution
+from unum_runtime.model.naming import Execution, door_alias
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import versions
+from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.control.operator_requests import Control, request
 from unum_runtime.protocol.delivery.ingress import refuse_late
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import Runtime
+
+CONTROL = "UNUM_CONTROL"
+"""Environment variable with the ARN of the control function."""
 
 
 def nudge_instead(rt: Runtime, envelope: Envelope) -> None:
@@ -27,18 +36,10 @@ def nudge_instead(rt: Runtime, envelope: Envelope) -> None:
     # A nudge would send the same event to the same function again.
     if _runs_on(rt, execution) == envelope.digest:
         raise NotOurEvent(f"{envelope.name}: expected the definition of IR {envelope.digest} in the store, found none")
-    _nudge(rt, execution)
-
-
-def nudge_execution(rt: Runtime, execution: Execution) -> None:
-    """Nudge `execution` of any version.
-
-    Raises:
-        RefusedDelivery: its last moment has passed, or a later execution has its name.
-        InvokeError: it could not be nudged.
-    """
-    _runs_on(rt, execution)
-    _nudge(rt, execution)
+    answer = _ask_nudge(rt.workflow.name, execution.name)
+    if "error" in answer:
+        raise InvokeError(f"{execution}: not nudged: {answer['error']}: {answer['message']}")
+    rt.log("foreign", execution=execution.name, nudged=answer["count"])
 
 
 def _runs_on(rt: Runtime, execution: Execution) -> str | None:
@@ -53,8 +54,7 @@ def _runs_on(rt: Runtime, execution: Execution) -> str | None:
     return versions.runs_on(rt.store, rt.workflow.name, execution.name).digest
 
 
-def _nudge(rt: Runtime, execution: Execution) -> None:
-    answer = ask_control(rt.workflow.name, request(Control.NUDGE, execution.name))
-    if "error" in answer:
-        raise InvokeError(f"{execution}: not nudged: {answer['error']}: {answer['message']}")
-    rt.log("foreign", execution=execution.name, nudged=answer["count"])
+def _ask_nudge(workflow: str, execution: str) -> Json:
+    """Ask the control function to nudge `execution`, and return the answer."""
+    address = f"{os.environ[CONTROL]}:{door_alias(Door.NUDGE, workflow)}"
+    return LambdaCaller(lambda_client()).call(address, to_text(request(Control.NUDGE, execution)).encode())

@@ -3,10 +3,8 @@
 from typing import Any
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import DefinitionNotStored, InconsistentHistory, NotOurEvent, StoreError
+from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
 from unum_runtime.functions.configuration import services
-from unum_runtime.functions.definitions import NO_DEFINITION
-from unum_runtime.functions.foreign_events import nudge_execution
 from unum_runtime.functions.function_versions import configured
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Checkpoint
@@ -21,15 +19,12 @@ def answer(request: TakeOver, context: Any) -> None:
 
     Raises:
         NotOurEvent: the request belongs to another workflow, or to no execution of it.
+        DefinitionNotStored: no execution has a definition with the digest of the request.
         UnumError: a service did not answer; Lambda calls again.
     """
     if request.workflow not in services():
         raise NotOurEvent(f"take_over.workflow: expected one of {sorted(services())}, got {request.workflow!r}")
-    try:
-        rt = _runtime(request, context, request.digest)
-    except DefinitionNotStored:  # of release 0.1.0, whose intake knows no such request, but nudges
-        nudge_execution(_runtime(request, context, NO_DEFINITION), request.name.execution)
-        return
+    rt = _runtime(request, context, request.digest)
     try:
         take_over(rt, request, execution_routes(rt, request.name))
     except (InconsistentHistory, NotOurEvent, StoreError) as error:

@@ -81,7 +81,9 @@ def handle(event: Json, context: Any) -> Json:
     except RefusedDelivery as refused:
         # Return instead of raise: Lambda would deliver the event again, to be refused again.
         runtime_factory.logger(context)("refused", reason=str(refused))
-        if isinstance(refused, StartRefused):  # of a request of release 0.1.0; the intake drops what nobody waits for
+        if isinstance(
+            refused, StartRefused
+        ):  # its caller learns that nothing began; the intake drops what nobody waits for
             raise
         return None
     return user_handler()(event, context)
@@ -101,14 +103,13 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
 
 
 def _start_now(workflow: str, event: Json, context: Any) -> Json:
-    runtime, service = runtime_here(workflow, context), services()[workflow]
+    runtime = runtime_here(workflow, context)
     keep_definition(runtime)
     # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
     return start_by_event(
         runtime,
         event,
         context.aws_request_id,
-        former_clients=service.former_clients,
         queues=queues().get(workflow, {}),
     )
 

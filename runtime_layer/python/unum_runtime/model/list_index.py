@@ -2,7 +2,7 @@
 
 They are part of writes that are needed anyway. Entries of one kind spread over a few partitions, ordered by the start
 of their executions. The start's entry is the only one that an execution pays for: readers find its end in its last
-step. Executions of 0.1.0 have another entry for each end, which nobody reads any more.
+step.
 """
 
 import re
@@ -19,7 +19,7 @@ PARTITION, PLACE = "list", "list_at"
 """Text attributes of an entry: its partition and its place in it."""
 
 PROJECTED = ("at", "ttl")
-"""Projected attributes: the time of the commit, which releases before 0.2 read, and the expiry."""
+"""Projected attributes: the time of the commit, as in deployed indexes, which cannot change, and the expiry."""
 
 SHARDS = 4
 """Partitions of each kind. DynamoDB takes 1,000 write units a second in one. Source: Amazon DynamoDB Developer Guide,

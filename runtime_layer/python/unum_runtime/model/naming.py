@@ -435,11 +435,6 @@ def start_alias(workflow: str) -> str:
     return f"start-{workflow}"
 
 
-def control_alias(workflow: str) -> str:
-    """Return the name of the control alias of `workflow`, which takes the requests of clients of release 0.1.0."""
-    return f"control-{workflow}"
-
-
 def run_alias(workflow: str) -> str:
     """Return the name of the run alias of `workflow`, which starts executions by name."""
     return f"run-{workflow}"

@@ -184,7 +184,8 @@ class Shop:
         if definition_request.is_request(request):
             return definition_request.answer(rt)
         try:
-            return operator_requests.answer(rt, operator_requests.parse(request), Began("v", {}))
+            done = operator_requests.answer(rt, operator_requests.parse(request), Began("v", {}))
+            return done | {"on": "current", "reason": "both have the same definition"}
         except ClientError as error:
             return refusal(type(error).__name__, str(error))
 

@@ -65,13 +65,13 @@ def test_pages_of_executions_follow_each_other() -> None:
 
 def test_an_execution_without_its_definition_is_described(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> Any:
-        raise DefinitionNotStored("release 0.1.0 started it")
+        raise DefinitionNotStored("its retention has passed")
 
     monkeypatch.setattr(Client, "definition", refuse)
     with served(shop) as visitor:
         answer = visitor.enter().ask(f"{E}/done")
         assert answer.status == 200
-        assert "release 0.1.0 started it" in answer.words
+        assert "its retention has passed" in answer.words
         assert visitor.ask(f"{E}/done/step?key={key_of(shop, 'done', 'Charge')}").status == 404
 
 

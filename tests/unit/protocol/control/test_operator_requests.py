@@ -39,8 +39,6 @@ FIELDS = f'"node", the name of a state; "name", that of the new execution, {NAME
         (Control.WHY, {"silent_ms": 5}, {"silent_ms": 5}),
         (Control.STOP, {"error": "E", "cause": "c"}, {"failure": Failure("E", "c")}),
         (Control.REDRIVE, {"on": "current"}, {"on": On.CURRENT}),
-        (Control.NUDGE, {"handed_on": True}, {"handed_on": True}),
-        (Control.NUDGE, {"handed_on": 1}, {"handed_on": False}),
         (Control.FORK, FORK, {"fork": ForkRequest(execution="e", name="f", node="A")}),
         (
             Control.FORK,
@@ -51,7 +49,7 @@ FIELDS = f'"node", the name of a state; "name", that of the new execution, {NAME
     ],
 )
 def test_a_request_says_what_its_sender_wrote(control: Control, content: dict[str, Any], expected: Any) -> None:
-    common = {"failure": Failure(None, None), "fork": None, "handed_on": False, "silent_ms": 0, "on": None}
+    common = {"failure": Failure(None, None), "fork": None, "silent_ms": 0, "on": None}
     assert parse(request(control, "e", **content)) == Request(control=control, execution="e", **common | expected)
 
 

@@ -281,8 +281,8 @@ def test_what_is_not_stored_or_forged_is_said_with_a_remedy() -> None:
     made = platform()
     remedy = "give the definition that was deployed then: `--file FILE`, or `definition=` of the client's methods"
     said = (
-        "workflow 'w': expected the definition with digest 0 in its table, found none: release 0.1.0 stored no "
-        f"definitions, or its retention has passed; {remedy}"
+        "workflow 'w': expected the definition with digest 0 in its table, found none: its "
+        f"retention has passed; {remedy}"
     )
     with pytest.raises(DefinitionNotStored, match=exactly(said)):
         read_definition(made.memory, "w", "0")

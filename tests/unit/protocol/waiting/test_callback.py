@@ -133,23 +133,6 @@ def test_a_store_that_tells_would_be_noticed(
         test_whoever_reads_the_store_cannot_answer(plain)
 
 
-def test_a_token_of_release_0_1_0_stays_valid(plain: Asking) -> None:
-    """Its secret part is stored in clear; a delivery that comes again gives out the same one."""
-    event = plain.event()
-    plain.platform.deliver(event)
-    ((item, _),) = [found for key, found in stored_items(plain) if key.sort == "pending"]
-    del item["proof_hash"]
-    item["proof"] = "0" * 32
-    old = plain.tokens[0][:64] + "0" * 32
-    plain.platform.deliver(event)
-    assert plain.tokens[-1] == old
-    with pytest.raises(InvalidToken):
-        plain.answer(plain.tokens[0])
-    plain.beat(old)
-    plain.answered(old)
-    assert plain.outcome == Success("yes")
-
-
 def stored_items(asking: Asking) -> list[Any]:
     return [*asking.platform.memory._items.items()]
 
@@ -439,18 +422,6 @@ def test_token_with_signs_outside_its_alphabet_is_looked_up_nowhere(digest: str)
     with pytest.raises(InvalidToken):
         asked.answer(digest + "proof")
     assert counting.calls == {}
-
-
-def test_a_token_of_release_0_1_0_is_never_the_first(plain: Asking) -> None:
-    event = plain.event()
-    plain.platform.deliver(event)
-    ((item, _),) = [found for key, found in stored_items(plain) if key.sort == "pending"]
-    del item["proof_hash"]
-    item["proof"] = "0" * 32
-    plain.answer(plain.tokens[0][:64] + "0" * 32)
-    plain.platform.sent.clear()
-    plain.platform.deliver(event)
-    assert plain.platform.calls["Ask"] == 1
 
 
 def test_event_of_a_try_is_stored_with_its_address_as_if_it_had_not_waited(plain: Asking) -> None:

@@ -55,10 +55,6 @@ TAKEN: Mapping[Door, tuple[str, ...]] = {
 same: what an execution waits for."""
 
 
-FORMER = (Door.STOP, Door.REDRIVE, Door.FORK, Door.NUDGE)
-"""Doors to which the control alias of release 0.1.0 leads."""
-
-
 def call_door(state: str) -> str:
     """Return the front of the name of the alias that takes calls of the Task `state`; each has one of its own."""
     return f"call-{short_digest(state.encode())}"

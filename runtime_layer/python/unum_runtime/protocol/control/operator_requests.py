@@ -25,7 +25,6 @@ from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.waiting.throttles import Throttle, throttles_of
 from unum_runtime.store.base import Store
 
-HANDED_ON = "handed_on"
 """Field of a request: True if the handler of another version has forwarded it."""
 
 SILENT = "silent_ms"
@@ -72,7 +71,6 @@ class Request:
         execution: name of the execution.
         failure: error and cause of a stop.
         fork: details of a fork; None for other kinds.
-        handed_on: True if the handler of another version has forwarded it.
         silent_ms: for nudge and why, only commits overdue by so many milliseconds; 0 for all.
         on: for redrive, the versions to continue on; None for the current ones, or else the original ones.
     """
@@ -81,7 +79,6 @@ class Request:
     execution: str
     failure: Failure
     fork: ForkRequest | None
-    handed_on: bool
     silent_ms: int = 0
     on: On | None = None
 
@@ -125,7 +122,6 @@ def parse(event: Json) -> Request:
         execution=execution,
         failure=Failure(error, cause),
         fork=_fork_request(execution, event) if control is Control.FORK else None,
-        handed_on=event.get(HANDED_ON) is True,
         silent_ms=checked_silent_ms(event.get(SILENT, 0)),
         on=_checked_on(event.get("on")),
     )

@@ -68,8 +68,8 @@ def read_definition(store: Store, workflow: str, digest: str) -> Workflow:
     found = store.query(partition, newest=1)
     if not found:
         raise DefinitionNotStored(
-            f"workflow {workflow!r}: expected the definition with digest {digest} in its table, found none: release "
-            f"0.1.0 stored no definitions, or its retention has passed; {_REMEDY}"
+            f"workflow {workflow!r}: expected the definition with digest {digest} in its table, found none: its "
+            f"retention has passed; {_REMEDY}"
         )
     # One item is a whole copy of nearly every definition, and copies of many days may be stored.
     for text in _verified(found, digest):

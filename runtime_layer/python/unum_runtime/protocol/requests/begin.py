@@ -25,12 +25,7 @@ def begin(rt: Runtime, event: Mapping[str, Json], request_id: str) -> Json:
     if name is not None:
         return _started_by(rt, name, partial(resume, rt, name, start_writer(event)))
     given, value = started_by(event)
-    name = given or request_id
-    if given != event["start"]:  # a name from the text of an event's target, as a former release may have read it
-        from unum_runtime.protocol.requests.renamed import name_in_use  # noqa: PLC0415 - few names are invalid
-
-        name = name_in_use(rt, event, name)
-    return begin_with(rt, name, value, event.get(ATTRIBUTES))
+    return begin_with(rt, given or request_id, value, event.get(ATTRIBUTES))
 
 
 def begin_with(rt: Runtime, name: str, value: Json, attributes: Json = None) -> Json:

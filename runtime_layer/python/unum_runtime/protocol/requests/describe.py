@@ -44,7 +44,7 @@ def _execute(rt: Runtime, event: Mapping[str, Json], links: Links | None) -> Jso
         case {"describe": str(name), "status": True} if event.keys() == {MARK, "describe", "status"}:
             return {"Status": status(rt, name)}
         case {"describe": str(name)} if event.keys() == {MARK, "describe"}:
-            return _within_limit(rt, name, describe(rt, name, with_facts=True), links)
+            return _within_limit(rt, name, describe(rt, name), links)
         case {"pause": True} if event.keys() == {MARK, "pause"}:
             found = read_pause(rt.store, rt.workflow.name)
             return {"pause": None if found is None else found.to_json()}
@@ -67,13 +67,12 @@ def status(rt: Runtime, name: str) -> Status:
     return Status.RUNNING if end is None else end[0]
 
 
-def describe(rt: Runtime, name: str, *, with_facts: bool = False) -> dict[str, Json]:
-    """Describe execution `name` in ``DescribeExecution``'s response format, with the origin of a fork.
+def describe(rt: Runtime, name: str) -> dict[str, Json]:
+    """Describe execution `name` in ``DescribeExecution``'s response format, with the origin of a fork and attributes.
 
     Args:
         rt: a runtime of any version.
         name: name of the execution.
-        with_facts: True for attributes, too, which Tasks of release 0.1.0 would take for results.
 
     Raises:
         ExecutionDoesNotExist: there is no execution of that name.
@@ -87,7 +86,7 @@ def describe(rt: Runtime, name: str, *, with_facts: bool = False) -> dict[str, J
         "StateMachineArn": rt.workflow.home.arn(f"stateMachine:{rt.workflow.name}"),
         **_value("Input", start.outcome),
         **_origin(start, last),
-        **(_facts(start) if with_facts else {}),
+        **_facts(start),
     }
     return description | (_end(last, last.ending) if last and last.ending else {"Status": Status.RUNNING})
 

@@ -1,7 +1,7 @@
 """The two aliases through which executions start: event sources' events, and requests by name.
 
 At the start alias whatever arrives is the execution's input, and its name is the event's identity. At the run alias a
-request says name and input. Few deliveries need answers, uploads or former requests, so these are imported on use.
+request says name and input. Few deliveries need answers or uploads, so these are imported on use.
 """
 
 from collections.abc import Mapping
@@ -20,51 +20,28 @@ if TYPE_CHECKING:
 _NO_QUEUES: Mapping[str, str] = {}
 
 
-def start_by_event(
-    rt: Runtime, event: Json, request_id: str, *, former_clients: bool = False, queues: Mapping[str, str] = _NO_QUEUES
-) -> Json:
+def start_by_event(rt: Runtime, event: Json, request_id: str, *, queues: Mapping[str, str] = _NO_QUEUES) -> Json:
     """Start an execution with `event` as input; for a batch of messages of a queue, one for each message.
 
     Args:
         rt: the runtime.
         event: any JSON.
         request_id: Lambda's request id, the name of an execution whose event has no identity of its own.
-        former_clients: True to execute requests in the form of release 0.1.0.
         queues: queues with settings; see `unum_runtime.protocol.requests.messages.start_each`.
 
     Returns:
-        Workflow and name of the execution; for a batch, all names; for a former request, its answer.
+        Workflow and name of the execution; for a batch, all names.
 
     Raises:
-        NotOurEvent: a start event in the form of release 0.1.0, whose input would be lost otherwise.
-        StartRefused: a start request of release 0.1.0 without an input.
         ExecutionDeleted: the execution that the event has started was deleted.
         StoreError: the execution may exist or not; deliver the event again.
     """
-    if isinstance(event, dict) and MARK in event:
-        from unum_runtime.protocol.requests import former  # noqa: PLC0415 - very few events have the mark
-
-        if former.is_former(event):
-            if not former_clients:
-                return former.refuse(rt, event)
-            return former.answer(rt, event) if former.is_answered(event) else begin(rt, event, request_id)
     if _may_be_messages(event, queues):
         from unum_runtime.protocol.requests import messages  # noqa: PLC0415 - few workflows start by queues
 
         if messages.is_batch(event):
             return messages.start_each(rt, event, queues)
-    name = _name(rt, event) or request_id
-    return begin_with(rt, name, event)
-
-
-def _name(rt: Runtime, event: Json) -> str | None:
-    """Return the name by the event's identity; None without one."""
-    name = event_name(event)
-    if name is None:
-        return None
-    from unum_runtime.protocol.requests.renamed import name_in_use  # noqa: PLC0415 - few events have an identity
-
-    return name_in_use(rt, event, name)
+    return begin_with(rt, event_name(event) or request_id, event)
 
 
 def _may_be_messages(event: Json, queues: Mapping[str, str]) -> bool:

@@ -21,7 +21,6 @@ from unum_runtime.model.naming import run_alias
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.start import check_pause
 from unum_runtime.protocol.requests.begin import begin_with
-from unum_runtime.protocol.requests.renamed import name_in_use
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import MAX_EVENT_BYTES
 
@@ -56,7 +55,7 @@ def start_each(rt: Runtime, event: Mapping[str, Json], queues: Mapping[str, str]
         StartsPaused, StoreError: the same.
     """
     records = event["Records"]
-    starts = [(_name(rt, record, queues), {"Records": [record]}) for record in records]
+    starts = [(_name(record, queues), {"Records": [record]}) for record in records]
     try:
         _start_all(rt, starts)
         failed = [False] * len(starts)
@@ -117,14 +116,14 @@ def _is_message(record: Json) -> bool:
     )
 
 
-def _name(rt: Runtime, record: Mapping[str, Json], queues: Mapping[str, str]) -> str:
+def _name(record: Mapping[str, Json], queues: Mapping[str, str]) -> str:
     """Return the name in the body of a message, else the name of its id."""
     path = queues.get(record["eventSourceARN"])
     named = start_event(_found(record["body"], path) if path else None, None)
     event = named if started_by(named)[0] else {"Records": [record]}
     name = started_by(event)[0]
     assert name is not None  # noqa: S101 - `is_batch` has asked
-    return name_in_use(rt, event, name, record)
+    return name
 
 
 def _found(body: Json, path: str) -> Json:

@@ -35,8 +35,8 @@ SLOT = "handle"
 """Field of a job: digest of the slot in which a Task waits for a signal, in place of its try's."""
 
 DIGEST_LENGTH = 64
-PROOF, PROOF_HASH = "proof", "proof_hash"
-"""Attributes of a pending try: the secret part of its token as release 0.1.0 stored it, and its hash."""
+PROOF_HASH = "proof_hash"
+"""Attribute of a pending try: the hash of the secret part of its token."""
 HEARTBEAT, _CHECK = "heartbeat", "check"
 
 
@@ -137,8 +137,6 @@ def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = 
         return GivenToken(digest + proof, is_first=True)
     if TOMBSTONE in winner:
         raise RefusedDelivery(f"{envelope.name}: its token was collected, or its execution was deleted")
-    if PROOF in winner:
-        return GivenToken(digest + str(winner[PROOF]), is_first=False)
     own = proof_key(rt.workflow.name, digest, hash_of(proof))
     rt.store.create(own, {"address": rt.own_address}, expires_at_s=rt.expires_at_s())
     return GivenToken(digest + proof, is_first=False)
@@ -146,8 +144,6 @@ def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = 
 
 def is_proof(rt: Runtime, key: Key, item: Item, proof: str) -> bool:
     """Return True if a token with the secret part `proof` was given out for the pending try `item` at `key`."""
-    if PROOF in item:
-        return _is_same(str(item[PROOF]), proof)
     hashed = hash_of(proof)
     if _is_same(str(item.get(PROOF_HASH, "")), hashed):
         return True
