@@ -6,9 +6,6 @@ Names are imported on first use (PEP 562), so that the compiler and the command 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from unum_constructs._former_names import former_names
-from unum_runtime.former_names import redirect
-
 if TYPE_CHECKING:
     from unum_compiler.compatibility import Compatibility
     from unum_compiler.memoization import Memoization
@@ -87,8 +84,6 @@ _MODULES = {
     "WorkflowMetric": "unum_runtime.model.metrics",
     "start_event": "unum_runtime.model.envelope",
 }
-
-redirect(former_names())
 
 
 def __getattr__(name: str) -> object:
