@@ -215,7 +215,10 @@ def test_modules_for_memoized_results_are_there_for_them_alone() -> None:
 @pytest.mark.parametrize(
     ("kinds", "modules"),
     [
-        (["opentelemetry"], {"functions.tracing.otel_spans", "functions.tracing.otlp_exporter", "model.span_ids"}),
+        (
+            ["opentelemetry"],
+            {"functions.tracing.otel_spans", "functions.tracing.otlp_exporter", "model.span_ids", "model.otlp_json"},
+        ),
         (["xray"], {"functions.tracing.xray_segments"}),
     ],
 )

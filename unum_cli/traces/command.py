@@ -11,9 +11,9 @@ from unum_cli.commands.executions import connected, given_definition, relatives
 from unum_cli.commands.printing import print_json
 from unum_cli.traces.exporter import Exporter
 from unum_cli.traces.family import Family
-from unum_cli.traces.otlp_json import batches, document
 from unum_cli.traces.settings import settings
 from unum_cli.traces.spans import Trace
+from unum_cli.traces.trace_requests import batches, document
 from unum_cli.traces.tree import tree
 from unum_client.boto3_shapes.arns import Arns, home_of
 from unum_client.client import Client

@@ -88,7 +88,10 @@ _SIGNAL_MODULES = (
 
 _TRACING = "functions/tracing"
 _TRACE_MODULES: Mapping[str, tuple[str, ...]] = {
-    OPENTELEMETRY: ("model/span_ids.py", f"{_TRACING}/otel_spans.py", f"{_TRACING}/otlp_exporter.py"),
+    OPENTELEMETRY: (
+        *("model/span_ids.py", "model/otlp_json.py"),
+        *(f"{_TRACING}/otel_spans.py", f"{_TRACING}/otlp_exporter.py"),
+    ),
     XRAY: (f"{_TRACING}/xray_segments.py",),
 }
 _ALL_TRACES = (f"{_TRACING}/__init__.py", f"{_TRACING}/traced.py")

@@ -8,12 +8,12 @@ import pytest
 from tests.unit.cli.traces.collector import Collector
 from tests.unit.cli.ui.shop import Shop
 from unum_cli.commands.command_errors import CommandFailed
-from unum_cli.traces import otlp_json
+from unum_cli.traces import trace_requests
 from unum_cli.traces.exporter import Exporter
 from unum_cli.traces.family import Family
-from unum_cli.traces.otlp_json import batches
 from unum_cli.traces.settings import Settings
 from unum_cli.traces.spans import Trace
+from unum_cli.traces.trace_requests import batches
 
 
 def wait(_seconds: float) -> None:
@@ -43,7 +43,7 @@ def test_a_collector_gets_every_span(collector: Collector, shop: Shop) -> None:
 
 
 def test_requests_are_limited_in_size(collector: Collector, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp_json, "MOST_SPANS", 10)
+    monkeypatch.setattr(trace_requests, "MOST_SPANS", 10)
     send(collector, shop)
     (trace,) = traces(shop)
     assert len(collector.requests) == -(-len(trace.spans) // 10)

@@ -6,10 +6,20 @@ import sys
 from typing import Any
 
 import pytest
+from opentelemetry import trace
+from opentelemetry.sdk import trace as sdk_trace
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext
 
-from tests.unit.cli.traces.collector import Collector, facts
+from tests.unit.cli.traces.collector import Collector, decoded, facts
+from unum_cli.traces.conventions import ERROR
+from unum_cli.traces.spans import Event, Kind, Link, Span, Trace
+from unum_cli.traces.trace_requests import document
 from unum_runtime.functions.tracing import otlp_exporter
 from unum_runtime.functions.tracing.otlp_exporter import JsonExporter
+from unum_runtime.model.otlp_json import attributes
 
 FUNCTION = """
 import logging, os, sys
@@ -107,4 +117,38 @@ def test_settings_without_sense_are_the_defaults() -> None:
     ],
 )
 def test_values_in_json(value: Any, field: Any) -> None:
-    assert otlp_exporter._value(value) == field
+    assert attributes({"key": value}) == [{"key": "key", "value": field}]
+
+
+def test_functions_and_the_command_write_equal_spans() -> None:
+    """As a collector reads them."""
+    here, parent, other = (SpanContext(5, number, is_remote=False) for number in (6, 7, 8))
+    sdk = ReadableSpan(
+        "Charge",
+        here,
+        parent,
+        Resource({"service.name": "shop"}),
+        {"rows": 2, "ok": True, ERROR: "Refused"},
+        [sdk_trace.Event("retry", {"n": 1}, 3_000_000)],
+        [trace.Link(other, {"unum.link": "earlier"})],
+        trace.SpanKind.CLIENT,
+        start_time=1_000_000,
+        end_time=4_000_000,
+        status=trace.Status(trace.StatusCode.ERROR, "Refused"),
+        instrumentation_scope=InstrumentationScope("unum"),
+    )
+    own = Span(
+        trace_id=f"{5:032x}",
+        span_id=f"{6:016x}",
+        parent_id=f"{7:016x}",
+        name="Charge",
+        from_ms=1,
+        to_ms=4,
+        kind=Kind.CLIENT,
+        attributes={"rows": 2, "ok": True},
+        error="Refused",
+        events=(Event("retry", 3, {"n": 1}),),
+        links=(Link(f"{5:032x}", f"{8:016x}", {"unum.link": "earlier"}),),
+    )
+    written = {"resourceSpans": [otlp_exporter._resource_spans([sdk])]}
+    assert decoded(written) == decoded(document([Trace(own.trace_id, "w", "e", {"service.name": "shop"}, [own])]))

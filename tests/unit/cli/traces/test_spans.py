@@ -16,8 +16,8 @@ from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.traces import execution_spans, step_spans
 from unum_cli.traces.family import Family
-from unum_cli.traces.otlp_json import document
 from unum_cli.traces.spans import Link
+from unum_cli.traces.trace_requests import document
 from unum_compiler import compile_workflow
 from unum_runtime.model import span_ids
 from unum_runtime.model.delivery_record import Arrival

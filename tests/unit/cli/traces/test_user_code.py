@@ -15,7 +15,7 @@ from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.traces.command import _without_user_code
 from unum_cli.traces.family import Family
-from unum_cli.traces.otlp_json import document
+from unum_cli.traces.trace_requests import document
 from unum_compiler.options import FunctionOptions
 from unum_runtime.functions.tracing import otel_spans
 from unum_runtime.model import span_ids

@@ -2,14 +2,13 @@
 
 The SDK's own exporter needs Protobuf, which is compiled for one processor, and takes longer to import than all else.
 
-Sources: OpenTelemetry Protocol Specification, "JSON Protobuf Encoding"; OpenTelemetry Protocol Exporter.
+Source: OpenTelemetry Specification, "OpenTelemetry Protocol Exporter".
 """
 
 import logging
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http.client import HTTPException
-from math import isfinite, isnan
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +16,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from unum_runtime.json_text import to_ascii
+from unum_runtime.model import otlp_json
+from unum_runtime.model.states import Json
 
 DEFAULT_URL = "http://localhost:4318"
 """Place of a collector in an extension of the function."""
@@ -75,72 +76,42 @@ def _headers(text: str) -> list[tuple[str, str]]:
     return [(name.strip(), unquote(value.strip())) for name, _, value in pairs]
 
 
-def _resource_spans(spans: Sequence[ReadableSpan]) -> Any:
-    scopes: dict[Any, list[Any]] = {}
+def _resource_spans(spans: Sequence[ReadableSpan]) -> Json:
+    scopes: dict[Any, list[Json]] = {}
     for span in spans:
         scopes.setdefault(span.instrumentation_scope, []).append(_span(span))
-    return {
-        "resource": {"attributes": _attributes(spans[0].resource.attributes)},
-        "scopeSpans": [{"scope": _scope(scope), "spans": of_scope} for scope, of_scope in scopes.items()],
-    }
+    return otlp_json.resource_spans(
+        spans[0].resource.attributes, ((_scope(scope), of_scope) for scope, of_scope in scopes.items())
+    )
 
 
-def _scope(scope: Any) -> Any:
+def _scope(scope: Any) -> Json:
     return {} if scope is None else {"name": scope.name, **({"version": scope.version} if scope.version else {})}
 
 
-def _span(span: ReadableSpan) -> Any:
-    made = {
-        **_place(span.get_span_context()),
-        "name": span.name,
-        "kind": span.kind.value + 1,  # the SDK counts from 0, the protocol from 1
-        "startTimeUnixNano": str(span.start_time or 0),
-        "endTimeUnixNano": str(span.end_time or 0),
-        "attributes": _attributes(span.attributes),
-        "events": [_event(event) for event in span.events],
-        "links": [{**_place(link.context), "attributes": _attributes(link.attributes)} for link in span.links],
-        "droppedAttributesCount": span.dropped_attributes,
-        "droppedEventsCount": span.dropped_events,
-        "droppedLinksCount": span.dropped_links,
-        "status": {"code": span.status.status_code.value, "message": span.status.description or ""},
-    }
-    return made if span.parent is None else {**made, "parentSpanId": f"{span.parent.span_id:016x}"}
+def _span(span: ReadableSpan) -> Json:
+    return otlp_json.span(
+        _ids(span.get_span_context()),
+        span.name,
+        span.kind.value + 1,  # the SDK counts from 0, the protocol from 1
+        (span.start_time or 0, span.end_time or 0),
+        parentSpanId="" if span.parent is None else f"{span.parent.span_id:016x}",
+        attributes=otlp_json.attributes(span.attributes or {}),
+        events=[otlp_json.event(each.name, each.timestamp, each.attributes or {}) for each in span.events],
+        links=[
+            {**_ids(each.context), "attributes": otlp_json.attributes(each.attributes or {})} for each in span.links
+        ],
+        droppedAttributesCount=span.dropped_attributes,
+        droppedEventsCount=span.dropped_events,
+        droppedLinksCount=span.dropped_links,
+        status={"code": span.status.status_code.value, "message": span.status.description or ""},
+    )
 
 
-def _place(context: Any) -> dict[str, str]:
-    found = {"traceId": f"{context.trace_id:032x}", "spanId": f"{context.span_id:016x}"}
-    return {**found, "traceState": context.trace_state.to_header()} if context.trace_state else found
+def _link(link: Any) -> Json:
+    return {**_ids(link.context), "attributes": otlp_json.attributes(link.attributes or {})}
 
 
-def _event(event: Any) -> Any:
-    return {"timeUnixNano": str(event.timestamp), "name": event.name, "attributes": _attributes(event.attributes)}
-
-
-def _attributes(attributes: Any) -> list[Any]:
-    return [{"key": key, "value": _value(value)} for key, value in (attributes or {}).items()]
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {"kvlistValue": {"values": _attributes(value)}}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return {"arrayValue": {"values": [*map(_value, value)]}}
-    for kind, field, as_json in _SCALARS:
-        if isinstance(value, kind):
-            return {field: as_json(value)}
-    return {"stringValue": str(value)}
-
-
-def _number(value: float) -> Any:
-    """Return `value`, or its name in Protobuf's JSON: JSON has no infinite numbers."""
-    if isfinite(value):
-        return value
-    return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-_SCALARS: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
-    (bool, "boolValue", bool),  # before numbers: True is an int in Python
-    (int, "intValue", str),
-    (float, "doubleValue", _number),
-)
-"""Fields of values by their type, each with the function that returns its JSON."""
+def _ids(context: Any) -> dict[str, Json]:
+    state = context.trace_state.to_header() if context.trace_state else ""
+    return otlp_json.ids_of(f"{context.trace_id:032x}", f"{context.span_id:016x}", state)
