@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import asking
-from tests.unit.protocol.control.sweeper import recorded
+from tests.unit.protocol.control.sweeper import write_start_record
 from tests.unit.protocol.map_platform import around, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler import graph as g
@@ -33,7 +33,7 @@ def test_begin_of_an_execution_that_never_started_is_refused() -> None:
 
 def test_retries_of_a_fan_out_that_has_not_begun_are_ignored() -> None:
     platform = deployed(mapped("A"))
-    recorded(platform, "e")
+    write_start_record(platform, "e")
     name = Name(Execution("e", platform.clock.ms), (), 1)
     platform.memory._items[next(iter(platform.memory._items))][0]["value"] = "[1,2]"
     take_over(platform.runtime(), request(platform.workflow.digest, name, "M", retries=(1,)), {})
@@ -46,7 +46,7 @@ def test_event_of_a_fan_out_that_begins_without_one_is_refused() -> None:
     platform = deployed(mapped("A"))
     platform.start("e", [1])
     (branch,) = platform.sent
-    recorded(platform, "f")
+    write_start_record(platform, "f")
     event = replace(branch, name=Name(Execution("f", platform.clock.ms), (), 1), state="M")
     event = event.with_input(Value(Success("forged"), 5))
     said = f"{event.name}: expected an event of the execution, got one of state 'M'"
