@@ -1,11 +1,10 @@
-"""Requests to the intake that name no event of the execution, or the event of a Task that waits."""
+"""Requests to the intake that name no event of the execution, or one of a branch beside others."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.control.sweeper import write_start_record
 from tests.unit.protocol.map_platform import around, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain, exactly
@@ -52,18 +51,6 @@ def test_event_of_a_fan_out_that_begins_without_one_is_refused() -> None:
     said = f"{event.name}: expected an event of the execution, got one of state 'M'"
     with pytest.raises(NotOurEvent, match=exactly(said)):
         planned_event(platform.runtime(), event, {})
-
-
-def test_retries_of_a_task_that_waits_for_an_answer_are_ignored() -> None:
-    asked = asking()
-    asked.begun()
-    platform = asked.platform
-    before = platform.steps()[-1].name
-    asked.later.clear()
-    platform.sent.clear()
-    forged = request(platform.workflow.digest, before.following, "Ask", retries=(1,))
-    take_over(platform.runtime(), forged, {})
-    assert [(event.state, event.retries) for event in platform.sent] == [("Ask", ())]
 
 
 def test_branch_that_is_taken_over_continues_a_scope_whose_settler_died() -> None:
