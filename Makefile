@@ -79,7 +79,7 @@ dist: setup  ## all distributions, in dist/
 sbom: dist $(RELEASE)/ready  ## what an installation of all distributions contains, in CycloneDX's format, as dist/unum.cdx.json
 	rm -rf $(RELEASE)/user
 	$(PYTHON) -m venv --without-pip $(RELEASE)/user
-	$(UV) pip install --quiet --python $(RELEASE)/user/bin/python --constraint requirements.txt "unum-runtime[jsonata]" unum-client "unum-cli[ui]" unum-constructs --find-links dist
+	$(UV) pip install --quiet --python $(RELEASE)/user/bin/python --constraint requirements.txt "unum-runtime[jsonata]" unum-azure unum-client unum-google "unum-cli[ui]" unum-constructs --find-links dist
 	$(RELEASE)/bin/cyclonedx-py environment $(RELEASE)/user/bin/python --pyproject pyproject.toml --output-reproducible --output-file dist/unum.cdx.json
 
 audit: setup $(RELEASE)/ready  ## known vulnerabilities of all locked dependencies; asks PyPI and npm, and fails where these do not answer
