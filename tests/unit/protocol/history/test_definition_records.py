@@ -248,8 +248,10 @@ def test_a_start_record_has_no_definition() -> None:
         lambda text: text.replace('"version":1', '"new_field":2,"version":1'),
         lambda text: text.replace('"function":"A"', '"function":"A","new_field":2'),
         lambda text: text.replace('"start_at"', '"begin_at"'),
+        lambda text: text.replace('"type":"Task"', '"type":"New"'),
+        lambda text: text.replace('"form":"direct"', '"form":"new"'),
     ],
-    ids=["of the workflow", "of a Task", "another name"],
+    ids=["of the workflow", "of a Task", "another name", "another type", "another form"],
 )
 def test_a_definition_of_a_later_release_is_named(change: Callable[[str], str]) -> None:
     made = platform()

@@ -108,6 +108,14 @@ def test_a_redrive_that_mends_the_first_state_comes_from_the_start() -> None:
     assert led.effect.name == Name(commits[0].name.execution, (), 1)
 
 
+def test_a_redrive_on_the_version_that_failed_enters_the_state_again_at_once() -> None:
+    platform, (start, first, last) = ended("A", "B")
+    newer = compile_workflow(chain("A", "B", "C"), name="w", functions=["A", "B", "C"])
+    own = replace(last, digest=newer.digest)  # of a fork: the step before it is a copy
+    again = replace(own, name=replace(last.name, step=3), phase=Phase.ENTERED, outcome=Success(1), ending=None)
+    assert Timeline(newer, [start, first, own, again], [platform.workflow]).way_to(again) is None
+
+
 def test_a_collected_step_leads_nowhere() -> None:
     platform, commits = ended("A", "B")
     newer = compile_workflow(chain("A", "B", "C"), name="w", functions=["A", "B", "C"])
@@ -153,3 +161,4 @@ def test_a_wave_inside_of_a_branch_joins_results_of_that_branch() -> None:
     begins = timeline.joined(following(platform.workflow, arrived).effect)
     assert isinstance(begins, Invoke)
     assert begins.input.own().value == {"own": 4, "previous": 3}
+    assert timeline.joined(begins) is begins

@@ -8,6 +8,7 @@ from tests.unit.protocol.planning.plan_workflows import graph
 from unum_compiler import graph as g
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Phase, Success
 from unum_runtime.model.naming import Execution, Name, Scope
+from unum_runtime.protocol.history.timeline import begun
 from unum_runtime.protocol.planning.plan import CompleteBranch, Invoke, OpenScope, branch, plan
 from unum_runtime.protocol.planning.region import begin, begin_node
 
@@ -58,6 +59,11 @@ def test_a_node_waits_for_a_source_without_result(phase: Phase, outcome: Outcome
         for index, (name, at, last) in enumerate((("a", Phase.LEFT, Success(1)), ("b", phase, outcome)))
     ]
     assert begin(region, 2, lambda index: sources[index]) is None
+
+
+def test_nodes_begin_whose_sources_have_all_ended() -> None:
+    region = opened(1)
+    assert [begun(region, freed) for freed in ([], [1], [0, 1])] == [{0, 1}, {0, 1}, {0, 1, 2}]
 
 
 def test_a_node_begins_when_its_last_source_has_ended() -> None:

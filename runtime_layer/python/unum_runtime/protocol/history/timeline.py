@@ -311,8 +311,8 @@ class Timeline:
 
     def joined(self, effect: Effect) -> Effect | None:
         """Return `effect`; in place of an arrival the event of a Task with `after_previous`, None while it waits."""
-        awaited = self.workflow.task(effect.invoke.state).after_previous if isinstance(effect, JoinNeighbour) else None
-        if not isinstance(effect, JoinNeighbour) or awaited is None:
+        task = self.workflow.task
+        if not isinstance(effect, JoinNeighbour) or (awaited := task(effect.invoke.state).after_previous) is None:
             return effect
         from unum_runtime.protocol.planning.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
 
