@@ -150,6 +150,7 @@ def test_an_execution_that_there_is_not_is_told(platform: Platform, name: str, *
         {"$unum": 1, "describe": 5},
         {"$unum": 1, "describe": "e", "status": False},
         {"$unum": 1, "describe": "e", "control": "stop"},
+        {"$unum": 1, "describe": "e", "status": True, "more": 1},
         {"$unum": 2, "describe": "e"},
         {"$unum": 1, "control": "stop", "execution": "e"},
         {"$unum": 1, "start": "e", "input": 1},
@@ -170,6 +171,7 @@ def test_a_description_above_an_answer_is_an_object(platform: Platform, monkeypa
     assert ask(platform, describe_request("e"))["error"] == "ClientError"
     objects = MemoryObjects()
     rt = replace(platform.runtime(), store=LargeItems(platform.memory, objects, "w"))
+    assert describe.answer(rt, describe_request("e"))["error"] == "ClientError"
     (_, name) = describe.answer(rt, describe_request("e"), Links())["url"].split("https://bucket/")
     assert name.startswith("w/e:")
     assert json.loads(objects.get([name])[name])["Output"] == json.dumps({"a": {"n": "x" * 400}}, separators=(",", ":"))

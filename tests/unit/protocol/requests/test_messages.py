@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from tests.unit.model.test_identity import S3
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InvokeError, StartsPaused, StoreError
 from unum_runtime.model.identity import event_name
 from unum_runtime.protocol.control.delete import delete
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.requests import doors, messages
+from unum_runtime.store.large_items import MAX_EVENT_BYTES, LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 QUEUE = "arn:aws:sqs:eu-west-1:123456789012:orders"
 ADDRESS = "arn:aws:lambda:eu-west-1:123456789012:function:a:7"
@@ -39,6 +42,7 @@ class Accepting:
         self.refuses = NOTHING
 
     def invoke(self, events: Any) -> None:
+        assert events, "nothing is sent where there is nothing to send"
         self.events += [
             (address, json.loads(payload)) for address, payload in events if self.refuses not in str(payload)
         ]
@@ -170,11 +174,24 @@ def test_another_message_of_a_name_is_refused_at_the_run_alias(platform: Platfor
     assert platform.calls["A"] == count
 
 
+def test_a_message_that_no_event_holds_starts_in_the_delivery_of_its_batch(platform: Platform) -> None:
+    platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
+    large = message(1, {"order": {"id": "o"}, "x": "x" * MAX_EVENT_BYTES})
+    arrive(platform, batch(large, message(2)), queues=BY_ORDER)
+    assert platform.calls == {"A": 1}
+    assert len(vars(platform)[ACCEPTING].events) == 1
+    other = message(3, {"order": {"id": "o"}, "y": "y" * MAX_EVENT_BYTES})
+    with pytest.raises(ExecutionAlreadyExists, match="another input"):
+        arrive(platform, batch(other), queues=BY_ORDER)
+    assert len(vars(platform)[ACCEPTING].events) == 1
+
+
 def test_late_copy_of_a_message_of_a_deleted_execution_ends_quietly(platform: Platform) -> None:
     (name,) = arrive(platform, batch(message(1)), queues={QUEUE: ""})["executions"]
     delete(platform.runtime(), name)
     told = arrive(platform, batch(message(1, receives=2)), queues={QUEUE: ""})
     assert (told["batchItemFailures"], vars(platform)[ACCEPTING].events) == ([], [])
+    assert platform.messages()[-1] == "refused"
     with pytest.raises(ExecutionDeleted):
         arrive(platform, batch(message(1, receives=3)))
     assert platform.calls["A"] == 1
@@ -182,7 +199,16 @@ def test_late_copy_of_a_message_of_a_deleted_execution_ends_quietly(platform: Pl
 
 @pytest.mark.parametrize(
     "body",
-    ["no JSON", "[" * 100_000, "5", '{"order": 5}', '{"order": {"id": null}}', '{"order": {"id": {}}}', '{"a": 1}'],
+    [
+        "no JSON",
+        "[" * 100_000,
+        "5",
+        '{"order": {"id": true}}',
+        '{"order": 5}',
+        '{"order": {"id": null}}',
+        '{"order": {"id": {}}}',
+        '{"a": 1}',
+    ],
 )
 def test_a_message_without_the_name_is_named_by_its_id(platform: Platform, body: str) -> None:
     arrive(platform, batch(message(1, body)), queues=BY_ORDER)
@@ -214,6 +240,11 @@ def test_a_path_belongs_to_its_queue(platform: Platform) -> None:
 def test_what_is_no_batch_of_messages_is_one_input(platform: Platform, event: Any) -> None:
     assert not messages.is_batch(event)
     assert arrive(platform, event)["execution"] == "request"
+
+
+def test_events_of_other_sources_are_no_messages() -> None:
+    assert messages.is_batch(batch(message(1), message(2)))
+    assert not messages.is_batch(batch(message(1), *S3["Records"]))
 
 
 def test_executions_named_by_their_batch_would_be_noticed(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from unum_runtime.model.envelope import start_event, start_request
 from unum_runtime.model.naming import start_key
 from unum_runtime.model.requests import INPUT, UPLOADED, run_request, upload_request, uploaded_event
 from unum_runtime.model.variants import forced
+from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.runtime import Runtime
@@ -104,6 +105,21 @@ def test_same_name_and_input_are_one_execution_that_is_sent_again(alias: Alias) 
     assert alias.sent == [start_request("e")] * 2
 
 
+def test_what_runs_is_sent_again_as_running() -> None:
+    alias = Alias(Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event))
+    alias.ask(run(1))
+    resume(alias.platform.runtime(), "e")
+    assert alias.platform.steps()
+    again = alias.ask(run(1))
+    assert (again["IsNew"], again["Status"], len(alias.sent)) == (False, "RUNNING", 2)
+
+
+def test_nothing_is_started_while_the_workflow_is_paused(alias: Alias) -> None:
+    alias.platform.options["read_pause"] = lambda: Pause(alias.platform.clock.ms, "why")
+    assert alias.ask(run(1))["error"] == "StartsPaused"
+    assert not alias.platform.memory.read([start_key("w", "e")])
+
+
 def test_what_has_ended_is_not_sent_again(alias: Alias) -> None:
     alias.ask(run({"n": 1}))
     resume(alias.platform.runtime(), "e")
@@ -154,6 +170,8 @@ def test_what_cannot_be_started_is_refused(alias: Alias, name: Any, value: Any, 
         {"$unum": 1, "start": "e", "input": 1, "phase": "retried"},
         {"$unum": 1, "start": "e", "input": 1, "answer": "yes"},
         {"$unum": 1, "start": "e", "answer": True},
+        {"start": "e", "input": 1, "answer": True},
+        {"upload": "a" * 64, "bytes": 5},
         {"$unum": 1, "start": "e", "input": 1, "input_ref": "w/~uploads/x", "answer": True},
         {"$unum": 1, "start": "e", "input": 1, "answer": True, "at": 1},
         {"$unum": 1, "start": "e", "input": 1, "answer": True, "retention_s": 1},
@@ -167,7 +185,7 @@ def test_what_cannot_be_started_is_refused(alias: Alias, name: Any, value: Any, 
     ],
 )
 def test_nothing_else_is_executed(alias: Alias, event: Any) -> None:
-    if isinstance(event, dict) and (event.get("answer") is True or "upload" in event):
+    if isinstance(event, dict) and "$unum" in event and (event.get("answer") is True or "upload" in event):
         assert alias.ask(event)["error"] == "ValidationException"
     else:
         with pytest.raises(ValidationException, match="nothing was started"):
@@ -244,6 +262,8 @@ def upload(alias: Alias, value: Any) -> tuple[str, bytes]:
 
 def test_a_large_input_is_uploaded_and_checked(alias: Alias) -> None:
     alias.objects = objects = MemoryObjects()
+    given: list[Any] = []
+    alias.platform.functions["A"] = given.append
     large = {"n": "x" * 500_000}
     reference, content = upload(alias, large)
     assert alias.ask(run_request("e", {UPLOADED: reference}))["error"] == "InvalidExecutionInput"  # not there yet
@@ -254,6 +274,18 @@ def test_a_large_input_is_uploaded_and_checked(alias: Alias) -> None:
     resume(alias.runtime(), "e")
     assert alias.ask(uploaded_event("other", reference)) == {"workflow": "w", "execution": "other"}
     assert alias.ask(run_request("other", {UPLOADED: reference}))["Status"] == "SUCCEEDED"
+    assert given == [large] * 2
+
+
+def test_an_upload_that_is_no_json_is_no_input(alias: Alias) -> None:
+    alias.objects = MemoryObjects()
+    reference = f"w/~uploads/{sha256(b'{')}"
+    alias.objects.put(reference, b"{")
+    refused = alias.ask(run_request("e", {UPLOADED: reference}))
+    assert refused["error"] == "InvalidExecutionInput"
+    assert refused["message"].startswith("input: expected JSON text: ")
+    with pytest.raises(InvalidExecutionInput, match="expected JSON text"):
+        alias.ask(uploaded_event("e", reference))
 
 
 @pytest.mark.parametrize(
@@ -294,6 +326,8 @@ def test_a_start_with_an_empty_name_is_named_by_the_request(alias: Alias) -> Non
 def test_without_a_bucket_there_is_no_upload(alias: Alias) -> None:
     with_links = doors.run(alias.runtime(), upload_request("a" * 64, 7), "request", alias)
     assert with_links["error"] == "InvalidExecutionInput"
+    large = replace(alias.runtime(), store=LargeItems(alias.platform.memory, MemoryObjects(), "w"))
+    assert doors.run(large, upload_request("a" * 64, 7), "request")["error"] == "InvalidExecutionInput"
     refused = alias.ask(upload_request("a" * 64, 7_000_000))
     assert refused["error"] == "InvalidExecutionInput"
     assert 'payload="s3"' in refused["message"]

@@ -56,3 +56,11 @@ def test_a_command_and_what_looks_like_one_are_input(platform: Platform, event: 
     told = doors.start_by_event(platform.runtime(), json.loads(json.dumps(event)), "request")
     assert told == {"workflow": "w", "execution": "request"}
     assert platform.ending("request").outcome.value == {"a": event}
+
+
+def test_a_start_that_needs_nothing_any_more_is_logged_and_answered(platform: Platform) -> None:
+    platform.options |= {"retention_s": 3_600, "result_retention_s": 7_200}
+    platform.run("e", 1)
+    platform.clock.pass_seconds(4_000)  # the result alone is left
+    assert doors.run(platform.runtime(), start_request("e"), "request") == {"workflow": "w", "execution": "e"}
+    assert platform.messages()[-1] == "refused"

@@ -62,3 +62,13 @@ def test_a_task_taken_without_a_request_is_not_taken_again() -> None:
     task_token.take(rt, token, "me", "")
     with pytest.raises(TaskTimedOut, match="another worker"):
         task_token.take(rt, token, "me", "")
+
+
+def test_a_late_result_writes_nothing() -> None:
+    waiting = asking()
+    token = waiting.begun()
+    waiting.answer(token)
+    waiting.platform.store = store = CountingStore(waiting.platform.memory)
+    with pytest.raises(TaskTimedOut):
+        waiting.answer(token, "other")
+    assert store.calls["create"] == 0

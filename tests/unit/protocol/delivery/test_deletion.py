@@ -1,0 +1,65 @@
+"""Deliveries and starts that fail because their execution was deleted beside them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.errors import ExecutionDeleted, InconsistentHistory, StoreError, UnumError
+from unum_runtime.model.envelope import Envelope, start_event
+from unum_runtime.model.naming import Key, start_key
+from unum_runtime.protocol.control.delete import delete
+from unum_runtime.protocol.requests import doors
+
+START = start_key("w", "e")
+ERRORS = [StoreError("no answer"), InconsistentHistory("half of it is gone")]
+
+
+class Failing:
+    """A store that answers reads of the start record alone."""
+
+    def __init__(self, store: Any, error: UnumError) -> None:
+        self._store, self._error = store, error
+
+    def __getattr__(self, _name: str) -> Any:
+        raise self._error
+
+    def read(self, keys: Iterable[Key]) -> Any:
+        wanted = [*keys]
+        if wanted != [START]:
+            raise self._error
+        return self._store.read(wanted)
+
+
+def ended() -> tuple[Platform, Envelope]:
+    """Return a platform whose execution has ended, and the event of its last Task."""
+    platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    platform.start()
+    (event,) = platform.sent
+    platform.deliver_all()
+    return platform, event
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=["store", "history"])
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_failed_delivery_is_refused_if_its_execution_was_deleted(error: UnumError, *, is_deleted: bool) -> None:
+    platform, event = ended()
+    if is_deleted:
+        delete(platform.runtime(), "e")
+    platform.store = Failing(platform.memory, error)
+    with pytest.raises(ExecutionDeleted if is_deleted else type(error)) as raised:
+        platform.deliver(event)
+    assert (raised.value.__cause__ if is_deleted else raised.value) is error
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=["store", "history"])
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_failed_start_is_refused_if_its_execution_was_deleted(error: UnumError, *, is_deleted: bool) -> None:
+    platform, _ = ended()
+    if is_deleted:
+        delete(platform.runtime(), "e")
+    platform.store = Failing(platform.memory, error)
+    with pytest.raises(ExecutionDeleted if is_deleted else type(error)) as raised:
+        doors.run(platform.runtime(), start_event("e", None), "request")
+    assert (raised.value.__cause__ if is_deleted else raised.value) is error
