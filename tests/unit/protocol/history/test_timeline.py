@@ -108,7 +108,7 @@ def test_a_redrive_that_mends_the_first_state_comes_from_the_start() -> None:
     assert led.effect.name == Name(commits[0].name.execution, (), 1)
 
 
-def test_a_redrive_on_the_version_that_failed_enters_the_state_again_at_once() -> None:
+def test_a_redrive_on_the_failed_version_enters_the_state_at_once() -> None:
     platform, (start, first, last) = ended("A", "B")
     newer = compile_workflow(chain("A", "B", "C"), name="w", functions=["A", "B", "C"])
     own = replace(last, digest=newer.digest)  # of a fork: the step before it is a copy
