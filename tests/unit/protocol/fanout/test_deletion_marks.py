@@ -151,13 +151,13 @@ def test_a_marked_pack_is_left_as_it_is() -> None:
 def test_outcomes_set_aside_are_marked_where_packs_may_be(kind: str) -> None:
     made, packs = platform(), platform(small_results=True).workflow
     plain = made.workflow
-    definitions: dict[str, Workflow | None] = {
+    definitions: dict[str, dict[str, Workflow | None]] = {
         "plain": {"p": plain},
         "packs": {"s": packs},
         "unknown": {"p": plain, "u": None},
         "packs beside another": {"p": plain, "s": packs},
-    }[kind]
-    marks_of(made, definitions)[0].put(0, {})
+    }
+    marks_of(made, definitions[kind])[0].put(0, {})
     assert (aside_key(step(0, 0)) in found(made)) is (kind != "plain")
     assert any("pack" in key.sort or ENDS[0] in item for key, item in found(made).items()) is ("packs" in kind)
 
@@ -182,7 +182,7 @@ def test_fan_outs_around_unguarded_tasks_need_marks() -> None:
         },
     }
     workflow = Platform.of(definition, UNGUARDED, A=lambda n: n, B=lambda n: n).workflow
-    assert unguarded_fan_outs({"d": workflow}) == {"M", "O"}
+    assert unguarded_fan_outs({"d": workflow}) == frozenset({"M", "O"})
     assert unguarded_fan_outs({"d": platform_of_guarded().workflow}) == frozenset()
     assert unguarded_fan_outs({"d": workflow, "unknown": None}) is None
     assert unguarded_fan_outs({}) == frozenset()
