@@ -27,7 +27,7 @@ MOVED_PACKAGES = {
 
 def redirect_packages() -> None:
     """Make imports of packages that left `unum_runtime` return those of their distributions."""
-    # First: the path of `unum_runtime` may still have files of an earlier installation.
+    # First: Python's own finder would load modules of a moved package a second time, from that package's path.
     sys.meta_path.insert(0, _FormerPackages())
 
 
