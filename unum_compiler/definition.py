@@ -153,10 +153,10 @@ class Definition:
 
     @classmethod
     def from_ir(cls, ir: Mapping[str, Any] | str) -> "Definition":
-        """Return a workflow given as intermediate representation, hand-written or printed by ``unum compile``.
+        """Return a workflow that was compiled: the output of ``unum compile``, or `unum_compiler.to_compiled`.
 
         Raises:
-            DefinitionError: with every problem and its JSON path.
+            DefinitionError: the compiler of this version did not write `ir`, as its digest tells.
         """
         value = parse(ir) if isinstance(ir, str) else copy_json(ir)
         read_ir(value)

@@ -12,8 +12,10 @@ from aws_cdk import aws_stepfunctions_tasks as tasks
 
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import chain, machine, task
+from unum_compiler import to_compiled
 from unum_constructs import ConstructError, Definition, FunctionOptions, UnumFunction, UnumWorkflow
 from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Workflow
 
 PATHS = {"Split": "orders.split", "Price": "orders.price"}
 
@@ -79,7 +81,7 @@ def test_the_compiled_form_may_name_handlers_itself() -> None:
     deployment = Deployment.new()
     mine = orders(deployment.stack)
     flow = deployment.flow(chain("Split", "Price"), mine.by_key)
-    again = deployment.flow(Definition.from_ir(flow._workflow.to_json()), mine.by_key, "Again")
+    again = deployment.flow(Definition.from_ir(to_compiled(flow._workflow)), mine.by_key, "Again")
     assert handlers_of(again) == handlers_of(flow)
 
 
@@ -136,8 +138,9 @@ def test_a_task_names_the_handler_and_not_the_function() -> None:
 def test_ir_with_a_handler_that_its_function_lacks() -> None:
     deployment = Deployment.new()
     flow = deployment.flow(chain("Split"), orders(deployment.stack).by_key)
-    wrong = flow._workflow.to_json().replace('"handler":"Split"', '"handler":"Pack"')
-    assert wrong != flow._workflow.to_json()
+    other = flow._workflow.to_json().replace('"handler":"Split"', '"handler":"Pack"')
+    assert other != flow._workflow.to_json()
+    wrong = to_compiled(Workflow.from_json(other))
     with pytest.raises(ConstructError, match=r"states\['Split'\].handler: expected one of \['Split', 'Price'\]"):
         deployment.flow(Definition.from_ir(wrong), orders(deployment.stack, "More").by_key, "Other")
     with pytest.raises(ConstructError, match=r"expected one of \[\], the handlers of Stack/Split; got 'Pack'"):

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from unum_cli.commands.arguments import compiled, problem_lines
 from unum_cli.commands.command_errors import CommandFailed
 from unum_runtime.errors import DefinitionError
-from unum_runtime.json_text import parse_json, to_readable
+from unum_runtime.json_text import to_readable, to_sorted
 
 
 def run(options: argparse.Namespace) -> None:
@@ -18,11 +18,14 @@ def run(options: argparse.Namespace) -> None:
     """
     as_json = options.format == "json"
     try:
-        text = compiled(options.file, options.name, strict=options.strict).to_json()
+        workflow = compiled(options.file, options.name, strict=options.strict)
     except DefinitionError as error:
         report = _json(options.file, error) if as_json else "\n".join(problem_lines(options.file, error))
         raise CommandFailed(report) from error
-    print(text if as_json else to_readable(parse_json(text), indent=2))
+    from unum_compiler.frontends.from_ir import to_compiled  # noqa: PLC0415 - as for all that compiles
+
+    found = to_compiled(workflow)
+    print(to_sorted(found) if as_json else to_readable(found, indent=2))
 
 
 def _json(file: str, error: DefinitionError) -> str:

@@ -31,11 +31,13 @@ _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def ir_schema() -> dict[str, Json]:
-    """Return the IR's schema, in JSON Schema dialect 2020-12."""
+    """Return the schema of the compiled form, in JSON Schema dialect 2020-12."""
+    version: Json = {"const": ir.IR_VERSION, "description": "of the representation"}
+    digest: Json = {"type": "string", "description": "of the text of the other fields"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Intermediate representation of a workflow, version {ir.IR_VERSION}",
-        **_object(ir.Workflow, version={"const": ir.IR_VERSION, "description": "of the representation"}),
+        **_object(ir.Workflow, version=version, digest=digest),
         "$defs": {kind.__name__: _definition(kind) for kind in (*KINDS, states.Retrier, states.Catcher)},
     }
 

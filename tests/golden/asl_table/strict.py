@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from unum_compiler import to_compiled
 from unum_compiler.checks.differences import MOST_CHARACTERS, Difference
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
@@ -172,7 +173,7 @@ CASES: list[Case] = [
 ]
 
 LONG = machine({**PASS, "Comment": "x" * MOST_CHARACTERS})
-IR = Definition.from_ir(Definition.from_asl(machine(PASS)).compile("w", None).to_json())
+IR = Definition.from_ir(to_compiled(Definition.from_asl(machine(PASS)).compile("w", None)))
 EXTENDED = replace(Definition.from_asl(machine(each(task("f")))), extensions={"A": {"quorum": 1}})
 REFUSED: list[Definition] = [
     *(Definition.from_asl(machine(state)) for _, _, state, _ in CASES),

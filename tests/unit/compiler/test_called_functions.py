@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from unum_compiler import compile_workflow
+from unum_compiler import compile_workflow, to_compiled
 from unum_compiler import graph as g
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
@@ -109,7 +109,7 @@ def test_a_called_function_may_pass_a_task_token_on() -> None:
 
 def test_functions_of_ir_and_of_graphs_are_called_too() -> None:
     graph = Definition.from_graph(g.task("A", "f"))
-    ir = Definition.from_ir(graph.compile("w", ("f",)).to_json())
+    ir = Definition.from_ir(to_compiled(graph.compile("w", ("f",))))
     for definition in (graph, ir):
         assert called_key(definition.compile("w", ("f",), called=("f",)).task("A")) == "f"
 

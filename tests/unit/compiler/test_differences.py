@@ -8,6 +8,7 @@ import pytest
 
 from tests.golden.asl_table.strict import CASES, PASS, each, machine, strict, task
 from unum_compiler import graph as g
+from unum_compiler import to_compiled
 from unum_compiler.checks.differences import MOST_CHARACTERS, Difference
 from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT, Compatibility
 from unum_compiler.definition import Definition
@@ -43,7 +44,7 @@ def test_a_definition_is_no_longer_than_the_api_takes() -> None:
 
 
 def test_compiled_definitions_are_no_definitions_of_step_functions() -> None:
-    ir = Definition.from_asl(machine(PASS)).compile("w", None).to_json()
+    ir = to_compiled(Definition.from_asl(machine(PASS)).compile("w", None))
     with pytest.raises(DefinitionError, match=r"^\$: intermediate representation"):
         replace(Definition.from_ir(ir), compatibility=Compatibility.STRICT).compile("w", None)
     extended = Definition.from_asl(machine(each(task("f"))))

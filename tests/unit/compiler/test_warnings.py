@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from unum_compiler import to_compiled
 from unum_compiler.definition import Definition
 
 SEND = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
@@ -161,4 +162,4 @@ def test_a_warning_says_what_to_do() -> None:
 
 def test_what_is_compiled_already_has_none() -> None:
     machine = {"StartAt": "A", "States": {"A": task(Parameters={"b": "$.c"})}}
-    assert Definition.from_ir(Definition.from_asl(machine).compile("w", None).to_json()).warnings() == ()
+    assert Definition.from_ir(to_compiled(Definition.from_asl(machine).compile("w", None))).warnings() == ()
