@@ -9,10 +9,11 @@ from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import TOMBSTONE, Began, Continuation, Failure, Phase, Success
+from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH, MAX_ERROR_LENGTH, commit, limit_outcome, shorten
-from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, Commit
 
 ROUTES = {"A": "A:1", "B": "B:1", "C": "C:1"}
@@ -42,9 +43,7 @@ def test_a_function_without_an_address_tells_no_versions() -> None:
 
 
 def test_first_commits_of_branches_tell_no_versions() -> None:
-    branch = {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "B", "End": True}}}
-    definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": branch, "End": True}}}
-    platform = Platform.of(definition, B=lambda event: event)
+    platform = Platform.of(mapped("B", "C"), B=lambda event: event, C=lambda event: event)
     platform.options = {"own_address": "F:7"}
     platform.run(value=[1])
     inside = [key for key in platform.memory._items if "/M@" in key.partition and key.sort != "done"]
@@ -103,6 +102,26 @@ def test_variables_count() -> None:
     assert isinstance(found, Failure)
     assert (found.cause or "").startswith("the input with the variables has ")
     assert limit_outcome(rt, of_bytes(MAX_OUTCOME_BYTES - 500), continuation) == of_bytes(MAX_OUTCOME_BYTES - 500)
+
+
+def test_variables_that_are_no_json_fail_the_outcome() -> None:
+    rt, half = platform_of("A").runtime(), Continuation(variables={"v": chr(0xD800)})
+    found = limit_outcome(rt, of_bytes(10), half)
+    assert isinstance(found, Failure)
+    assert (found.error, str(found.cause).partition(":")[0]) == ("States.Runtime", "the variables is not valid JSON")
+
+
+def test_only_the_commit_of_an_event_tells_of_its_delivery() -> None:
+    platform = platform_of("A", "B")
+    platform.start()
+    (event,) = platform.sent
+    rt, told = replace(platform.runtime(), arrival=Arrival(5)), []
+    for name in (event.name, replace(event.name, step=9)):
+        delivery = DeliveryState({})
+        delivery.event = DeliveredEvent(event, 5)
+        commit(rt, Commit(name, "B", Phase.LEFT, Success(1)), delivery)
+        told += [bool(each.delivery) for each in delivery.created]
+    assert told == [True, False]
 
 
 @pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])

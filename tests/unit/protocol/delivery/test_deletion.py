@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.errors import ExecutionDeleted, InconsistentHistory, StoreError, UnumError
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InconsistentHistory, StoreError, UnumError
 from unum_runtime.model.envelope import Envelope, start_event
 from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.control.delete import delete
+from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.requests import doors
 
 START = start_key("w", "e")
@@ -63,3 +64,18 @@ def test_a_failed_start_is_refused_if_its_execution_was_deleted(error: UnumError
     with pytest.raises(ExecutionDeleted if is_deleted else type(error)) as raised:
         doors.run(platform.runtime(), start_event("e", None), "request")
     assert (raised.value.__cause__ if is_deleted else raised.value) is error
+
+
+def test_a_deleted_execution_is_not_resumed() -> None:
+    platform, _ = ended()
+    resume(platform.runtime(), "e")
+    delete(platform.runtime(), "e")
+    with pytest.raises(ExecutionDeleted):
+        resume(platform.runtime(), "e")
+
+
+def test_another_input_starts_no_execution_of_the_same_name() -> None:
+    platform, _ = ended()
+    with pytest.raises(ExecutionAlreadyExists, match="another input"):
+        platform.start(value=1)
+    platform.start()

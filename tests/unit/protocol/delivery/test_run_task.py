@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
+
 from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.job_platform import LOOK_S, SERVICES, Watching, watching
-from tests.unit.protocol.map_platform import around
+from tests.unit.protocol.map_platform import around, mapped
 from tests.unit.protocol.platform import MovableClock, Platform, chain
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
@@ -186,3 +188,14 @@ def test_each_branch_draws_random_numbers_of_its_own_in_its_arguments() -> None:
     assert ending is not None
     assert isinstance(ending.outcome, Success)
     assert len({*ending.outcome.value}) == 3
+
+
+@pytest.mark.parametrize(("left_out", "results"), [((1, 1), [None, 1, 2, None]), ((0, 2), [0, 1, None, None])])
+def test_a_task_is_left_out_of_the_first_and_last_branches(left_out: tuple[int, int], results: list[Any]) -> None:
+    platform = Platform.of(mapped("B"), B=lambda event: event)
+    states = platform.workflow.states
+    task = replace(platform.workflow.task("B"), left_out=left_out)
+    platform.workflow = replace(platform.workflow, states={**states, "B": task})
+    ending = platform.run(value=[0, 1, 2, 3])
+    assert ending is not None
+    assert (ending.outcome, platform.calls) == (Success(results), {"B": 2})

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.map_platform import mapped
+from tests.unit.protocol.counting_store import CountingStore
+from tests.unit.protocol.map_platform import around, mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.checkpoint import Failure, Phase, Success
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key
+from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.commit import create, draft
 from unum_runtime.protocol.fanout import lanes
 from unum_runtime.protocol.fanout.lanes import Lanes, next_in_lane, read_origin
@@ -95,6 +97,35 @@ def test_the_end_of_a_lane_is_no_check_of_the_scopes_around() -> None:
     assert lanes.checked_ms == checked_ms
     next_in_lane(rt, scope, 0, lanes)
     assert lanes.checked_ms == platform.clock.ms
+
+
+@pytest.mark.parametrize(
+    ("guard", "seconds", "reads"), [(Guard.COMMIT, 0, 0), (Guard.COMMIT, 5, 1), (Guard.READ, 0, 1)]
+)
+def test_a_recent_check_stands_for_another_where_no_guard_looks(guard: Guard, seconds: int, reads: int) -> None:
+    platform = serial("B")
+    states = platform.workflow.states
+    platform.workflow = replace(
+        platform.workflow, states={**states, "B": replace(platform.workflow.task("B"), guard=guard)}
+    )
+    scope, lanes, rt = scopes(platform)[0], Lanes(), platform.runtime()
+    next_in_lane(rt, scope, 0, lanes)
+    platform.clock.pass_seconds(seconds)
+    store = CountingStore(platform.memory)
+    assert len(next_in_lane(replace(rt, store=store), scope, 0, lanes)) == 1
+    assert store.calls["read"] == reads
+
+
+def test_a_branch_that_begins_with_a_wait_has_no_guard() -> None:
+    wait = {"Type": "Wait", "Seconds": 60, "End": True}
+    inner = around({"StartAt": "W", "States": {"W": wait}}, MaxConcurrency=1)
+    platform = Platform.of({"StartAt": "O", "States": {"O": {"Type": "Map", "ItemProcessor": inner, "End": True}}})
+    platform.start("e", [[1, 2]])
+    (_, event), *_ = platform.waiting
+    scope, lanes = Scope.around(event.name.execution, event.name.frames), Lanes()
+    for _ in range(2):
+        (begun,) = next_in_lane(platform.runtime(), scope, 0, lanes)
+        assert begun.state == "W"
 
 
 def test_of_each_depth_one_fan_out_is_kept() -> None:

@@ -9,10 +9,11 @@ from unum_compiler import graph as g
 from unum_constructs import Definition
 from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.checkpoint import TOMBSTONE, Success
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.envelope import Envelope, Neighbours
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Name, checkpoint_key
-from unum_runtime.protocol.fanout.neighbours import read_neighbours
+from unum_runtime.protocol.fanout.neighbours import read_neighbours, record_previous
+from unum_runtime.protocol.planning.plan import Invoke
 
 FLOW = g.map(g.task("encode") >> g.task("meet").meets_previous(), items=g.out)
 
@@ -93,3 +94,11 @@ def test_nothing_is_left_of_meetings_in_a_fan_out_that_failed_before_them() -> N
     branches = [key for key in platform.memory._items if "[" in key.partition or "@" in key.partition]
     assert branches
     assert [key for key in branches if TOMBSTONE not in platform.memory.read([key])[key]] == []
+
+
+def test_an_arrival_told_again_sends_the_join_whose_own_branch_has_arrived() -> None:
+    platform, event = met()
+    join = Invoke(event.name, "meet", Neighbours())
+    assert record_previous(platform.runtime(), join) == [join]
+    later = replace(join, name=replace(event.name, step=9))
+    assert record_previous(platform.runtime(), later) == []

@@ -13,13 +13,14 @@ from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition as Source
 from unum_compiler.options import FunctionOptions
-from unum_runtime.errors import InconsistentHistory
+from unum_runtime.errors import ExecutionDeleted, InconsistentHistory
 from unum_runtime.model.checkpoint import TOMBSTONE, Checkpoint, Failure, Item, Phase, Success
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import PACK_SIZE, Key, aside_key, checkpoint_key
 from unum_runtime.model.pack import MAX_ENTRY_BYTES, is_full, marked
 from unum_runtime.model.states import Guard, Json, Task
 from unum_runtime.protocol.delivery.commit import draft
+from unum_runtime.protocol.fanout.deletion_marks import marker
 from unum_runtime.protocol.fanout.packing import (
     Place,
     commit_packed,
@@ -137,10 +138,21 @@ def test_the_history_tells_of_results_in_packs_what_it_tells_of_others() -> None
         ([("A", task()), ("B", task())], ["B"]),
         ([("A", task()), ("P", {"Type": "Pass"})], ["A"]),
         ([("A", task()), ("W", {"Type": "Wait", "Seconds": 1})], []),
+        ([("A", task()), ("P", {"Type": "Pass"}), ("W", {"Type": "Wait", "Seconds": 1})], []),
+        ([("A", task()), ("M", {"Type": "Map", "ItemProcessor": chain("B")})], []),
         ([("A", task(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "C"}], End=True)), ("C", task())], ["C"]),
         ([("A", task(Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken", Parameters=MESSAGE))], []),
     ],
-    ids=["alone", "second of two", "before a Pass", "before a Wait", "caught by a Task", "waits for a holder"],
+    ids=[
+        "alone",
+        "second of two",
+        "before a Pass",
+        "before a Wait",
+        "before a Pass and a Wait",
+        "before a Map",
+        "caught by a Task",
+        "waits for a holder",
+    ],
 )
 def test_places_in_packs_are_for_tasks_after_which_the_branch_ends(
     states: list[tuple[str, Json]], places: list[str]
@@ -234,6 +246,16 @@ def test_a_result_after_which_the_branch_fails_does_not_count() -> None:
     failed = BranchFailed(checkpoint.name.execution, checkpoint.name.frames, Failure("E", None))
     _, pack = commit_packed(platform.runtime(), place, checkpoint, failed)
     assert not is_full(pack, 1)
+
+
+def test_marks_of_deletions_are_found_in_packs_and_beside_them() -> None:
+    platform, place, checkpoint = placed()
+    platform.memory.create(aside(checkpoint), marker(5), expires_at_s=10**12)
+    with pytest.raises(ExecutionDeleted):
+        committed(platform, place, replace(checkpoint, outcome=Success(LARGE)))
+    platform.memory.create(place.key, {**marker(5), "e0": "-"}, expires_at_s=10**12)
+    with pytest.raises(ExecutionDeleted):
+        committed(platform, place, checkpoint)
 
 
 @pytest.mark.parametrize("outcome", [Success(LARGE), Failure("E", None)])

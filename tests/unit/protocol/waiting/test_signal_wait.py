@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.control.test_signal import after_a_task
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.platform import MovableClock, Platform, exactly
+from tests.unit.protocol.platform import MovableClock, Platform, chain, exactly
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, result_key
+from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, mailboxes_partition, result_key
 from unum_runtime.model.naming import Execution, Key
 from unum_runtime.model.states import Pattern, Wait
 from unum_runtime.protocol.control import signal
@@ -417,14 +418,42 @@ def test_nothing_is_collected_of_a_wait_for_a_signal() -> None:
     assert not [key for key in collected if key.partition.startswith("token:")]
 
 
+def test_nothing_is_asked_or_collected_of_tasks_that_wait_for_nothing() -> None:
+    platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    platform.collection = Collection.EAGER
+    collected: list[Key] = []
+    platform.store = watched = Watched(platform.memory, collected)
+    platform.run("e", 1)
+    partitions = [*watched.queried, *(key.partition for key in collected)]
+    assert not [each for each in partitions if each.startswith(("token:", "job:"))]
+
+
+def test_a_wait_without_a_key_lists_no_mailbox() -> None:
+    platform = waiting(one())
+    execution = start_record(platform.memory, "w", "e").name.execution
+    assert platform.memory.query(mailboxes_partition("w", execution)) == {}
+
+
+def test_a_failed_try_whose_key_is_no_key_has_no_slot() -> None:
+    platform = begun(after_a_task({"StartAt": "A", "States": {"A": {**WAIT, "Parameters": {"Key.$": "$.no"}}}}), {})
+    (event,) = platform.sent
+    task, entered = platform.workflow.task("A"), event.input.own()
+    assert signal_wait.in_own_slot(platform.runtime(), event, task, entered) is event
+
+
 class Watched:
-    """A store that notes the keys that are collected."""
+    """A store that notes what is queried and collected."""
 
     def __init__(self, store: Any, collected: list[Key]) -> None:
         self._store, self._collected = store, collected
+        self.queried: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+    def query(self, partition: str, *, newest: int | None = None) -> Any:
+        self.queried.append(partition)
+        return self._store.query(partition, newest=newest)
 
     def collect(self, keys: Iterable[Key]) -> None:
         wanted = [*keys]
