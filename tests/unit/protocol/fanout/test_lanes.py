@@ -111,8 +111,8 @@ def test_a_recent_check_stands_for_another_where_no_guard_looks(guard: Guard, se
     scope, lanes, rt = scopes(platform)[0], Lanes(), platform.runtime()
     next_in_lane(rt, scope, 0, lanes)
     platform.clock.pass_seconds(seconds)
-    store = CountingStore(platform.memory)
-    assert len(next_in_lane(replace(rt, store=store), scope, 0, lanes)) == 1
+    platform.store = store = CountingStore(platform.memory)
+    assert len(next_in_lane(platform.runtime(), scope, 0, lanes)) == 1
     assert store.calls["read"] == reads
 
 
