@@ -6,7 +6,7 @@ After it has ended, and everything was delivered again, nothing is left but mark
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,23 +20,25 @@ from tests.simulation.generated_workflows import Moody, by_seed, small_sizes, wo
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable, RefusedDelivery, TimeIsShort
 from unum_runtime.functions.failure_function import GivenUp, recover
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import Failure, Item, started_execution
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
-from unum_runtime.model.states import Guard
-from unum_runtime.protocol.control import delete
+from unum_runtime.model.list_index import PLACE
+from unum_runtime.model.naming import start_key
+from unum_runtime.protocol.control import delete, operator_requests, sweep
 from unum_runtime.protocol.control.delete import QUIET_MS
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.fanout import deletion_marks
-from unum_runtime.protocol.history.start_records import last_step
+from unum_runtime.protocol.history.start_records import last_item, last_step
+from unum_runtime.protocol.planning.existing_start import is_deleted
 from unum_runtime.store.large_items import LargeItems
 
 MOST_EVENTS = 300
 """Deliveries before and after a deletion of one run: user code may send an execution round in a loop."""
 
 
-MOST_REQUESTS = 4
-"""Requests after which a deletion has ended."""
+MOST_SWEEPS = 4
+"""Sweeps after which a deletion has ended."""
 
 
 class Fault(AssertionError):
@@ -92,7 +94,6 @@ class Run(Deleting):
     """One execution that is deleted; notes each failure of a delivery after the deletion has begun."""
 
     is_deleting: bool = False
-    has_ended: bool = False
     trail: list[str] = field(default_factory=list)
 
     @classmethod
@@ -162,7 +163,31 @@ class Run(Deleting):
         self.is_deleting = True
         self.trail.append("delete")
         with suppress(TimeIsShort):
-            self.has_ended |= delete.delete(self.runtime(), NAME).again_ms is None
+            delete.delete(self.runtime(), NAME)
+
+    @property
+    def has_begun(self) -> bool:
+        """True if the deletion has taken the execution's next step."""
+        return is_deleted(self._last())
+
+    @property
+    def has_ended(self) -> bool:
+        """True if no sweep will find the deletion any more."""
+        return self.has_begun and PLACE not in self._last()
+
+    def _last(self) -> Item:
+        key = start_key("w", NAME)
+        return last_item(self.memory, "w", started_execution(NAME, self.memory.read([key])[key]))
+
+    def sweep(self) -> None:
+        """Sweep once; nobody requests anything else."""
+
+        def ask(event: Mapping[str, Any]) -> Any:
+            self.trail.append(f"{event['control']} by a sweep")
+            return operator_requests.answer(self.runtime(), operator_requests.parse(event), None)
+
+        asked = sweep.Sweep(silent_ms=1, nudges=False)
+        sweep.sweep(self.runtime(), self.memory, asked, ask, lambda _: self.runtime().retention_s)
 
     def request_twice(self) -> None:
         """Request a deletion twice at once, like an impatient operator."""
@@ -170,13 +195,16 @@ class Run(Deleting):
         self.request_deletion()
 
     def finish(self, pick: Callable[[int], int]) -> None:
-        """Deliver everything, end the deletion, deliver everything again, and check what is left."""
-        for _ in range(MOST_REQUESTS):
+        """Deliver everything, let sweeps end the deletion, deliver everything again, and check what is left."""
+        for _ in range(MOST_SWEEPS):
             self._deliver_rest(pick)
             if self.has_ended:
                 break
             self.clock.ms += QUIET_MS
-            self.request_deletion()
+            if self.has_begun:
+                self.sweep()
+            else:
+                self.request_deletion()
         else:
             raise Fault("the deletion has not ended")
         for event in [*self.ever]:
@@ -198,15 +226,10 @@ class Run(Deleting):
 
     def check(self) -> None:
         """Raise Fault if anything is left but marks."""
-        left = [pair for pair in self.rest() if not (pair[0].partition == "object" and self.is_unguarded)]
+        left = [*self.rest()]
         leases = [key for key in self.memory._leases if self.is_of_execution(key)]
         if left or leases:
             raise Fault(f"left: {left} {leases}")
-
-    @property
-    def is_unguarded(self) -> bool:
-        """True if a late delivery stores a large outcome before its commit finds the mark."""
-        return any(task.guard is Guard.COMMIT for task in self.workflow.tasks)
 
 
 def prefixes(graph: Graph, collection: Collection = Collection.TTL) -> Iterator[Run]:

@@ -11,7 +11,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionAlreadyExists, RefusedDelivery, StoreError, TimeIsShort
 from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Execution, Key, execution_partition_prefix, start_key
+from unum_runtime.model.naming import Execution, Key, execution_partition_prefix, start_key, sweep_partition
 from unum_runtime.protocol.control import delete
 from unum_runtime.protocol.control.delete import QUIET_MS
 from unum_runtime.protocol.history.start_records import last_step, start_record
@@ -69,6 +69,11 @@ class Deleting(Platform):
         made.store = LargeItems(made.items, made.objects, "w", least_bytes=20)
         return made
 
+    def deliver(self, event: Envelope) -> None:
+        """Deliver `event`, with a store that knows no objects of other deliveries."""
+        self.store = self.store.in_delivery()
+        super().deliver(event)
+
     def invoke(self, events: Any) -> None:
         super().invoke(events)
         self.ever += self.sent[len(self.sent) - len(events) :]
@@ -115,12 +120,19 @@ class Deleting(Platform):
     def rest(self) -> Iterator[tuple[Key, Any]]:
         """Yield all that is stored, apart from markers and the start record that a deletion leaves."""
         for key, (item, _) in self.memory._items.items():
-            if self.is_of_execution(key) and not (item.get("error") == to_text(DELETED) and "opens" not in item):
+            # An empty item was made to expire.
+            if (
+                self.is_of_execution(key)
+                and item
+                and not (item.get("error") == to_text(DELETED) and "opens" not in item)
+            ):
                 yield key, item
         yield from (pair for pair in self.memory._sets.items() if self.is_of_execution(pair[0]))
         yield from ((Key("object", name), content) for name, content in self.objects._contents.items())
 
     def is_of_execution(self, key: Key) -> bool:
+        if key.partition == sweep_partition("w"):  # names alone
+            return False
         top = execution_partition_prefix("w")
         return key == start_key("w", NAME) or key.partition.startswith((top, "token:w/"))
 

@@ -6,18 +6,28 @@ from typing import Any
 import pytest
 
 from tests.simulation import deletion_search
+from tests.simulation.definitions import Graph
 from tests.simulation.deletion_search import (
     Fault,
+    Run,
     deletions_during_deliveries,
     deliveries_during_deletions,
     random_run,
 )
+from tests.simulation.deletions import NAME
 from tests.simulation.graphs import GRAPHS
-from unum_runtime.model.ir import Collection
+from tests.simulation.signal_scenarios import GRAPHS as SIGNALS
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import StoreError
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.model.mailbox import mailboxes_partition
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.control import delete
-from unum_runtime.protocol.delivery import deletion
-from unum_runtime.protocol.fanout.deletion_marks import ShardMarks
+from unum_runtime.model.states import Guard
+from unum_runtime.protocol.control import delete, sweep
+from unum_runtime.protocol.delivery import deletion, ingress
+from unum_runtime.protocol.fanout import deletion_marks
+from unum_runtime.protocol.fanout.deletion_marks import CLOSED, ShardMarks, is_due
+from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryStore
 
 SMALL = [
@@ -47,6 +57,22 @@ LARGER = [
 FEW, MANY = 150, 3_000
 
 
+class Unguarded(Graph):
+    """A graph whose Tasks commit without a look at the store."""
+
+    def workflow(self) -> Workflow:
+        """Return the compiled workflow with other guards."""
+        compiled = super().workflow()
+        tasks = {task.name: replace(task, guard=Guard.COMMIT) for task in compiled.tasks}
+        return replace(compiled, states={**compiled.states, **tasks})
+
+
+UNGUARDED = {
+    **{name: Unguarded(**vars(GRAPHS[name])) for name in ("chain", "large result", "wait in a branch")},
+    **{f"signal, {name}": Unguarded(**vars(SIGNALS[name])) for name in ("later", "keys", "branches")},
+}
+
+
 @pytest.mark.parametrize("graph", SMALL)
 def test_deletion_at_any_call_of_a_delivery_leaves_marks_alone(graph: str) -> None:
     assert deletions_during_deliveries(GRAPHS[graph]) > 2
@@ -55,6 +81,12 @@ def test_deletion_at_any_call_of_a_delivery_leaves_marks_alone(graph: str) -> No
 @pytest.mark.parametrize("graph", SMALL)
 def test_late_delivery_at_any_call_of_a_deletion_is_refused(graph: str) -> None:
     assert deliveries_during_deletions(GRAPHS[graph], step=3) > 2
+
+
+@pytest.mark.parametrize("graph", UNGUARDED)
+def test_late_events_without_a_guard_leave_nothing(graph: str) -> None:
+    assert deletions_during_deliveries(UNGUARDED[graph]) > 2
+    assert deliveries_during_deletions(UNGUARDED[graph], step=3) > 2
 
 
 @pytest.mark.long
@@ -108,6 +140,69 @@ def no_time_for_what_runs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(deletion_search, "QUIET_MS", 0)
 
 
+def sweeps_find_no_deletion(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(delete, "entry", lambda *_: {})
+
+
+def sweeps_find_no_cut_deletion(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sweep, "is_due", lambda last, now_ms: CLOSED in last and is_due(last, now_ms))
+
+
+def sweeps_delete_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(deletion_marks, "QUIET_MS", 0)
+    patch.setattr(delete, "QUIET_MS", 0)
+    patch.setattr(deletion_search, "QUIET_MS", 1)
+
+
+def sweeps_find_it_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(delete, "PLACE", "other")
+
+
+def objects_come_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LargeItems, "looking", lambda self: self)
+
+
+def waits_begin_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ingress, "SIGNAL", "none")
+
+
+def slots_are_free_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(delete._Work, "_delete_slot", lambda self, result: self._delete_partition(result.partition))
+
+
+def keys_are_dropped_at_once(patch: pytest.MonkeyPatch) -> None:
+    own = delete._Work._delete_mailboxes
+
+    def drop(self: delete._Work) -> None:
+        own(self)
+        self._delete_partition(mailboxes_partition(self.workflow, self.execution))
+
+    patch.setattr(delete._Work, "_delete_mailboxes", drop)
+
+
+def cut_then_swept() -> None:
+    """Cut the deletion at each of its calls; nobody but sweeps finishes it."""
+    for calls in range(60):
+        run = Run.of_graph(GRAPHS["map"])
+        run.start(NAME, GRAPHS["map"].input)
+        run.deliver_all()
+        try:
+            run.points.during(run.request_deletion, calls, cut)
+        except StoreError:
+            run.finish(lambda _: 0)
+        else:
+            return
+    raise AssertionError("the deletion never ended")
+
+
+def cut() -> None:
+    raise StoreError("the sandbox died")
+
+
+def test_sweep_finishes_a_deletion_that_was_cut_at_any_call() -> None:
+    cut_then_swept()
+
+
 def sets_without_items_stay(patch: pytest.MonkeyPatch) -> None:
     scope = delete._Work._delete_scope
 
@@ -140,6 +235,29 @@ MISTAKES: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], 
     "the last deletion comes at once": (
         no_time_for_what_runs,
         lambda: deletions_during_deliveries(GRAPHS["map"]),
+    ),
+    "sweeps find no deletion": (
+        sweeps_find_no_deletion,
+        lambda: deletions_during_deliveries(GRAPHS["map"]),
+    ),
+    "sweeps find no deletion that was cut": (sweeps_find_no_cut_deletion, cut_then_swept),
+    "sweeps delete at once": (sweeps_delete_at_once, lambda: deletions_during_deliveries(GRAPHS["nested maps"])),
+    "sweeps find it for ever": (sweeps_find_it_for_ever, lambda: deletions_during_deliveries(GRAPHS["chain"])),
+    "objects come without a look": (
+        objects_come_without_a_look,
+        lambda: deletions_during_deliveries(UNGUARDED["large result"]),
+    ),
+    "waits begin without a look": (
+        waits_begin_without_a_look,
+        lambda: deletions_during_deliveries(UNGUARDED["signal, later"]),
+    ),
+    "keys of signals are dropped at once": (
+        keys_are_dropped_at_once,
+        lambda: deletions_during_deliveries(UNGUARDED["signal, keys"]),
+    ),
+    "slots are free at once": (
+        slots_are_free_at_once,
+        lambda: deletions_during_deliveries(UNGUARDED["signal, branches"]),
     ),
     "sets without items stay": (sets_without_items_stay, lambda: deletions_during_deliveries(GRAPHS["map"])),
 }

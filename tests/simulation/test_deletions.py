@@ -110,8 +110,6 @@ def test_an_answer_tells_what_remains_and_until_when() -> None:
         now_ms + week_ms * 8 // 7,
     }
     assert any("memoize" in each.what for each in deletion.remains)
-    guarded = ended(GRAPHS["unguarded map"]).delete()
-    assert any("guard 'commit'" in each.what for each in guarded.remains)
 
 
 def test_what_runs_is_not_deleted() -> None:

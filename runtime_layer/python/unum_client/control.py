@@ -143,8 +143,8 @@ class Deletion:
 
     Attributes:
         deleted_at: time of the first request for it.
-        again_at: time from which on a second request finds what deliveries have stored that ran at the first one; None
-            if nothing is left to find.
+        again_at: time from which on a sweep deletes what deliveries have stored that ran at the first request, or a
+            second request without sweeps; None if nothing is left to find.
         remains: what is left, and until when.
         is_done: False if the time did not suffice for all items; the control function continues by itself.
     """
@@ -316,8 +316,9 @@ class Control(SignalSender):
     def delete_execution(self, name: str) -> Deletion:
         """Delete the items and objects of an execution that has ended, with all versions of the objects.
 
-        Its name stays taken until its retention has passed, so that a late event does not start it again. Call again at
-        `Deletion.again_at`, to find what deliveries have stored that ran when you called first.
+        Its name stays taken until its retention has passed, so that a late event does not start it again. The first
+        sweep after `Deletion.again_at` deletes what deliveries have stored that ran when you called; in workflows
+        without sweeps, call again then.
 
         Args:
             name: execution name.

@@ -12,6 +12,7 @@ LINES: Mapping[str, tuple[str, str]] = {
     "committed": (OUTCOME, "error ended took_ms"),
     "definition not stored": ("reason", ""),
     "deleted": ("execution is_final", ""),
+    "deleted again": ("execution", "reason"),
     "finished": ("execution status", ""),
     "given up": ("address event error cause", ""),
     "goes on without a lease": ("reason", ""),

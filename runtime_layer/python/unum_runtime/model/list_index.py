@@ -39,7 +39,7 @@ class Kind(StrEnum):
     STARTED = "STARTED"
 
     REDRIVEN = "REDRIVEN"
-    """Redrive after an end, for searches that have seen the end."""
+    """Redrive after an end, or mark of a pending deletion, for searches that have seen the end."""
 
 
 def stored_item(workflow: str, checkpoint: Checkpoint) -> Item:

@@ -48,6 +48,7 @@ class LargeItems:
         workflow: name of the workflow.
         least_bytes: smallest text that becomes an object, in UTF-8 bytes.
         event_bytes: largest event, in bytes.
+        looks: True to look for an item before an object is written for it, see `looking`.
     """
 
     store: Store
@@ -55,6 +56,7 @@ class LargeItems:
     workflow: str
     least_bytes: int = LEAST_BYTES
     event_bytes: int = MAX_EVENT_BYTES
+    looks: bool = False
     _written: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def in_delivery(self) -> "LargeItems":
@@ -62,9 +64,16 @@ class LargeItems:
         # It writes objects again: those of an earlier delivery expire earlier than the items of this one.
         return replace(self, _written=set())
 
+    def looking(self) -> "LargeItems":
+        """Return a copy for an event that may be late, and whose outcome nobody has read."""
+        # If its execution was deleted, an object would bring data back, and functions cannot delete it.
+        return replace(self, looks=True)
+
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
         small, objects = self.split(key, item)
+        if objects and self.looks and (found := self.read([key]).get(key)) is not None:
+            return found
         for name, content in objects.items():
             self._put(name, content)
         winner = self.store.create(key, small, expires_at_s=expires_at_s)

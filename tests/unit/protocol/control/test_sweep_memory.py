@@ -22,8 +22,8 @@ def test_what_has_ended_is_read_once_and_what_runs_by_each_sweep(most: int, monk
             write_start_record(sweeper.platform, f"e{number}")
     sweeper.platform.clock.pass_seconds(SILENT_S)
     read: list[str] = []
-    end_of = control_sweep.end_of
-    monkeypatch.setattr(control_sweep, "end_of", lambda *asked: read.append(asked[2].name) or end_of(*asked))
+    last_item = control_sweep.last_item
+    monkeypatch.setattr(control_sweep, "last_item", lambda *asked: read.append(asked[2].name) or last_item(*asked))
     for _ in range(3):
         sweeper.platform.clock.pass_seconds(1)
         sweeper.sweep(nudges=False)

@@ -12,10 +12,12 @@ request that was cut off is repeated, and finds what is left.
 
 Deliveries that ran when all marks were there may still store results, give out tokens and start jobs. Until `QUIET_MS`
 after that, deletions therefore keep the sizes of fan-outs in marks, and note the numbers of steps with Tasks that wait.
-By these a later one finds what came meanwhile. Copies whose redrive or fork died are found by its own note.
+By these a later one finds what came meanwhile. Until then the last mark has an index entry, by which sweeps find the
+deletion and make the later request, also after a request that was cut off. Copies whose redrive or fork died are found
+by its own note.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, cast
@@ -25,6 +27,8 @@ from unum_runtime.errors import DefinitionNotStored, ExecutionDoesNotExist, Exec
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Item, start_record, started_execution
 from unum_runtime.model.deletion_notes import Waits, copies_partition, waits_key
+from unum_runtime.model.list_index import PARTITION, PLACE, Kind, entry
+from unum_runtime.model.mailbox import result_key
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Execution,
@@ -49,12 +53,21 @@ from unum_runtime.model.naming import (
 )
 from unum_runtime.model.states import SIGNAL, Guard, Pattern, Task
 from unum_runtime.protocol.control.stop import notes_partition
+from unum_runtime.protocol.control.sweep_memory import has_sweeps
 from unum_runtime.protocol.control.walk import leave_rest_if_short
-from unum_runtime.protocol.fanout.deletion_marks import GONE, OPENS, ShardMarks, marker, unguarded_fan_outs
+from unum_runtime.protocol.fanout.deletion_marks import (
+    CLOSED,
+    GONE,
+    OPENS,
+    QUIET_MS,
+    ShardMarks,
+    marker,
+    unguarded_fan_outs,
+)
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.planning.existing_start import is_deleted
-from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Runtime
-from unum_runtime.protocol.waiting.callback import try_partition
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.waiting.callback import By, try_partition
 from unum_runtime.protocol.waiting.service_job import jobs_partition
 from unum_runtime.store.erasable import ErasableObjects, ErasableStore
 from unum_runtime.store.large_items import DAY_S, object_lifetime_days
@@ -62,13 +75,7 @@ from unum_runtime.store.large_items import DAY_S, object_lifetime_days
 if TYPE_CHECKING:
     from unum_runtime.model.ir import Workflow
 
-QUIET_MS = MAX_DELIVERY_MS + 60_000
-"""Time after which no delivery runs that began before a deletion; clocks differ by less than a minute."""
-
 _STARTS = "states:startExecution"
-
-_CLOSED = "closed"
-"""Attribute of the last mark: time at which the first deletion was done, in milliseconds since 1970."""
 
 
 class Remains(NamedTuple):
@@ -88,7 +95,8 @@ class Deletion(NamedTuple):
 
     Attributes:
         deleted_ms: time of the first request, in milliseconds since 1970.
-        again_ms: time from which on a second request finds what deliveries have stored since; None if it needs none.
+        again_ms: time from which on a sweep, or a second request, finds what deliveries have stored since; None if it
+            was found.
         remains: what is left.
     """
 
@@ -107,14 +115,18 @@ def delete(rt: Runtime, execution_name: str) -> Deletion:
         StoreError: a part may be left; delete it again.
     """
     execution, key, end = _close(rt, execution_name)
-    deleted_ms, closed_ms = int(end["at"]), int(end.get(_CLOSED, 0))
+    deleted_ms, closed_ms = int(end["at"]), int(end.get(CLOSED, 0))
     is_final = 0 < closed_ms <= rt.clock.now_ms() - QUIET_MS
     work = _Work(rt, execution, deleted_ms, is_final=is_final)
     work.delete()
     if not closed_ms:
         # Deliveries of the time before are not over: they count from here, because this pass may have taken long.
         closed_ms = rt.clock.now_ms()
-        _items(rt).replace(key, {**end, _CLOSED: closed_ms}, expires_at_s=rt.result_expires_at_s())
+        _items(rt).replace(key, {**end, CLOSED: closed_ms}, expires_at_s=rt.result_expires_at_s())
+    elif is_final and PLACE in end:
+        # No sweep needs to find it any more.
+        rest = {name: value for name, value in end.items() if name not in (PARTITION, PLACE)}
+        _items(rt).replace(key, rest, expires_at_s=rt.result_expires_at_s())
     again_ms = None if is_final else closed_ms + QUIET_MS
     rt.log("deleted", execution=execution_name, is_final=is_final)
     return Deletion(deleted_ms, again_ms, (*_remains(rt, work, again_ms),))
@@ -148,7 +160,9 @@ def _take_step(rt: Runtime, name: Name) -> tuple[Key, Item]:
     Raises:
         ExecutionNotDeletable: a redrive has that step.
     """
-    key, mark = checkpoint_key(rt.workflow.name, name), marker(rt.clock.now_ms())
+    # Its index entry is found by sweeps, which delete again what deliveries store meanwhile.
+    listed = entry(rt.workflow.name, name.execution, Kind.REDRIVEN)
+    key, mark = checkpoint_key(rt.workflow.name, name), marker(rt.clock.now_ms()) | listed
     winner = _items(rt).create(key, mark, expires_at_s=rt.result_expires_at_s())
     if winner is not None and not is_deleted(winner):
         raise ExecutionNotDeletable(f"execution {name.execution.name!r} was redriven just now: stop it first")
@@ -223,8 +237,18 @@ class _Work:
             for slot in reversed(used_slots(self.items, self.workflow, mailbox)):
                 leave_rest_if_short(self.rt)
                 take_out(self.items, self.workflow, mailbox, slot, now_ms=self.rt.clock.now_ms())
-                self._delete_partition(pending_key(self.workflow, slot).partition)
-        self._delete_partition(listed)
+                self._delete_slot(result_key(self.workflow, slot))
+        if self.is_final:  # until then a running delivery may begin a wait in a mailbox that it has listed before
+            self._delete_partition(listed)
+
+    def _delete_slot(self, result: Key) -> None:
+        """Delete the wait and the `result` of a slot; before the last request, the slot stays taken.
+
+        A delivery that runs takes the first free slot, and used slots are found one after the other.
+        """
+        if not self.is_final:
+            self.items.replace(result, {"by": By.NOBODY.value}, expires_at_s=self.rt.result_expires_at_s())
+        self._delete_partition(result.partition, () if self.is_final else (result.sort,))
 
     def _delete_inside(self, name: Name, item: Item) -> None:
         """Delete what belongs to the step `name`, stored as `item`, apart from the item."""
@@ -340,7 +364,7 @@ class _Work:
             with suppress(DefinitionNotStored):
                 self.definitions[digest] = read_definition(self.rt.store, self.workflow, digest)
 
-    def _delete_partition(self, partition: str, keep: list[str] | tuple[()] = ()) -> int:
+    def _delete_partition(self, partition: str, keep: Collection[str] = ()) -> int:
         found = self.items.erase(partition, keep=keep)
         # Items of the execution's own partitions share a folder, all others have one of their own.
         if found and object_folder(self.workflow, partition) != self._folder:
@@ -394,13 +418,8 @@ def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains
     expiry_ms = rt.result_expires_at_s() * 1000
     yield Remains("its name, and markers without data in the place of its steps", expiry_ms)
     if again_ms is not None:
-        yield Remains("results of deliveries that ran when it was deleted: delete it again then", again_ms)
-    if rt.large is not None and work.of_tasks(lambda task: task.guard is Guard.COMMIT):
-        days = object_lifetime_days(rt.retention_s)
-        until_ms = rt.last_s(work.execution) * 1000 + days * DAY_S * 1000
-        yield Remains("large results of late events for Tasks with guard 'commit', if any arrive", until_ms)
-    if work.of_tasks(lambda task: task.guard is Guard.COMMIT and (task.resource or "").startswith(SIGNAL)):
-        yield Remains("waits for signals by late events for Tasks with guard 'commit', if any arrive", expiry_ms)
+        then = "the next sweep deletes them" if has_sweeps(rt) else "no sweep has run for a day: delete it again then"
+        yield Remains(f"results of deliveries that ran when it was deleted: {then}", again_ms)
     if lifetimes := [task.memo_lifetime_s or rt.retention_s for task in work.tasks() if task.memoize]:
         shared_ms = rt.clock.now_ms() + max(lifetimes) * 1000
         yield Remains("results that its Tasks share with other executions (`memoize`)", shared_ms)

@@ -10,7 +10,8 @@ retention would cost more than the executions.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain
+from heapq import merge
+from itertools import chain, groupby
 from typing import TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass, replace
@@ -32,8 +33,9 @@ from unum_runtime.protocol.control.operator_requests import (
 )
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.sweep_memory import Memory, recall, remember
+from unum_runtime.protocol.fanout.deletion_marks import is_due
 from unum_runtime.protocol.history.list_entries import Listed
-from unum_runtime.protocol.history.start_records import end_of, start_record
+from unum_runtime.protocol.history.start_records import end_in, last_item, start_record
 from unum_runtime.protocol.requests.answers import refusal
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Index
@@ -147,7 +149,10 @@ def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask, retention_s: Retent
             break
         looked_to, execution = each, execution_at(each)
         try:
-            if end_of(index, rt.workflow.name, execution) is not None:
+            last = last_item(index, rt.workflow.name, execution)
+            if end_in(last) is not None:
+                if is_due(last, rt.clock.now_ms()):
+                    _delete_again(rt, execution, ask)
                 continue
             if is_over(rt, execution, retention_s):
                 abandon(rt, execution)
@@ -174,12 +179,16 @@ def _report_oldest(rt: Runtime, running: Sequence[str]) -> None:
 
 
 def _places(rt: Runtime, listed: Listed, asked: Sweep, known: Memory) -> Iterator[str]:
-    """Yield the places to look at: what ran, what was redriven, and what has started since, in the order of starts."""
-    # A redriven execution may be one whose end an earlier sweep has seen.
-    earlier = {*filter(is_place, known.running), *listed.oldest(Kind.REDRIVEN, newest=known.horizon)}
+    """Yield the places to look at in the order of starts: what ran, was redriven or deleted, and has started since."""
     newest = place(Execution(LAST, max(0, rt.clock.now_ms() - asked.silent_ms)))
-    started = listed.oldest(Kind.STARTED, later_than=max(known.horizon, asked.after), newest=newest)
-    return chain((each for each in sorted(earlier) if each > asked.after), started)
+    # Their ends may have been seen by an earlier sweep, and what was deleted has no entry of its start any more.
+    ended = [*listed.oldest(Kind.REDRIVEN, newest=max(newest, known.horizon))]
+    earlier = {*filter(is_place, known.running), *(each for each in ended if each <= known.horizon)}
+    began = max(known.horizon, asked.after)
+    started = listed.oldest(Kind.STARTED, later_than=began, newest=newest)
+    later = merge(started, (each for each in ended if each > began))
+    # A redriven execution has both entries.
+    return chain((each for each in sorted(earlier) if each > asked.after), (each for each, _ in groupby(later)))
 
 
 def is_over(rt: Runtime, execution: Execution, retention_s: Retention) -> bool:
@@ -206,6 +215,16 @@ def abandon(rt: Runtime, execution: Execution) -> None:
         if start_record(rt.store, rt.workflow.name, execution.name).name.execution == execution:
             cause = "The execution had no end when the last moment had passed at which its events are delivered."
             stop(rt, execution, Failure(ABANDONED, cause))
+
+
+def _delete_again(rt: Runtime, execution: Execution, ask: Ask) -> None:
+    """Request the pending deletion of `execution` again; a refusal or an error is left to the next sweep."""
+    try:
+        found = ask(request(Control.DELETE, execution.name))
+    except UnumError as error:  # one execution must not keep the others from being found
+        found = refusal(type(error).__name__, str(error))
+    reason = {"reason": found["message"]} if "error" in found else {}
+    rt.log("deleted again", execution=execution.name, **reason)
 
 
 def _is_stalled(rt: Runtime, execution: Execution, asked: Sweep, ask: Ask) -> bool:

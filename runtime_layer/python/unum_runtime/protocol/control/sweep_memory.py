@@ -22,6 +22,9 @@ MOST = 3_000
 """Running executions in one item; names have at most 80 characters. The horizon stays before those that do not fit."""
 
 
+DAY_MS = 86_400_000
+
+
 class Memory(NamedTuple):
     """State of the search, as of some sweep.
 
@@ -55,6 +58,16 @@ def recall(rt: Runtime) -> Memory:
         with suppress(KeyError, TypeError, ValueError):
             return Memory(str(item["horizon"]), tuple(parse_json(str(item["running"]))))
     return Memory()
+
+
+def has_sweeps(rt: Runtime) -> bool:
+    """Return True if a sweep has looked at the workflow within a day.
+
+    Raises:
+        StoreError: the store could not be read.
+    """
+    newest = rt.store.query(sweep_partition(rt.workflow.name), newest=1)
+    return any(int(key.sort) > rt.clock.now_ms() - DAY_MS for key in newest)
 
 
 def remember(rt: Runtime, memory: Memory) -> None:

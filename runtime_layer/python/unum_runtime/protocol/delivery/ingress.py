@@ -4,7 +4,7 @@ from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
 from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Stored, Value
 from unum_runtime.model.naming import Execution, Name, checkpoint_key
-from unum_runtime.model.states import Guard, Pattern, State, Task
+from unum_runtime.model.states import SIGNAL, Guard, Pattern, State, Task
 from unum_runtime.protocol.delivery.commit import draft, parse_committed
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.delivery.large_payload import read_stored
@@ -53,7 +53,7 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Va
     """
     if isinstance(envelope.input, Siblings):
         return [read_part(rt, envelope.name, envelope.input.stop)]
-    known = None if fresh or _is_unguarded(envelope, state) else read_committed(rt, envelope.name, envelope.state)
+    known = None if fresh or is_unguarded(envelope, state) else read_committed(rt, envelope.name, envelope.state)
     if known is None:
         try:
             entered = _read_input(rt, envelope)
@@ -65,13 +65,15 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Va
     return effects_after(rt.workflow, known)
 
 
-def _is_unguarded(envelope: Envelope, state: State) -> bool:
+def is_unguarded(envelope: Envelope, state: State) -> bool:
     """Return True if the event skips reading its outcome."""
     # A state without user code has nothing to repeat, except that in a branch only the read finds a stop.
     if not isinstance(state, Task):
         return not envelope.name.frames
     has_waited = state.pattern is Pattern.CALLBACK and envelope.job is not None
-    return state.guard is Guard.COMMIT and not has_waited
+    # A wait for a signal has no user code to begin early with, and would enter a mailbox that a deletion has emptied.
+    is_wait = (state.resource or "").startswith(SIGNAL)
+    return state.guard is Guard.COMMIT and not has_waited and not is_wait
 
 
 def read_committed(rt: Runtime, name: Name, state: str) -> Checkpoint | None:

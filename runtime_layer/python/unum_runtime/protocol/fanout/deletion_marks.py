@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from unum_runtime.model.checkpoint import Collected, Failure, Item, stop_record
 from unum_runtime.model.ir import Workflow
+from unum_runtime.model.list_index import PLACE
 from unum_runtime.model.naming import (
     PACK_SIZE,
     SHARD_SIZE,
@@ -29,7 +30,7 @@ from unum_runtime.model.pack import ENDS, FAILS, STATE
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.fanout.packing import is_packed
 from unum_runtime.protocol.planning.existing_start import DELETED, is_deleted
-from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Runtime
 from unum_runtime.store.erasable import ErasableStore
 
 GONE = Failure(DELETED, None)
@@ -39,11 +40,26 @@ OPENS = "opens"
 """Attribute of a step that opened a fan-out, with its size: it leads to what is inside."""
 
 
+CLOSED = "closed"
+"""Attribute of the last mark: time at which the first deletion was done, in milliseconds since 1970."""
+
+QUIET_MS = MAX_DELIVERY_MS + 60_000
+"""Time after which no delivery runs that began before a deletion; clocks differ by less than a minute."""
+
+
 def marker(deleted_ms: int) -> Item:
     """Return the item of a mark; its key has the name."""
     # A tombstone already, so that late deliveries under eager collection leave it as it is.
     record = stop_record(Name(Execution("", 0), (), 0), GONE, deleted_ms)
     return record.saying(outcome=Collected(GONE)).to_item()
+
+
+def is_due(last: Item, now_ms: int) -> bool:
+    """Return True if `last`, the last step of an execution, is the mark of a deletion to be requested again."""
+    if not is_deleted(last) or PLACE not in last:
+        return False
+    # The first request may still be at work, and leaves its rest to others, before it notes that it is done.
+    return now_ms - QUIET_MS >= int(last.get(CLOSED, last["at"]))
 
 
 def unguarded_fan_outs(definitions: Mapping[str, Workflow | None]) -> frozenset[str] | None:

@@ -97,6 +97,8 @@ def create_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
         StoreError: unknown whether the execution exists; start it again with the same name.
     """
     name = draft.name.execution.name
+    if isinstance(store, LargeItems):  # the request may be a late copy, of an execution that was deleted
+        store = store.looking()
     item = store.create(start_key(workflow, name), stored_item(workflow, draft), expires_at_s=expires_at_s)
     return draft if item is None else existing_record(workflow, draft, item)
 
@@ -141,7 +143,14 @@ def end_of(index: Index | Store, workflow: str, execution: Execution) -> tuple[S
 
     Other than by `last_step`, no large value is read.
     """
-    for item in index.query(execution_partition(workflow, execution), newest=1).values():
-        if "status" in item:
-            return Status(str(item["status"])), int(item["at"])
-    return None
+    return end_in(last_item(index, workflow, execution))
+
+
+def end_in(last: Item) -> tuple[Status, int] | None:
+    """Return status and time of the end in `last`, the item of the last top-level step; None without an end."""
+    return (Status(str(last["status"])), int(last["at"])) if "status" in last else None
+
+
+def last_item(index: Index | Store, workflow: str, execution: Execution) -> Item:
+    """Return the item of the last top-level step, without large values; an empty one before the first step."""
+    return next(iter(index.query(execution_partition(workflow, execution), newest=1).values()), {})
