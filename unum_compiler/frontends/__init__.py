@@ -1,4 +1,4 @@
-"""Sources of definitions: files, CDK state machines, Python graphs, and hand-written IR.
+"""Sources of definitions: files, CDK state machines, Python graphs, and compiled forms.
 
 All except the IR are converted to the Amazon States Language, so that one compiler checks and lowers them.
 """
