@@ -1,5 +1,6 @@
 """Events that the failure handler plans again keep their attempt, whatever is stored of other attempts."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,8 @@ from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.control.take_over import planned_event
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
-from unum_runtime.protocol.runtime import CallbackPending
+from unum_runtime.protocol.runtime import Call, CallbackPending
+from unum_runtime.protocol.waiting.callback import is_nudge
 
 RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "MaxAttempts": 1}]}
 DIED = Failure("Runtime.ExitError", None)
@@ -133,6 +135,76 @@ def test_check_of_a_signal_names_its_own_slot() -> None:
     assert planned(platform, forged).job == check.job
     assert planned(platform, replace(check, job=None)).job is None
     assert planned(platform, check).input.given == Success(1)
+
+
+TWO = [{"ErrorEquals": [name], "IntervalSeconds": 1, "MaxAttempts": 1} for name in ("X", "Y")]
+
+
+def raise_each(*names: str) -> Callable[[], None]:
+    """Return a function that raises an error of each name, one for each call, and then none."""
+    left = [*names]
+
+    def fail() -> None:
+        if left:
+            raise type(left.pop(0), (Exception,), {})
+
+    return fail
+
+
+def test_attempts_of_several_retriers_with_tokens_are_added_up() -> None:
+    fail = raise_each("X", "Y")
+
+    def code(_event: Any) -> Any:
+        fail()
+        return CallbackPending()
+
+    asked, events = asking(code, Retry=TWO), list[Envelope]()
+    asked.begun()
+    for _ in range(2):
+        asked.platform.clock.ms, event = asked.later.pop()
+        assert planned(asked.platform, event).retries == event.retries
+        asked.deliver(event)
+        events.append(event)
+    assert [event.retries for event in events] == [(1, 0), (1, 1)]
+    said = f"{events[0].name}: attempt 1 is over, because attempt 2 has begun"
+    with pytest.raises(RefusedDelivery, match=exactly(said)):
+        planned(asked.platform, events[0])
+
+
+def test_attempts_of_several_retriers_with_jobs_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform, fail = watching(task={"Retry": TWO}), raise_each("X", "Y")
+    call = platform._call
+
+    def failing(asked: Call, event: Any) -> Any:
+        if asked.job is not None:
+            fail()
+        return call(asked, event)
+
+    monkeypatch.setattr(platform, "_call", failing)
+    platform.begun()
+    platform.pass_time(LOOK_S + 1)
+    ((_, look),) = platform.later
+    assert look.retries == (1, 0)
+    platform.pass_time(LOOK_S + 1)
+    said = f"{look.name}: attempt 1 is over, because attempt 2 has begun"
+    with pytest.raises(RefusedDelivery, match=exactly(said)):
+        planned(platform, look)
+
+
+def test_check_of_a_retry_stays_a_check() -> None:
+    asked, again = failing_first(TimeoutSeconds=60)
+    asked.deliver(again)
+    ((_, check),) = asked.later
+    assert check.retries == (1,)
+    assert planned(asked.platform, check).job == check.job
+
+
+def test_check_of_a_try_that_was_answered_continues_from_the_answer() -> None:
+    asked = asking(TimeoutSeconds=60)
+    token = asked.begun()
+    ((_, check),) = asked.later
+    asked.answer(token)
+    assert is_nudge(planned(asked.platform, check).job)
 
 
 class Kept:

@@ -105,3 +105,17 @@ def test_failed_branch_before_has_not_arrived_at_a_neighbour_join() -> None:
     platform.memory._sets.clear()
     take_over(platform.runtime(), request(platform.workflow.digest, second.name.following, "B"), {})
     assert platform.sent == []
+
+
+def test_retry_of_a_task_that_waits_for_its_time_is_not_sent_at_once() -> None:
+    definition = chain("A", "B")
+    definition["States"]["A"]["Next"] = "W"
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 60, "Next": "B"}
+    platform = deployed(definition)
+    platform.start("e", 1)
+    platform.deliver_all()
+    ((event, due_ms),) = platform.options["timer"].kept
+    platform.options["timer"].kept.clear()
+    take_over(platform.runtime(), request(platform.workflow.digest, event.name, event.state, retries=(1,)), {})
+    ((planned, planned_ms),) = platform.options["timer"].kept
+    assert (planned.retries, planned_ms, platform.sent) == ((), due_ms, [])
