@@ -50,7 +50,7 @@ def step(index: int, number: int) -> Key:
     return checkpoint_key("w", Name(SCOPE.execution, SCOPE.branch(index), number))
 
 
-def stored(made: Platform, items: Mapping[Key, Item]) -> dict[Key, Item]:
+def store_items(made: Platform, items: Mapping[Key, Item]) -> dict[Key, Item]:
     for key, item in items.items():
         made.memory.create(key, item, expires_at_s=10**10)
     return made.memory.query(shard_partition("w", SCOPE, 0))
@@ -64,7 +64,7 @@ def test_each_step_and_the_next_of_each_branch_are_marked() -> None:
     made = platform()
     marks, asked = marks_of(made)
     opened: Any = "a fan-out"
-    marks.put(0, stored(made, {step(0, 0): {"value": "1"}, step(0, 1): {"value": "2", OPENS: opened}}))
+    marks.put(0, store_items(made, {step(0, 0): {"value": "1"}, step(0, 1): {"value": "2", OPENS: opened}}))
     mark = marker(DELETED_MS)
     assert found(made) == {
         step(0, 0): mark,
@@ -77,7 +77,7 @@ def test_each_step_and_the_next_of_each_branch_are_marked() -> None:
 def test_marks_are_left_as_they_are() -> None:
     made = platform()
     mark = marker(3)
-    before = stored(made, {step(index, 1): mark for index in range(3)})
+    before = store_items(made, {step(index, 1): mark for index in range(3)})
     marks, asked = marks_of(made)
     marks.put(0, before)
     assert (found(made), len(asked)) == (before, 3)
@@ -85,21 +85,21 @@ def test_marks_are_left_as_they_are() -> None:
 
 def test_the_last_step_of_a_branch_tells_whether_the_next_is_marked() -> None:
     made = platform()
-    before = stored(made, {step(0, 0): {"value": "1"}, step(0, 1): marker(3), step(1, 0): marker(3)})
+    before = store_items(made, {step(0, 0): {"value": "1"}, step(0, 1): marker(3), step(1, 0): marker(3)})
     marks_of(made)[0].put(0, before)
     assert [key for key in found(made) if key.sort.startswith("000000000.")] == [step(0, 0), step(0, 1)]
 
 
 def test_what_a_faster_delivery_has_committed_is_marked_too() -> None:
     made = platform()
-    stored(made, {step(0, number): {"value": str(number)} for number in range(3)})
+    store_items(made, {step(0, number): {"value": str(number)} for number in range(3)})
     marks_of(made)[0].put(0, {})  # of a list that was read before
     assert [is_deleted(item) for key, item in found(made).items() if key.sort.startswith("000000000.")] == [True] * 4
 
 
 def test_no_next_step_is_marked_twice() -> None:
     made = platform()
-    stored(made, {step(0, 0): marker(3)})
+    store_items(made, {step(0, 0): marker(3)})
     marks_of(made)[0].put(0, {})
     assert found(made)[step(0, 0)] == marker(3)
     assert step(0, 1) not in found(made)
@@ -108,7 +108,9 @@ def test_no_next_step_is_marked_twice() -> None:
 def test_packs_that_are_or_may_be_and_what_is_set_aside_are_marked() -> None:
     made = platform(small_results=True)
     own, other = (pack_key("w", SCOPE, 0, digest) for digest in (made.workflow.digest, "former"))
-    before = stored(made, {other: {ENDS[0]: "0 1 2 3", "v0": "secret"}, aside_key(step(1, 0)): {"value": "secret"}})
+    before = store_items(
+        made, {other: {ENDS[0]: "0 1 2 3", "v0": "secret"}, aside_key(step(1, 0)): {"value": "secret"}}
+    )
     marks_of(made)[0].put(0, before)
     left = found(made)
     assert "secret" not in str(left)
@@ -123,7 +125,7 @@ def test_packs_that_are_or_may_be_and_what_is_set_aside_are_marked() -> None:
 def test_each_item_is_replaced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = platform(small_results=True)
     pack = pack_key("w", SCOPE, 0, made.workflow.digest)
-    before = stored(made, {pack: {ENDS[0]: "+"}, step(1, 0): {"value": "1"}, step(2, 0): marker(3)})
+    before = store_items(made, {pack: {ENDS[0]: "+"}, step(1, 0): {"value": "1"}, step(2, 0): marker(3)})
     replaced: list[Key] = []
     keep = made.memory.replace
 
