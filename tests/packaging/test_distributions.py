@@ -22,7 +22,7 @@ ENTRY_POINTS = {"unum_cli": ["unum"], "unum_compiler": ["unum-workflows"], "unum
 
 OPTIONAL = {
     "unum_cli": {"jinja2", "starlette", "uvicorn"},
-    "unum_compiler": {"aws_cdk", "jsii", "pytest"},
+    "unum_compiler": {"aws_cdk", "jsii", "jsonata", "pytest"},
     "unum_constructs": {"pytest", "syrupy"},
     "unum_runtime": {"boto3", "botocore", "jsonata", "opentelemetry"},
     "unum_simulator": {"pytest"},
