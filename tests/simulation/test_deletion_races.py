@@ -85,8 +85,8 @@ def test_late_delivery_at_any_call_of_a_deletion_is_refused(graph: str) -> None:
 
 @pytest.mark.parametrize("graph", UNGUARDED)
 def test_late_events_without_a_guard_leave_nothing(graph: str) -> None:
-    assert deletions_during_deliveries(UNGUARDED[graph]) > 2
-    assert deliveries_during_deletions(UNGUARDED[graph], step=3) > 2
+    assert deletions_during_deliveries(UNGUARDED[graph]) > 1
+    assert deliveries_during_deletions(UNGUARDED[graph], step=3) > 1
 
 
 @pytest.mark.long

@@ -67,7 +67,7 @@ def has_sweeps(rt: Runtime) -> bool:
         StoreError: the store could not be read.
     """
     newest = rt.store.query(sweep_partition(rt.workflow.name), newest=1)
-    return any(int(key.sort) > rt.clock.now_ms() - DAY_MS for key in newest)
+    return any(key.sort > f"{rt.clock.now_ms() - DAY_MS:013d}" for key in newest)
 
 
 def remember(rt: Runtime, memory: Memory) -> None:

@@ -33,7 +33,7 @@ from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
 from unum_runtime.protocol.delivery.fusion import is_first
-from unum_runtime.protocol.delivery.ingress import admit, is_unguarded, look_up
+from unum_runtime.protocol.delivery.ingress import admit, is_unguarded, look_up, may_be_late
 from unum_runtime.protocol.delivery.lease import claim_invocation
 from unum_runtime.protocol.delivery.perform import perform, tidy_up
 from unum_runtime.protocol.delivery.run_task import run
@@ -78,7 +78,7 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
 def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh: bool) -> None:
     state = admit(rt, envelope)
     is_leased = isinstance(state, Task) and state.guard is Guard.LEASE
-    if rt.large is not None and not fresh and is_unguarded(envelope, state):
+    if rt.large is not None and not fresh and is_unguarded(envelope, state) and may_be_late(rt, envelope):
         rt = replace(rt, store=rt.large.looking())
     # The lease is taken before the store is read: the owner before this one may just have committed.
     with claim_invocation(rt, envelope) if is_leased else nullcontext() as claim:

@@ -15,6 +15,9 @@ from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke, effects_
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.waiting.callback import refuse_late_check
 
+LATE_MS = 30_000
+"""Age of an event that is no longer on time, in milliseconds: half a minute less than clocks may differ."""
+
 
 def admit(rt: Runtime, envelope: Envelope) -> State:
     """Return the state of `envelope`.
@@ -74,6 +77,14 @@ def is_unguarded(envelope: Envelope, state: State) -> bool:
     # A wait for a signal has no user code to begin early with, and would enter a mailbox that a deletion has emptied.
     is_wait = (state.resource or "").startswith(SIGNAL)
     return state.guard is Guard.COMMIT and not has_waited and not is_wait
+
+
+def may_be_late(rt: Runtime, envelope: Envelope) -> bool:
+    """Return True if the execution may have been deleted long enough ago that no later deletion finds new objects."""
+    # Such a deletion follows `QUIET_MS` after the end of the execution. Only an event that was sent a minute before, or
+    # that has waited for its time, is delivered so late that it may still run then.
+    has_waited = envelope.due_ms is not None or bool(envelope.retries)
+    return has_waited or rt.clock.now_ms() - envelope.sent_s * 1000 >= LATE_MS
 
 
 def read_committed(rt: Runtime, name: Name, state: str) -> Checkpoint | None:

@@ -46,8 +46,7 @@ def start(rt: Runtime, execution_name: str, value: Json, attributes: Json = None
     record = new_record(rt, execution_name, value, attributes)
     # An input that is too large becomes a failure, so that the execution exists and fails visibly.
     record = replace(record, outcome=limit_outcome(rt, Success(value), what="input"))
-    # The event may be a late copy, of an execution that was deleted.
-    winner = create(rt if rt.large is None else replace(rt, store=rt.large.looking()), record)
+    winner = create(rt, record)
     if winner is None:
         rt.log("started", execution=execution_name)
     else:
