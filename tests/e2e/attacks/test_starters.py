@@ -28,7 +28,7 @@ from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH
 pytestmark = pytest.mark.e2e
 
 STACK = "Callbacks"
-ALIASES = ("Run", "Start", "Describe", "Respond", "Control")
+ALIASES = ("Run", "Start", "Describe", "Respond")
 SECRET = "what only readers may know"
 QUIET_S = 5
 """Time in which an accepted attack would have had its effect: a delivery takes far less here."""
@@ -128,7 +128,7 @@ class Attacker:
             self.session.client("lambda").invoke(FunctionName=door, Payload=json.dumps(event).encode())
 
     def put(self, name: str, **attributes: Any) -> None:
-        """Write a start record as a client of release 0.1.0 did, with other attributes."""
+        """Write a start record with other attributes than the run alias writes."""
         key = start_key(self.site.client.workflow, name)
         record = {"state": "", "phase": "entered", "ir": "", "at": int(time.time() * 1000), "ms": 0, "attempt": 0}
         item = {"pk": key.partition, "sk": key.sort, "ttl": int(time.time()) + 86_400, **record, **attributes}
@@ -229,7 +229,9 @@ def starts(attacker: Attacker) -> Attack:
 
 def stops(attacker: Attacker) -> Attack:
     name, _ = attacker.site.waiting()
-    attacker.send({"control": "stop", "execution": name}, {"$unum": 1, "control": "stop", "execution": name})
+    request = {"$unum": 1, "control": "stop", "execution": name}
+    attacker.send({"control": "stop", "execution": name}, request)
+    attacker.operate(request)
     yield
     assert attacker.site.client.describe(name).status is Status.RUNNING
 
