@@ -19,7 +19,9 @@ from tests.simulation.signal_scenarios import (
     of,
 )
 from unum_runtime.model.ir import Collection
-from unum_simulator import Faults, Violation, explore, search
+from unum_runtime.model.naming import execution_partition
+from unum_runtime.protocol.control import signal
+from unum_simulator import Faults, Invariant, Violation, explore, search
 
 MAX_STATES = 4_000
 
@@ -61,3 +63,16 @@ def test_a_mistake_is_found(mutation: SignalMutation, monkeypatch: pytest.Monkey
     with pytest.raises(Violation) as found:
         explore(of(mutation.graph, mutation.faults), max_states=MAX_STATES)
     assert found.value.invariant in mutation.breaks
+
+
+def test_refusal_by_an_end_before_a_redrive_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def any_end(store: Any, workflow: str, execution: Any) -> Any:
+        items = store.query(execution_partition(workflow, execution)).values()
+        return next(((item["status"], item["at"]) for item in items if "status" in item), None)
+
+    monkeypatch.setattr(signal, "end_of", any_end)
+    faults = Faults(crashes=0, duplicates=0, splits=1, redrives=1, signals=3)
+    with pytest.raises(Violation) as found:
+        search(of("timeout", faults, tick_ms=1), range(60))
+    assert found.value.invariant is Invariant.NO_LOST_WORK
+    assert "is refused while the execution runs" in str(found.value)

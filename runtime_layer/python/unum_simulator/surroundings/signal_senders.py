@@ -6,7 +6,15 @@ from unum_runtime.errors import SignalRefused
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import Item, Phase
 from unum_runtime.model.mailbox import Mailbox, listener_key, result_key, wait_key
-from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition, join_keys
+from unum_runtime.model.naming import (
+    Execution,
+    Key,
+    Name,
+    checkpoint_key,
+    execution_partition,
+    execution_partition_prefix,
+    join_keys,
+)
 from unum_runtime.model.states import SIGNAL, Task
 from unum_runtime.protocol.control import signal_by_key
 from unum_runtime.protocol.control.signal import request
@@ -72,10 +80,21 @@ def check_refused_signal(world: World, delivery: Delivery, refused: SignalRefuse
     """Raise Broken if a signal is refused while its execution runs."""
     seen, faults = world.latest(delivery.event.execution), world.scenario.faults
     # A query in two parts may show an end without the redrive that has followed it meanwhile.
-    if faults.splits and faults.redrives and not world.scenario.by_key:
+    if faults.splits and faults.redrives and not world.scenario.by_key and _had_end(world, delivery):
         return
     if world.scenario.by_key or (seen is not None and world.observed[seen].ending is None):
         raise Broken(Invariant.NO_LOST_WORK, f"{delivery} is refused while the execution runs: {refused}")
+
+
+def _had_end(world: World, delivery: Delivery) -> bool:
+    """Return True if the execution had an end at some time since `delivery` began."""
+    ends = (
+        key
+        for key, record in world.records.items()
+        if "status" in record.item
+        and key.partition.startswith(execution_partition_prefix(world.scenario.workflow.name))
+    )
+    return any(Key(key.partition, f"{int(key.sort) + 1:09d}") not in delivery.committed for key in ends)
 
 
 def check_heard(world: World, key: Key, item: Item) -> None:
