@@ -31,10 +31,7 @@ from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import note_key, stop
 from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import start_record
-from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting.callback import try_partition
-from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
 
 
 def test_copies_of_a_redrive_that_died_are_deleted() -> None:
@@ -130,24 +127,6 @@ def test_all_late_tokens_are_deleted_whatever_their_number() -> None:
     platform.clock.ms += QUIET_MS
     delete(platform.runtime(), "e")
     assert rest(platform) == []
-
-
-@pytest.mark.parametrize(("guard", "tells"), [(Guard.COMMIT, True), (Guard.READ, False)])
-def test_rest_of_late_events_is_told_for_unguarded_tasks_alone(guard: Guard, *, tells: bool) -> None:
-    definition = chain("F/A", "S")
-    definition["States"]["S"] = {"Type": "Task", "Resource": "unum:signal:go", "End": True}
-    functions: dict[str, Any] = {"F": lambda event: event, "$services": lambda _: CallbackPending()}
-    options = {"F": FunctionOptions(guard=guard), "$services": FunctionOptions(guard=guard)}
-    platform = Platform.of(definition, options, **functions)
-    platform.options["own_address"] = "F:1"
-    assert {task.guard for task in platform.workflow.tasks} == {guard}
-    platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
-    platform.start("e", 1)
-    platform.deliver_all()
-    end(platform)
-    told = {each.what for each in delete(platform.runtime(), "e").remains}
-    assert ("waits for signals by late events for Tasks with guard 'commit', if any arrive" in told) is tells
-    assert ("large results of late events for Tasks with guard 'commit', if any arrive" in told) is tells
 
 
 @pytest.mark.parametrize("place", PLACES)
