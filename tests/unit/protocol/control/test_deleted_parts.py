@@ -21,7 +21,7 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import RefusedDelivery
+from unum_runtime.errors import ExecutionNotDeletable, RefusedDelivery
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.naming import Execution, Key, Name, Scope, completion_key
 from unum_runtime.model.states import Guard
@@ -196,3 +196,25 @@ def test_late_events_of_unguarded_branches_leave_nothing(deployed_now: str) -> N
         with pytest.raises(RefusedDelivery):
             platform.deliver(event)
     assert [key for key in rest(platform) if not key.partition.startswith("definition:")] == []
+
+
+def test_shared_results_without_a_lifetime_are_told_for_the_retention() -> None:
+    platform = Platform.of(chain("A"), {"A": FunctionOptions(memoize=True)}, A=lambda event: event)
+    platform.run("e", 1)
+    told = {each.what: each.until_ms for each in delete(platform.runtime(), "e").remains}
+    until_ms = platform.clock.ms + platform.runtime().retention_s * 1000
+    assert told["results that its Tasks share with other executions (`memoize`)"] == until_ms
+
+
+def test_redrive_that_is_faster_than_a_deletion_keeps_its_execution() -> None:
+    platform = stopped(asking("A", "Ask"), 1)
+    create = platform.memory.create
+
+    def late(key: Key, item: Any, *, expires_at_s: int) -> Any:
+        platform.memory.create = create
+        redrive(platform.runtime(), "e")
+        return create(key, item, expires_at_s=expires_at_s)
+
+    platform.memory.create = late
+    with pytest.raises(ExecutionNotDeletable):
+        delete(platform.runtime(), "e")
