@@ -1,5 +1,7 @@
 """Partial responses, throttling, refusals and races in DynamoDB, which neither moto nor the emulator produce."""
 
+import random
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -157,3 +159,18 @@ def test_an_expired_item_is_replaced_unless_another_call_just_did() -> None:
     }
     second = DynamoStore(RacingClient(races=1), "t")  # type: ignore[arg-type]  # the same
     assert second.extend(KEYS[0], {"e0": "ours"}, unless="e0", expires_at_s=5) == (False, {"e1": "theirs"})
+
+
+def test_a_refusal_of_a_call_without_index_names_no_index() -> None:
+    with pytest.raises(StoreError, match=r"get_item t: .*ValidationException") as found:
+        DynamoStore(RefusingClient("ValidationException"), "t").read(KEYS[:1])
+    assert not isinstance(found.value, NoIndex)
+
+
+def test_pauses_between_requests_for_unprocessed_keys_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[Any] = []
+    monkeypatch.setattr(dynamodb, "FIRST_PAUSE_S", 0.5)
+    monkeypatch.setattr(random, "uniform", lambda least, most: (least, most))
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    DynamoStore(PartialClient(at_once=3), "t").read(KEYS)
+    assert pauses == [(0, 0.5), (0, 1), (0, 2)]

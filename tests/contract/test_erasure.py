@@ -1,5 +1,6 @@
 """Contract of stores from which executions can be deleted, see `unum_runtime.store.erasable`."""
 
+import time
 from typing import Any
 
 import pytest
@@ -89,7 +90,8 @@ def test_an_expiry_is_replaced(store: ErasableStore, clock: MovableClock) -> Non
 
 
 def test_writes_that_dynamodb_leaves_are_repeated_and_then_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(erasure, "PAUSE_S", 0)
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
     made: list[Any] = []
 
     def call(operation: str, **parameters: Any) -> Any:
@@ -100,6 +102,7 @@ def test_writes_that_dynamodb_leaves_are_repeated_and_then_an_error(monkeypatch:
 
     assert erasure.erase(call, "t", "p", ()) == 30
     assert [len(each) for each in made] == [25, 24, 23, 22, 21, 20, 5]
+    assert pauses == [0.05, 0.1, 0.2, 0.4, 0.8]
 
     def refuse(operation: str, **parameters: Any) -> Any:
         return {"UnprocessedItems": parameters["RequestItems"]} if operation != "query" else call(operation)

@@ -92,3 +92,8 @@ def test_members_too_far_apart_for_a_name_are_an_error() -> None:
 def test_write_without_a_condition_cannot_lose_a_race(code: str) -> None:
     with pytest.raises(StoreError, match=f"PutObject s3://b/.*{code}"):
         S3Store(lambda: Refusing(code), "b").add(KEY, 1, expires_at_s=1)
+
+
+def test_a_read_that_fails_for_now_is_no_absence() -> None:
+    with pytest.raises(StoreError, match="SlowDown"):
+        S3Store(lambda: Refusing("SlowDown"), "b").read([KEY])

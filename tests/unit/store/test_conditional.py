@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import Barrier, current_thread
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
 from unum_runtime.store import conditional
 from unum_runtime.store.base import MAX_ITEM_BYTES
-from unum_runtime.store.conditional import ConditionalStore, Document, pause
+from unum_runtime.store.conditional import ConditionalStore, Document, in_parallel, pause
 
 SET, LEASE = Key("w/e:1/done", "done"), Key("w/e:1/lease", "1")
 
@@ -143,3 +144,19 @@ def test_size_of_an_item_counts_its_key_its_names_and_its_values(store: Document
     with pytest.raises(StoreError, match=f"got an item of {MAX_ITEM_BYTES + 1}$"):
         store.create(key, {"value": "x" * (MAX_ITEM_BYTES - beside + 1)}, expires_at_s=10**10)
     assert store.create(key, {"value": "x" * (MAX_ITEM_BYTES - beside)}, expires_at_s=10**10) is None
+
+
+def test_query_has_no_sets(clock: MovableClock) -> None:
+    store = Partition(clock)
+    store.create(Key("p", "1"), {"at": 1}, expires_at_s=10**10)
+    store.add(Key("p", "2"), 7, expires_at_s=10**10)
+    assert store.query("p", newest=9) == {Key("p", "1"): {"at": 1}}
+
+
+def test_several_keys_are_read_at_once() -> None:
+    both = Barrier(2, timeout=5)
+    assert sorted(in_parallel(lambda _: both.wait(), "ab")) == [0, 1]
+
+
+def test_one_key_is_read_without_a_thread() -> None:
+    assert in_parallel(lambda _: current_thread(), "a") == [current_thread()]

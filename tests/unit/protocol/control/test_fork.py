@@ -10,7 +10,13 @@ from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, resu
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_client.reading.progress import progress
 from unum_compiler.options import FunctionOptions
-from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable, StartsPaused
+from unum_runtime.errors import (
+    ExecutionAlreadyExists,
+    ExecutionDoesNotExist,
+    NodeNotForkable,
+    StartRefused,
+    StartsPaused,
+)
 from unum_runtime.model.checkpoint import Began, Checkpoint, ForkOrigin, Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import fork as fork_module
@@ -19,6 +25,7 @@ from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.operator_requests import fork_runs_on
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.versions import RunsOn
+from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.history.past import past_digest, past_of
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.history.timeline import from_start
@@ -445,3 +452,11 @@ def test_state_that_a_redrive_entered_again_is_visited_once() -> None:
     with pytest.raises(NodeNotForkable, match="of which execution 'e' has 1, got 2"):
         forked(platform, "B", visit=2)
     assert forked(platform, "B") == 1
+
+
+def test_start_of_a_fork_is_refused_whatever_definition_it_runs_on() -> None:
+    platform = done(chain("A", "B"), 0, A=add, B=add)
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="B"))
+    platform.workflow = replace(platform.workflow, hop_budget=7)
+    with pytest.raises(StartRefused, match="is a fork, which only its request or a nudge continues"):
+        resume(platform.runtime(), "f")

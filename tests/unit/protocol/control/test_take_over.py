@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import ASK, PAYLOAD
-from tests.unit.protocol.map_platform import deployed, mapped, result
+from tests.unit.protocol.map_platform import around, deployed, mapped, result
 from tests.unit.protocol.platform import Function, Platform, chain, exactly
 from tests.unit.protocol.stranded_platform import Stranded
 from unum_compiler import compile_workflow
@@ -56,6 +56,14 @@ def serial() -> Definition:
     return mapped("A", "B", after="C", MaxConcurrency=1)
 
 
+def chosen() -> Definition:
+    """Return a Map of which only other branches than those of 1 have a Task."""
+    passes = {"Variable": "$", "NumericEquals": 1, "Next": "P"}
+    which = {"Type": "Choice", "Choices": [passes], "Default": "A"}
+    states = {"Which": which, "P": {"Type": "Pass", "End": True}, "A": {"Type": "Task", "Resource": "A", "End": True}}
+    return around({"StartAt": "Which", "States": states}, after="C")
+
+
 CASES: Mapping[str, tuple[Definition, Any]] = {
     "chain": (chain("A", "B", "C"), 1),
     "wait": (with_wait(), 1),
@@ -64,6 +72,7 @@ CASES: Mapping[str, tuple[Definition, Any]] = {
     "map that ends": (mapped("A"), [1, 2, 3]),
     "one after another": (serial(), [1, 2, 3]),
     "nested": (nested(), [[1, 2], [3]]),
+    "branches without a task": (chosen(), [1, 1, 1]),
 }
 
 

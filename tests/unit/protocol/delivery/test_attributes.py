@@ -1,5 +1,6 @@
 """Attributes of executions: chosen at a start, found in the input, and copied by forks."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -183,3 +184,12 @@ def test_a_definition_without_attributes_has_the_text_of_before() -> None:
     plain = Platform.of(chain("A"), A=len).workflow
     assert "attributes" not in plain.to_json()
     assert Workflow.from_json(plain.to_json()).attributes is None
+
+
+def test_a_start_without_attributes_imports_nothing_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "unum_runtime.protocol.delivery.attributes", None)  # an import of it fails
+    platform = Platform.of(chain("A"), A=lambda event: event)
+    platform.start("e", 1)
+    assert platform.ending() is not None
+    with pytest.raises(ImportError):
+        start(platform.runtime(), "f", 1, {"customer": "7"})

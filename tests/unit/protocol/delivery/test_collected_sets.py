@@ -230,3 +230,44 @@ def test_plain_steps_collect_only_what_exists_and_query_no_jobs(definition: Any)
     assert collected.keys
     assert [key for key in collected.keys if key not in platform.memory._items.keys() | platform.memory._sets] == []
     assert [partition for partition in collected.queried if partition.startswith("token:")] == []
+
+
+def test_collection_of_a_failed_fan_out_reaches_ended_branches_inside() -> None:
+    within = {"Type": "Map", "ItemProcessor": chain("A"), "End": True}
+    inner = {"StartAt": "X", "States": {"X": {"Type": "Task", "Resource": "X", "Next": "N"}, "N": within}}
+    platform = deployed(around(inner), X=lambda event: event or odd(1))
+    platform.collection = Collection.EAGER
+    platform.start("e", [[1, 2], []])
+    first, second = platform.sent
+    platform.sent.clear()
+    platform.deliver(first)
+    platform.deliver(platform.sent[0])  # of two branches inside, so that theirs goes on
+    platform.deliver(second)
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.status is Status.FAILED
+    inside = {key: item for key, (item, _) in platform.memory._items.items() if "/M" in key.partition}
+    assert len(inside) == 3
+    assert [key for key, item in inside.items() if TOMBSTONE not in item] == []
+
+
+@pytest.mark.parametrize("flow", [NEIGHBOURS, WAVE], ids=["neighbours", "wave"])
+def test_a_scope_is_collected_again_by_a_later_delivery(flow: g.Piece) -> None:
+    platform = drawn(flow >> g.task("C"), A=same, B=lambda both: both[1] if isinstance(both, list) else both["own"])
+    platform.collection = Collection.EAGER
+    platform.functions["C"] = same
+    platform.start("e", [1, 2])
+    scope = Scope.around(platform.sent[0].name.execution, platform.sent[0].name.frames)
+    platform.deliver_all()
+    before = dict(platform.memory._items)
+    collect.collect_scope(platform.runtime(), scope)
+    assert platform.memory._items == before
+
+
+def test_a_result_that_no_next_branch_used_leaves_no_arrival() -> None:
+    platform = drawn(WAVE, A=lambda n: odd(1) if n == 3 else n, B=same)
+    platform.collection = Collection.EAGER
+    platform.start("e", [1, 2, 3])
+    platform.deliver_all()
+    assert platform.memory._sets
+    assert [key for key, (members, _) in platform.memory._sets.items() if members] == []

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.protocol.planning.plan_records import left
 from unum_client.reading.parsed_records import parse
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.delivery_record import Arrival
@@ -78,4 +79,10 @@ def test_places_inside_a_collected_scope_are_left_out() -> None:
 def test_scopes_around_an_ended_branch_without_outcome_are_named() -> None:
     delivery, frames = DeliveryState({}), (Frame("M", 1, 0, 0, 2),)
     delivery.ended = [CompleteBranch(E, frames, Success(1))]
+    assert {*delivery.paths()} == {(Scope(E, (), "M", 1, 0, 2),)}
+
+
+def test_scopes_around_a_created_outcome_are_named() -> None:
+    delivery, frames = DeliveryState({}), (Frame("M", 1, 0, 0, 2),)
+    delivery.created = [left("A", Success(1), name=Name(E, frames, 0))]
     assert {*delivery.paths()} == {(Scope(E, (), "M", 1, 0, 2),)}

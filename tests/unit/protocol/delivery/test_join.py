@@ -10,6 +10,8 @@ from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.map_platform import Mortal, around, deliver_all, deployed, mapped
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler import graph as g
+from unum_compiler.compatibility import Compatibility
+from unum_compiler.definition import Definition as Source
 from unum_compiler.options import FunctionOptions
 from unum_constructs import Definition
 from unum_runtime.errors import InconsistentHistory
@@ -212,3 +214,12 @@ def test_each_branch_and_each_join_draws_random_numbers_of_its_own() -> None:
     assert isinstance(ending.outcome, Success)
     drawn = [each for joined in ending.outcome.value for each in (*joined["ids"], joined["own"])]
     assert len({*drawn}) == len(drawn) == 6
+
+
+def test_strict_map_wider_than_its_branches_at_once_starts_them_all() -> None:
+    """Its own limit admits all of them; Step Functions runs fewer."""
+    definition = replace(Source.from_asl(mapped("A", MaxConcurrency=100)), compatibility=Compatibility.STRICT)
+    platform = Platform(definition.compile("w", None), {"A": echo})
+    ending = platform.run(value=[*range(60)])
+    assert ending is not None
+    assert ending.outcome == Success([*range(60)])

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +18,9 @@ from unum_runtime.model.checkpoint import Ending, Failure, Status, Success, star
 from unum_runtime.model.envelope import START, Envelope, Writer, start_request, start_writer
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, lease_key, start_key
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.delivery.lease import LEASE_MS, Lease, claim_start, maintain_by_default
+from unum_runtime.protocol.delivery.lease import LEASE_MS, REPEATED_MS, Lease, claim_start, maintain_by_default
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, NoTimer
 from unum_runtime.store.memory import MemoryStore
 
 LEASE = FunctionOptions(guard=Guard.LEASE)
@@ -470,3 +471,43 @@ def test_a_waiter_works_itself_in_the_last_moments_of_its_execution() -> None:
         hold(platform, event, 60)
         platform.deliver(event)
         assert platform.calls["B"] == calls
+
+
+def test_a_lease_whose_release_fails_is_renewed_no_more() -> None:
+    own = replace(lease(Broken(SystemClock()), 60_000), key=Key("p/lease", "release fails"))
+    own.acquire()
+    with own.held(maintain=True):
+        (thread,) = (each for each in threading.enumerate() if each.name == f"lease of {own.key}")
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+
+
+def test_a_start_that_no_timer_keeps_is_made_while_lambda_repeats_it() -> None:
+    platform = leased()
+    key = write_start_record(platform)
+    sent_ms = platform.clock.ms
+    platform.memory.acquire(key, "second", expires_at_ms=sent_ms + 900_000)
+    routes = {**platform.runtime().routes, START: "function:start-w"}
+    for after_ms, calls in ((REPEATED_MS - 1, 0), (REPEATED_MS, 1)):
+        platform.clock.ms = sent_ms + after_ms
+        rt = replace(platform.runtime(), routes=routes, timer=NoTimer())
+        with nullcontext() if calls else pytest.raises(LeaseStolenError):
+            resume(rt, "e", Writer("first", sent_ms))
+        assert platform.calls["A"] == calls
+
+
+def test_a_start_that_waits_for_a_lease_is_logged() -> None:
+    platform = leased()
+    key = write_start_record(platform)
+    sent_ms = platform.clock.ms
+    platform.memory.acquire(key, "second", expires_at_ms=sent_ms + 900_000)
+    platform.clock.pass_seconds(7)
+
+    class Queue:
+        def schedule(self, events: Any) -> None:
+            assert len(events) == 1
+
+    routes = {**platform.runtime().routes, START: "function:start-w"}
+    resume(replace(platform.runtime(), routes=routes, timer=Queue()), "e", Writer("first", sent_ms))
+    (fields,) = (fields for message, fields in platform.logged if message == "waits for a lease")
+    assert fields["waited_ms"] == 7_000

@@ -18,7 +18,7 @@ from unum_runtime.model.memo_keys import memo_key
 from unum_runtime.model.naming import Key, lease_key
 from unum_runtime.model.states import Guard, MemoScope
 from unum_runtime.protocol.delivery.lease import PATIENCE_MS
-from unum_runtime.protocol.delivery.memo import _own_names, find_stored
+from unum_runtime.protocol.delivery.memo import _names, _own_names, find_stored
 from unum_runtime.protocol.delivery.waiter import MOST_MS
 from unum_runtime.store.memory import MemoryStore
 
@@ -502,3 +502,4 @@ def test_name_of_a_result_has_its_handler() -> None:
     platform = named(memoized(), version="1", scope=MemoScope.FUNCTION)
     task = replace(platform.workflow.task("Square"), handler="one.square")
     assert _own_names(platform.runtime(), task, 1)[1] == "one.square"
+    assert _names(platform.runtime(), task, 1)[0] == "one.square"

@@ -222,3 +222,23 @@ class Collecting(CountingStore):
 
     def collect(self, keys: Iterable[Key]) -> None:
         self.inner.collect(keys)
+
+
+def test_first_step_of_a_branch_whose_fan_out_was_caught_sends_no_handler() -> None:
+    def run(event: int) -> int:
+        if event == 2:
+            raise ValueError(event)
+        platform.deliver(platform.sent[1])  # meanwhile the other branch fails the Map
+        return event
+
+    catch = [{"ErrorEquals": ["ValueError"], "Next": "C"}]
+    platform = deployed(mapped("A", "D", after="C", Catch=catch), A=run)
+    platform.collection = Collection.EAGER
+    platform.start(value=[1, 2])
+    platform.deliver(platform.sent[0])
+    assert sorted(event.state for event in platform.sent) == ["A", "A", "C", "D"]
+
+
+def test_an_event_that_waits_does_not_ask_the_invoker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Platform, "invoke")
+    assert len(waiting(5).waiting) == 1

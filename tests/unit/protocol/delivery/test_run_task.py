@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.callback_platform import asking
+from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.job_platform import LOOK_S, SERVICES, Watching, watching
 from tests.unit.protocol.map_platform import around, mapped
 from tests.unit.protocol.platform import MovableClock, Platform, chain
@@ -13,7 +14,7 @@ from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import START, Value
-from unum_runtime.model.states import Pattern
+from unum_runtime.model.states import Guard, Pattern
 from unum_runtime.protocol.delivery.run_task import _Try
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.runtime import Call, Runtime
@@ -199,3 +200,15 @@ def test_a_task_is_left_out_of_the_first_and_last_branches(left_out: tuple[int, 
     ending = platform.run(value=[0, 1, 2, 3])
     assert ending is not None
     assert (ending.outcome, platform.calls) == (Success(results), {"B": 2})
+
+
+def test_a_retry_of_a_task_without_a_token_asks_the_store_nothing() -> None:
+    def fail(event: Any) -> Any:
+        raise ValueError(event)
+
+    retry = {"Retry": [{"ErrorEquals": ["ValueError"], "MaxAttempts": 2}]}
+    platform = Platform.of(chain("A", "B", B=retry), {"B": FunctionOptions(guard=Guard.COMMIT)}, A=str, B=fail)
+    platform.start()
+    platform.store = store = CountingStore(platform.memory)
+    platform.deliver(platform.sent.pop())
+    assert (len(platform.waiting), store.calls) == (1, {})

@@ -38,3 +38,13 @@ def test_waiting_event_counts_as_sent_when_due_and_checks_the_deadline() -> None
     ((due_ms, waiting),) = platform.waiting
     assert (due_ms, waiting.due_ms, waiting.waiting_since_ms) == (began_ms + 3_000, began_ms + 3_000, began_ms)
     assert waiting.sent_s == due_ms // 1000
+
+
+def test_a_waiter_past_the_deadline_pauses_as_any_other() -> None:
+    platform = Platform.of({**chain("A", "B"), "TimeoutSeconds": 3}, A=lambda event: event, B=lambda event: event)
+    platform.start()
+    (event,) = platform.sent
+    platform.clock.pass_seconds(4)
+    wait_for_result(platform.runtime(), event, LeaseHeldError("held"))
+    ((due_ms, _),) = platform.waiting
+    assert due_ms > platform.clock.ms

@@ -12,6 +12,7 @@ from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.checkpoint import Failure, Phase, Success
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key
 from unum_runtime.model.states import Guard
+from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.commit import create, draft
 from unum_runtime.protocol.fanout import lanes
 from unum_runtime.protocol.fanout.lanes import Lanes, next_in_lane, read_origin
@@ -170,3 +171,14 @@ def test_next_branch_may_begin_with_a_commit() -> None:
     platform, scope, _ = opened([1, 2])
     begins = Commit(Name(scope.execution, scope.branch(1), 0), "B", Phase.ENTERED, Success(1))
     assert lanes._unless_settled(platform.runtime(), begins) == [begins]
+
+
+def test_no_branch_of_a_stopped_execution_begins_even_with_an_outcome() -> None:
+    platform = serial("B")
+    scope, lanes, rt = scopes(platform)[0], Lanes(), platform.runtime()
+    (begun,) = next_in_lane(rt, scope, 0, lanes)
+    create(rt, draft(rt, Commit(begun.name, "B", Phase.LEFT, Success(2))))
+    assert len(next_in_lane(rt, scope, 0, lanes)) == 1
+    stop(rt, scope.execution, Failure("Stopped", None))
+    assert next_in_lane(rt, scope, 0, lanes) == []
+    assert next_in_lane(rt, scope, 0, Lanes()) == []

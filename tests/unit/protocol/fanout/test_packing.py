@@ -140,6 +140,7 @@ def test_the_history_tells_of_results_in_packs_what_it_tells_of_others() -> None
         ([("A", task()), ("W", {"Type": "Wait", "Seconds": 1})], []),
         ([("A", task()), ("P", {"Type": "Pass"}), ("W", {"Type": "Wait", "Seconds": 1})], []),
         ([("A", task()), ("M", {"Type": "Map", "ItemProcessor": chain("B")})], []),
+        ([("M", {"Type": "Map", "ItemProcessor": chain("B")}), ("C", task())], []),
         ([("A", task(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "C"}], End=True)), ("C", task())], ["C"]),
         ([("A", task(Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken", Parameters=MESSAGE))], []),
     ],
@@ -150,6 +151,7 @@ def test_the_history_tells_of_results_in_packs_what_it_tells_of_others() -> None
         "before a Wait",
         "before a Pass and a Wait",
         "before a Map",
+        "joins a Map",
         "caught by a Task",
         "waits for a holder",
     ],
@@ -173,10 +175,17 @@ def test_branches_of_a_parallel_have_places_for_each_of_their_tasks() -> None:
     [
         g.map(g.task("encode") >> g.task("meet").meets_previous(), items=g.out),
         g.map(g.task("encode") >> g.task("rebase").after_previous("rebase"), items=g.out),
+        g.map(g.task("encode") >> g.task("rebase").after_previous("encode"), items=g.out),
         g.map(g.task("encode") >> g.task("rebase").after_previous("tail") >> g.task("tail"), items=g.out),
         g.dag({"a": g.task("a"), "b": g.task("b").after("a")}),
     ],
-    ids=["neighbour join", "result of the previous branch", "result for the next branch", "region"],
+    ids=[
+        "neighbour join",
+        "own result of the previous branch",
+        "another result",
+        "result for the next branch",
+        "region",
+    ],
 )
 def test_tasks_that_other_branches_look_at_have_no_places(flow: g.Piece) -> None:
     assert packed_tasks(drawn(flow)) == {}

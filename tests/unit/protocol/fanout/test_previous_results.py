@@ -172,3 +172,18 @@ def test_sets_of_a_second_fan_out_are_numbered_from_zero() -> None:
     for waiting in ("b", "d"):
         scope = Scope(Execution("e", 0), (), str(workflow.task(waiting).scope), 1, 0, 2)
         assert arrival_key(workflow, scope, 1, waiting) == meeting_key("w", scope, 1, 0)
+
+
+def test_a_commit_that_leads_to_another_wait_is_named() -> None:
+    flow = g.map(g.task("a") >> g.task("b").after_previous("b") >> g.task("c").after_previous("c"), items=g.out)
+    platform = ended("a1", flow=flow)
+    own = event_of(platform, "a1").name
+    platform.deliver(event_of(platform, "a0"))
+    platform.deliver(event_of(platform, "b0"))
+    result = read_committed(platform.runtime(), event_of(platform, "b0").name, "b")
+    assert result is not None
+    scope = Scope.around(own.execution, own.frames)
+    key = arrival_key(platform.workflow, scope, 1, "c")
+    platform.memory.add(key, own.step * 2, expires_at_s=2_000_000_000)
+    with pytest.raises(InconsistentHistory, match="expected that 'c' follows, found JoinNeighbour"):
+        feed(platform.runtime(), FeedNext(result, "c"))

@@ -395,3 +395,58 @@ def test_event_that_resumes_at_its_time_limit_checks_the_time_again() -> None:
     assert again.job == {"since": asked.platform.clock.ms}
     asked.platform.deliver_all()
     assert asked.outcome == Failure("States.Timeout", None)
+
+
+def test_first_task_of_a_branch_frees_no_lane_of_a_map_that_tolerates() -> None:
+    definition = mapped("A", "B", MaxConcurrency=200, ToleratedFailurePercentage=100)
+    definition["States"]["M"]["ItemProcessor"]["ProcessorConfig"] = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    platform = ticking(deployed(definition))
+    platform.start("e", [*range(400)])
+    lose(platform, "B", 60)
+    assert find(platform) == [(60, committed_ms(platform, "A", 60))]
+
+
+def test_a_branch_that_is_about_to_join_has_arrived_for_the_next_one() -> None:
+    flow = g.map(g.task("A") >> g.task("B").meets_previous(), items=g.out)
+    platform = drawn(flow, A=lambda n: n, B=lambda both: both)
+    platform.start("e", [1, 2, 3])
+    platform.deliver(platform.sent[0])
+    (join,) = part_of(platform.runtime(), opened_by(platform), 0).ended.joins
+    assert (join.state, join.name.frames[-1].index) == ("B", 1)
+
+
+def test_a_node_of_a_region_between_two_tasks_has_not_ended() -> None:
+    nodes = {"a": g.task("a") >> g.task("x"), "b": g.task("b").after("a")}
+    platform = drawn(g.dag(nodes), **dict.fromkeys("axb", lambda event: event))
+    platform.start("e", 1)
+    lose(platform, "x", 0)
+    part = part_of(platform.runtime(), opened_by(platform), 0)
+    assert (part.ended.nodes, [each.state for each in part.missing]) == ((), ["x"])
+
+
+def test_a_failed_branch_of_a_parallel_counts_against_it() -> None:
+    platform = drawn(g.parallel(g.task("A"), g.task("B")).quorum(1), A=refuse, B=lambda n: n)
+    platform.start("e", 1)
+    lose(platform, "B", 1)
+    ended = part_of(platform.runtime(), opened_by(platform), 0).ended
+    assert (ended.done, [each.frames[-1].index for each in ended.failed]) == ((), [0])
+
+
+def test_latest_end_of_a_part_is_of_its_own_branches() -> None:
+    platform = ticking(deployed(mapped("A", MaxConcurrency=100)))
+    platform.start("e", [*range(300)])
+    held = {}
+    while platform.sent:
+        event = platform.sent.pop(0)
+        index = event.name.frames[-1].index
+        if index in (199, 290):
+            held[index] = event
+        else:
+            platform.deliver(event)
+    platform.clock.pass_seconds(60)
+    platform.deliver(held[199])
+    platform.sent.clear()
+    part = part_of(platform.runtime(), opened_by(platform), 1)
+    began_ms = platform.steps()[0].committed_ms
+    own = (index for index in range(SHARD_SIZE, 299) if index != 290)
+    assert part.latest_ms - began_ms == max(committed_ms(platform, "A", index) for index in own)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.platform import Platform
+from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import RefusedDelivery
-from unum_runtime.model.checkpoint import Success
+from unum_runtime.model.checkpoint import Success, start_record
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.delivery import start as starting
 from unum_runtime.protocol.planning import plan
@@ -176,3 +176,8 @@ def test_numbers_that_can_be_guessed_would_be_noticed(
     break_it(monkeypatch)
     with pytest.raises(AssertionError):
         test_two_executions_of_one_name_and_start_draw_other_numbers(kind)
+
+
+def test_a_secret_is_no_variable_of_a_workflow_that_draws_no_number() -> None:
+    workflow = Platform.of(chain("A"), A=lambda event: event).workflow
+    assert plan.evaluation_of(workflow, start_record(Execution("e", 0), 1, "secret")).variables == {}

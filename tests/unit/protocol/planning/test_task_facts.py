@@ -73,6 +73,7 @@ def test_limits_are_evaluated_if_the_task_has_them(fields: dict[str, Any], limit
         ({"ResultSelector": {"a.$": "$"}}, True, False, False),
         ({"Assign": {"a.$": "$"}}, True, False, False),
         (INVOKE, False, False, True),
+        ({**INVOKE, "Parameters": {"FunctionName": "A"}}, False, False, True),
         ({**JSONATA, "Arguments": "{% $states.input %}"}, False, True, False),
     ],
 )

@@ -11,7 +11,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Pha
 from unum_runtime.model.envelope import Results
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope, place_in_shard, shard_partition
 from unum_runtime.model.pack import unpacked
-from unum_runtime.model.states import FanOut, Map
+from unum_runtime.model.states import Map
 from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout.completion import add_completed, add_failed
@@ -75,7 +75,7 @@ def join_results(rt: Runtime, scope: Scope) -> Commit:
     """
     fan_out = rt.workflow.fan_out(scope.state)
     ends = _read_ends(rt, scope, fan_out.quorum)
-    opened = read_origin(rt, scope) if _needs_origin(rt, fan_out) else None
+    opened = read_origin(rt, scope) if rt.workflow.needs_origin(fan_out) else None
     # The time of the last result, not of this delivery: every delivery that joins must plan the same continuation.
     as_of_ms = max(checkpoint.committed_ms for checkpoint, _ in ends)
     evaluation = EvaluationContext(rt.workflow, scope.execution, as_of_ms, str(scope.join))
@@ -130,10 +130,6 @@ def _fail_scope(rt: Runtime, scope: Scope, failure: Failure, opened: OpenScope |
             return Commit(scope.join, scope.state, Phase.RETRIED, Success(arrival.value), continuation, joins=scope)
         case NotRetried(outcome, continuation):
             return Commit(scope.join, scope.state, Phase.LEFT, outcome, continuation, joins=scope)
-
-
-def _needs_origin(rt: Runtime, fan_out: FanOut) -> bool:
-    return rt.workflow.needs_origin(fan_out) or (isinstance(fan_out, Map) and fan_out.tolerates)
 
 
 def _last_checkpoints(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:

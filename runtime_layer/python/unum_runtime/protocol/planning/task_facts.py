@@ -50,7 +50,7 @@ def _facts_of(workflow: Workflow, task: Task) -> TaskFacts:
     return TaskFacts(
         program=program,
         limits={limit: field for limit, field in _LIMITS.items() if {field, f"{field}Path"} & task.data.keys()},
-        takes_input=program.takes_input and not is_wrapped,
+        takes_input=program.takes_input,
         gives_result=program.gives_result and not is_wrapped and task.resource != READ_ITEMS,
         needs_input_after=_needs_input_after(task),
         may_share_variables=not program.takes_input and task.language is Language.JSONPATH,  # JSONata copies values
