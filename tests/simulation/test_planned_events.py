@@ -12,6 +12,7 @@ from tests.simulation.scenarios import HOUR_S
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import take_over
+from unum_runtime.protocol.delivery import run_task
 from unum_simulator import Faults, Invariant, Scenario, Violation, search
 
 WIDE = Faults(
@@ -43,7 +44,8 @@ def of(graph: str, **fields: Any) -> Scenario:
 @pytest.mark.parametrize("collection", Collection)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_planned_events_keep_their_attempts(graph: str, collection: Collection) -> None:
-    assert search(of(graph, collection=collection), range(SEEDS)).ends == SEEDS
+    seeds = range(5 * SEEDS if graph.startswith("signal") else SEEDS)
+    assert search(of(graph, collection=collection), seeds).ends == len(seeds)
 
 
 def takes_late_events_for_the_last_attempt(patch: pytest.MonkeyPatch) -> None:
@@ -72,4 +74,12 @@ def test_mistake_is_found(
     mistake(monkeypatch)
     with pytest.raises(Violation) as found:
         search(of(graph), range(5 * SEEDS))
+    assert found.value.invariant is Invariant.CONSISTENT
+
+
+def test_failure_of_a_try_without_a_slot_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A late delivery takes a signal, although the failure of its try was committed."""
+    monkeypatch.setattr(run_task, "_take_slot", run_task._in_slot)
+    with pytest.raises(Violation) as found:
+        search(of("signal, branches", collection=Collection.EAGER), range(5 * SEEDS))
     assert found.value.invariant is Invariant.CONSISTENT

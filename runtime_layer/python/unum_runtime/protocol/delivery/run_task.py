@@ -61,11 +61,18 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
 
 def recover_failure(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
     """Recover from `failure`, reported by the platform for a try of `task` with input `entered`."""
-    own = _in_slot(rt, envelope, task, entered) if (task.resource or "").startswith(SIGNAL) else envelope
+    own = _take_slot(rt, envelope, task, entered) if (task.resource or "").startswith(SIGNAL) else envelope
     found = callback.store_failure(rt, own, failure) if task.pattern is Pattern.CALLBACK else failure
     if isinstance(found, CallbackPending):
         return found
     return _Try(rt, envelope, task, entered).recover(found, rt.clock.now_ms())
+
+
+def _take_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Envelope:
+    """Return `envelope`, of a try that waits for a signal, with the slot of the try, taken now if it has none."""
+    from unum_runtime.protocol.waiting.signal_wait import take_own_slot  # noqa: PLC0415 - few workflows wait for signals
+
+    return take_own_slot(rt, envelope, task, entered)
 
 
 def _in_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Envelope:

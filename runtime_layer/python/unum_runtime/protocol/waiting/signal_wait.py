@@ -93,6 +93,19 @@ def begin_wait(
     return CallbackPending() if item["by"] in (By.CLOCK, By.NOBODY) else parse_result(item)
 
 
+def take_own_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Envelope:
+    """Return `envelope` with the slot of its try, where its failure counts; take one if the try has none yet.
+
+    A later delivery of the try finds the failure in this slot. Without it, that delivery could take a signal that no
+    outcome has. Unchanged where no wait can begin: the try's own failure says why.
+    """
+    try:
+        digest = _take_slot(rt, envelope, mailbox_of(rt, task, envelope.name, entered))
+    except StatesError:
+        return envelope
+    return replace(envelope, job={SLOT: digest})
+
+
 def in_own_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Envelope:
     """Return `envelope` with the slot that its try has taken, where a failure counts; unchanged if it has none."""
     try:
