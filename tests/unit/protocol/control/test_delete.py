@@ -1,5 +1,6 @@
 """Deletions of executions that wait for answers and jobs, of other versions' steps, and what is told of the rest."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -599,3 +600,11 @@ def test_longest_lifetimes_are_told_of_what_remains() -> None:
     remains = delete(platform.runtime(), "e").remains
     days = {(each.until_ms - platform.clock.ms) // DAY_MS for each in remains if each.until_ms is not None}
     assert {9, 31} <= days
+
+
+def test_deletion_without_signals_imports_nothing_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "unum_runtime.protocol.control.mailboxes", None)  # an import of it fails
+    platform = Platform.of(chain("A"), A=lambda event: event)
+    platform.run("e", 1)
+    delete_for_good(platform)
+    assert rest(platform) == []

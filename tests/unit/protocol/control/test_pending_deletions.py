@@ -115,3 +115,20 @@ def test_answer_says_if_sweeps_make_the_second_request(platform: Platform) -> No
     assert later.what == "results of deliveries that ran when it was deleted: the next sweep deletes them"
     platform.clock.ms += DAY_MS
     assert not has_sweeps(platform.runtime())
+
+
+def test_second_request_that_comes_early_leaves_the_rest_to_a_sweep(platform: Platform) -> None:
+    asked: list[str] = []
+    for _ in range(2):
+        delete(platform.runtime(), "e")
+    platform.clock.ms += QUIET_MS
+    sweep(platform, asked)
+    assert (asked, pending(platform)) == (["delete e"], [])
+
+
+def test_last_request_leaves_nothing_of_the_entry_in_the_mark(platform: Platform) -> None:
+    for _ in range(2):
+        delete(platform.runtime(), "e")
+        platform.clock.ms += QUIET_MS
+    (mark,) = (item for item, _ in platform.memory._items.values() if CLOSED in item)
+    assert mark.keys().isdisjoint(LISTED)

@@ -1,7 +1,7 @@
 """Signals to executions: who gets which, what is refused, what explains a wait, and what a deletion finds."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
@@ -231,16 +231,42 @@ def test_a_deletion_finds_waits_and_signals(definition: Any) -> None:
     if platform.ending() is None:
         send(platform, "two", id="2", key=key)
     box = Mailbox(execution_of(platform), "go", key or "")
-    assert platform.store.query(wait_key("w", box.slot(0)).partition)
+    slots = [wait_key("w", box.slot(number)).partition for number in range(2)]
+    used = [slot for slot in slots if platform.store.query(slot)]
+    assert used
     delete.delete(platform.runtime(), "e")
-    for number in range(2):
-        found = platform.store.query(wait_key("w", box.slot(number)).partition)
-        assert [*found.values()] in ([], [{"by": "nobody"}]), "slots stay taken for deliveries that run"
+    taken = [[*platform.store.query(slot).values()] for slot in used]
+    assert taken == [[{"by": "nobody"}]] * len(used), "slots stay taken for deliveries that run"
     platform.clock.ms += QUIET_MS
     delete.delete(platform.runtime(), "e")
     for number in range(2):
         assert not platform.store.query(wait_key("w", box.slot(number)).partition)
     assert not platform.store.read([mailbox_key("w", box)])
+
+
+def test_a_deletion_that_was_cut_off_finds_the_other_slots_again() -> None:
+    platform = waiting(TWICE, {})
+    for number in ("1", "2"):
+        send(platform, "yes", id=number)
+    box = Mailbox(execution_of(platform), "go", "")
+    slots = [wait_key("w", box.slot(number)).partition for number in range(2)]
+    delete.delete(platform.runtime(), "e")
+    platform.clock.ms += QUIET_MS
+    erase = platform.memory.erase
+
+    def dying(partition: str, *, keep: Collection[str] = ()) -> int:
+        erase(partition, keep=keep)
+        if partition in slots:
+            raise _Died
+        return 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(platform.memory, "erase", dying)
+        with pytest.raises(_Died):
+            delete.delete(platform.runtime(), "e")
+    assert any(platform.store.query(slot) for slot in slots)
+    delete.delete(platform.runtime(), "e")
+    assert not any(platform.store.query(slot) for slot in slots)
 
 
 def test_a_deletion_finds_signals_of_an_earlier_version() -> None:
