@@ -28,7 +28,6 @@ from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Item, start_record, started_execution
 from unum_runtime.model.deletion_notes import Waits, copies_partition, waits_key
 from unum_runtime.model.list_index import PARTITION, PLACE, Kind, entry
-from unum_runtime.model.mailbox import result_key
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Execution,
@@ -225,7 +224,8 @@ class _Work:
         """Delete waits and signals: of listed mailboxes, and of those without a key, which follow from the states."""
         if not self.of_tasks(lambda task: (task.resource or "").startswith(SIGNAL)):
             return
-        from unum_runtime.protocol.control.mailboxes import (  # noqa: PLC0415 - few workflows wait for signals
+        from unum_runtime.model.mailbox import result_key  # noqa: PLC0415 - few workflows wait for signals
+        from unum_runtime.protocol.control.mailboxes import (  # noqa: PLC0415 - as above
             mailboxes_of,
             take_out,
             used_slots,
