@@ -14,11 +14,13 @@ from tests.unit.protocol.control.test_delete import (
     rest,
     stopped,
 )
+from tests.unit.protocol.control.test_nudge import drawn
 from tests.unit.protocol.cut_store import Died
 from tests.unit.protocol.job_platform import watching
 from tests.unit.protocol.map_platform import around, deployed, mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import compile_workflow
+from unum_compiler import graph as g
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionNotDeletable, RefusedDelivery
@@ -218,3 +220,19 @@ def test_redrive_that_is_faster_than_a_deletion_keeps_its_execution() -> None:
     platform.memory.create = late
     with pytest.raises(ExecutionNotDeletable):
         delete(platform.runtime(), "e")
+
+
+FAN_OUTS = {
+    "two parts": (g.map(g.task("A"), items=g.out), [*range(300)]),
+    "neighbours": (g.map(g.task("A") >> g.task("B").meets_previous(), items=g.out), [1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("fan_out", FAN_OUTS)
+def test_every_set_of_a_fan_out_is_deleted(fan_out: str) -> None:
+    flow, value = FAN_OUTS[fan_out]
+    platform = drawn(flow, A=lambda n: n, B=lambda both: both)
+    platform.run("e", value)
+    assert len(platform.memory._sets) > 1
+    delete_for_good(platform)
+    assert rest(platform) == []

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import InvokeError
-from unum_runtime.model.list_index import Kind
+from unum_runtime.model.list_index import FIRST, Kind
 from unum_runtime.protocol.control import sweep as sweeps
 from unum_runtime.protocol.control.delete import delete
 from unum_runtime.protocol.control.operator_requests import answer, parse
@@ -27,14 +27,14 @@ def platform() -> Platform:
     return made
 
 
-def sweep(platform: Platform, asked: list[str], *, silent_ms: int = 1, fails: bool = False) -> None:
+def sweep(platform: Platform, asked: list[str], *, silent_ms: int = 1, fails: bool = False, after: str = FIRST) -> None:
     def ask(event: Any) -> Any:
         asked.append(f"{event['control']} {event['execution']}")
         if fails:
             raise InvokeError("no answer")
         return answer(platform.runtime(), parse(event), None)
 
-    request, retention_s = Sweep(silent_ms=silent_ms, nudges=True), platform.runtime().retention_s
+    request, retention_s = Sweep(silent_ms=silent_ms, nudges=True, after=after), platform.runtime().retention_s
     sweeps.sweep(platform.runtime(), platform.memory, request, ask, lambda _: retention_s)
 
 
@@ -132,3 +132,14 @@ def test_last_request_leaves_nothing_of_the_entry_in_the_mark(platform: Platform
         platform.clock.ms += QUIET_MS
     (mark,) = (item for item, _ in platform.memory._items.values() if CLOSED in item)
     assert mark.keys().isdisjoint(LISTED)
+
+
+def test_rest_of_a_sweep_asks_for_no_deletion_before_its_place(platform: Platform) -> None:
+    asked: list[str] = []
+    delete(platform.runtime(), "e")
+    platform.clock.ms += QUIET_MS
+    (before,) = pending(platform)
+    sweep(platform, asked, after=before)
+    assert asked == []
+    sweep(platform, asked)
+    assert asked == ["delete e"]

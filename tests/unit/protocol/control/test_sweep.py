@@ -12,6 +12,7 @@ from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, resu
 from tests.unit.protocol.platform import chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
 from unum_runtime.model.checkpoint import Failure, Item, Status
+from unum_runtime.model.envelope import MARK
 from unum_runtime.model.list_index import FIRST, SHARDS, Kind, partition, place
 from unum_runtime.model.naming import Execution, Key, execution_partition, start_key, sweep_partition
 from unum_runtime.protocol.control import operator_requests
@@ -473,3 +474,9 @@ def test_later_execution_of_the_same_name_is_not_abandoned() -> None:
     before = {**platform.memory._items}
     control_sweep.abandon(platform.runtime(), Execution("e", platform.clock.ms - 1))
     assert platform.memory._items == before
+
+
+def test_a_sweep_of_another_wire_version_is_refused() -> None:
+    event = Sweep(silent_ms=1, nudges=False).to_json()
+    with pytest.raises(ValidationException, match="version"):
+        Sweep.from_json({**event, MARK: 99})

@@ -11,7 +11,7 @@ from tests.unit.protocol.map_platform import around, deliver_all, deployed, mapp
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import RouteGone
-from unum_runtime.model.checkpoint import Ending, Failure, Phase, Status, Success
+from unum_runtime.model.checkpoint import TOMBSTONE, Ending, Failure, Phase, Status, Success
 from unum_runtime.model.delivery_record import FailedTry
 from unum_runtime.model.envelope import Siblings, Value
 from unum_runtime.model.ir import Collection
@@ -237,6 +237,9 @@ def test_first_step_of_a_branch_whose_fan_out_was_caught_sends_no_handler() -> N
     platform.start(value=[1, 2])
     platform.deliver(platform.sent[0])
     assert sorted(event.state for event in platform.sent) == ["A", "A", "C", "D"]
+    inside = [item for key, (item, _) in platform.memory._items.items() if "/M" in key.partition]
+    assert inside
+    assert all(TOMBSTONE in item for item in inside), "its own outcome is collected, too"
 
 
 def test_an_event_that_waits_does_not_ask_the_invoker(monkeypatch: pytest.MonkeyPatch) -> None:
