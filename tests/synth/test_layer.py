@@ -191,6 +191,14 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others
     assert missing == NEVER_NEEDED | extensions | {f"unum_runtime.asl.{other}" for other in others}
 
 
+@pytest.mark.parametrize("state", [{"Type": "Pass"}, IN_JSONATA])
+def test_layer_has_all_modules_that_loading_its_modules_imports(state: Any) -> None:
+    content = layer_of(**state)
+    there = {module_name(path) for path in content}
+    sources = (data for path, data in content.items() if path.endswith(".py"))
+    assert {name for data in sources for name in imported(data, on_demand=False)} - there == set()
+
+
 def test_a_region_s_modules_are_there_for_it_alone() -> None:
     nodes = {"a": g.task("a"), "b": g.task("b").after("a")}
     flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (g.dag(nodes), g.task("a") >> g.task("b"))]
@@ -254,10 +262,10 @@ def module_name(path: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(source: bytes) -> set[str]:
-    """The modules of ours that `source` imports, wherever it does."""
+def imported(source: bytes, *, on_demand: bool = True) -> set[str]:
+    """Return the modules of ours that `source` imports; without `on_demand` those that loading it always imports."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in walk(ast.parse(source), on_demand=on_demand):
         if isinstance(node, ast.Import):
             found |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -265,6 +273,14 @@ def imported(source: bytes) -> set[str]:
             inner = {f"{module}.{each.name}" for each in node.names}
             found |= {name for name in inner if find_spec(name)} if is_package(module) else {module}
     return {name for name in found if name.startswith("unum_runtime")}
+
+
+def walk(node: ast.AST, *, on_demand: bool) -> Iterator[ast.AST]:
+    """Yield `node` and all inside of it; without `on_demand` not the bodies of functions and conditions."""
+    yield node
+    if on_demand or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.If):
+        for each in ast.iter_child_nodes(node):
+            yield from walk(each, on_demand=on_demand)
 
 
 def is_package(module: str) -> bool:
