@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.callback_platform import WAITING
-from tests.unit.protocol.map_platform import around
+from tests.unit.protocol.callback_platform import WAITING, broken
+from tests.unit.protocol.map_platform import around, deployed, mapped
 from tests.unit.protocol.platform import Platform, chain
 from tests.unit.protocol.stranded_platform import Stranded
 from unum_client.reading.parsed_records import parse
@@ -67,6 +67,42 @@ def test_a_check_of_a_branch_whose_fan_out_is_settled_collects_what_waits() -> N
     with pytest.raises(RefusedDelivery, match="settled without this branch"):
         platform.deliver(platform.pass_to_next())
     assert is_collected(platform, kept[0])
+
+
+def test_a_refused_event_without_a_job_collects_nothing_that_waits() -> None:
+    def ask(event: Any) -> Any:
+        if event["input"]:
+            raise ValueError
+        return CallbackPending()
+
+    branch = {"StartAt": "Ask", "States": {"Ask": {**WAITING, "TimeoutSeconds": 60, "End": True}}}
+    platform = Platform.of(around(branch), F=ask)
+    platform.collection, platform.options["own_address"] = Collection.EAGER, "F:1"
+    platform.start(value=[0, 1])
+    first = platform.sent[0]
+    platform.deliver_all()
+    before = collected(platform)
+    with pytest.raises(RefusedDelivery, match="settled without this branch"):
+        platform.deliver(first)
+    assert collected(platform) == before
+
+
+def test_another_branch_continues_a_scope_whose_settler_died() -> None:
+    def fragile(event: int) -> int:
+        if event == 1:
+            raise ValueError(event)
+        return event
+
+    platform = deployed(mapped("A", after="C", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "C"}]), A=fragile)
+    platform.collection = Collection.EAGER
+    platform.start("e", [1, 2])
+    failing, other = platform.sent
+    platform.sent.clear()
+    platform.deliver(other)
+    with broken(platform, "invoke", ConnectionError("died")):
+        platform.deliver(failing)
+    platform.deliver(other)
+    assert [event.state for event in platform.sent] == ["C"]
 
 
 def is_collected(platform: Platform, key: Key) -> bool:

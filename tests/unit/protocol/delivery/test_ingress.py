@@ -17,8 +17,12 @@ from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Stored
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import checkpoint_key
-from unum_runtime.model.states import Guard
+from unum_runtime.model.states import SIGNAL, Guard
 from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.ingress import is_unguarded, may_be_late
+from unum_runtime.store.large_items import LEAST_BYTES, LargeItems
+from unum_runtime.store.memory import MemoryObjects
 
 
 def echo(event: Any) -> Any:
@@ -156,3 +160,46 @@ def test_without_a_guard_a_poll_of_a_job_does_not_read_its_outcome() -> None:
     platform.clock.pass_seconds(LOOK_S)
     platform.deliver(look)
     assert store.calls == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "after_s", "late"),
+    [({}, 29, False), ({}, 30, True), ({"due_ms": 1}, 0, True), ({"retries": (1,)}, 0, True)],
+)
+def test_only_old_delayed_or_retried_events_may_be_late(fields: dict[str, Any], after_s: int, *, late: bool) -> None:
+    platform = Platform.of(chain("A", "B"), A=echo, B=echo)
+    platform.start()
+    (event,) = platform.sent
+    platform.clock.pass_seconds(after_s)
+    assert may_be_late(platform.runtime(), replace(event, **fields)) is late
+
+
+def test_wait_for_a_signal_reads_its_outcome_whatever_its_guard() -> None:
+    platform = Platform.of(chain("A", "B"), A=echo, B=echo)
+    platform.start()
+    (event,) = platform.sent
+    task = replace(platform.workflow.task("B"), guard=Guard.COMMIT)
+    assert is_unguarded(event, task)
+    assert not is_unguarded(event, replace(task, resource=f"{SIGNAL}go"))
+
+
+@pytest.mark.parametrize(
+    ("guard", "after_s", "fresh", "reads"),
+    [
+        (Guard.COMMIT, 0, False, 0),
+        (Guard.COMMIT, 60, False, 1),
+        (Guard.COMMIT, 60, True, 0),
+        (Guard.READ, 60, False, 1),
+    ],
+)
+def test_late_unguarded_event_alone_looks_before_an_object(
+    guard: Guard, after_s: int, reads: int, *, fresh: bool
+) -> None:
+    platform = Platform.of(chain("A", "B"), {"B": FunctionOptions(guard=guard)}, A=echo, B=lambda _: "x" * LEAST_BYTES)
+    platform.start()
+    (event,) = platform.sent
+    platform.clock.pass_seconds(after_s)
+    counting = CountingStore(platform.memory)
+    platform.store = LargeItems(counting, MemoryObjects(), "w")
+    step(platform.runtime(), event, fresh=fresh)
+    assert counting.calls["read"] == reads
