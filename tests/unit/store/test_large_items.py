@@ -1,5 +1,6 @@
 """Leases pass through the store of large texts unchanged."""
 
+from tests.unit.protocol.counting_store import CountingStore
 from unum_runtime.clock import SystemClock
 from unum_runtime.model.naming import Key
 from unum_runtime.store.large_items import LargeItems
@@ -57,3 +58,16 @@ def test_delivery_writes_each_text_once() -> None:
     assert len(puts) == 1
     store.in_delivery().create(Key("w/e:1", "3"), {"value": "x" * 9}, expires_at_s=10**11)
     assert len(puts) == 2
+
+
+def test_store_that_looks_writes_no_object_for_an_item_that_exists() -> None:
+    counting, objects = CountingStore(), MemoryObjects()
+    store = LargeItems(counting, objects, "w", least_bytes=8).looking()
+    known, small, new = (Key("w/e:1", step) for step in "123")
+    counting.inner.create(known, {"error": "gone"}, expires_at_s=10**11)
+    assert store.create(known, {"value": "x" * 9}, expires_at_s=10**11) == {"error": "gone"}
+    assert (counting.calls["read"], objects._contents) == (1, {})
+    assert store.create(small, {"value": "x"}, expires_at_s=10**11) is None
+    assert counting.calls["read"] == 1
+    assert store.create(new, {"value": "x" * 9}, expires_at_s=10**11) is None
+    assert len(objects._contents) == 1

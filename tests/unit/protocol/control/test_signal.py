@@ -13,7 +13,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, RouteGone, SignalRefused
 from unum_runtime.model import mailbox as mailbox_module
 from unum_runtime.model.checkpoint import Failure
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.mailbox import Mailbox, mailbox_key, result_key, wait_key
 from unum_runtime.model.naming import NAME_RULE, Execution
 from unum_runtime.protocol.control import delete, signal, take_over
@@ -217,6 +217,15 @@ def test_the_failure_of_the_last_delivery_leaves_a_signal_that_was_there(monkeyp
     fail_invocation(platform.runtime(), event, Failure("Sandbox.Timedout", None))
     platform.deliver_all()
     assert outcome(platform) == "yes"
+
+
+def test_wait_whose_key_is_no_key_takes_no_slot_for_a_failure() -> None:
+    platform = before_its_wait(WITH_KEY)
+    (event,) = platform.sent
+    entered = event.input
+    assert isinstance(entered, Value)
+    task = platform.workflow.task(event.state)
+    assert signal_wait.take_own_slot(platform.runtime(), event, task, entered) == event
 
 
 class _Died(BaseException):
