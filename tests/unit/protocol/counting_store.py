@@ -30,6 +30,10 @@ class CountingStore:
         self.calls["query"] += 1
         return self.inner.query(partition, newest=newest)
 
+    def collect(self, keys: Iterable[Key]) -> None:
+        self.calls["collect"] += 1
+        self.inner.collect(keys)
+
     def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
         self.calls["extend"] += 1
         return self.inner.extend(key, item, unless=unless, expires_at_s=expires_at_s)

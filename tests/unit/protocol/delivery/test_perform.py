@@ -1,6 +1,6 @@
 """Events of states that are no Tasks: who gets them, and what they carry."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from unum_runtime.model.checkpoint import TOMBSTONE, Ending, Failure, Phase, Sta
 from unum_runtime.model.delivery_record import FailedTry
 from unum_runtime.model.envelope import Siblings, Value
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.perform import envelope
 from unum_runtime.protocol.planning.plan import Invoke
@@ -211,17 +210,10 @@ def test_a_delivery_that_has_collected_a_fan_out_does_not_ask_for_it_again() -> 
     platform = Platform.of(mapped("B"), {"B": FunctionOptions(guard=Guard.COMMIT)}, B=lambda event: event)
     platform.collection = Collection.EAGER
     platform.start(value=[1])
-    platform.store = Collecting(platform.memory)
+    platform.store = CountingStore(platform.memory)
     platform.deliver(platform.sent.pop())
     assert platform.ending() is not None
     assert platform.store.calls["read"] == 0
-
-
-class Collecting(CountingStore):
-    """A store that also collects."""
-
-    def collect(self, keys: Iterable[Key]) -> None:
-        self.inner.collect(keys)
 
 
 def test_first_step_of_a_branch_whose_fan_out_was_caught_sends_no_handler() -> None:
