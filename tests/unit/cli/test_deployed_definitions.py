@@ -12,6 +12,7 @@ from tests.unit.client.test_stored_definitions import client_of, deployed
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands import diff, graph, history, map_runs, watch
 from unum_client.polling import Waiter
+from unum_compiler import to_compiled
 from unum_runtime.model.checkpoint import Checkpoint, Failure, start_record
 from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
 from unum_runtime.protocol.control.stop import stop
@@ -72,7 +73,7 @@ def stopped(platform: Platform, record: Checkpoint) -> None:
 
 
 def test_a_picture_by_a_given_file(unum: Any, platform: Platform, file: Callable[..., Path]) -> None:
-    of_new = file("new.json", platform.workflow.to_json())
+    of_new = file("new.json", json.dumps(to_compiled(platform.workflow)))
     assert '"C' in unum("graph", str(of_new), *ADDRESS, "--format", "mermaid").out
     assert "but this is version" in unum("graph", str(of_new), *ADDRESS, "--execution", "old").err
 

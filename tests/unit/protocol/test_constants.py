@@ -144,24 +144,6 @@ STORES = [
     ("s3_names", "_STATE", "state:"),
     ("s3_names", "_LISTED", "listed:"),
     ("s3_names", "_RECORD_BYTES", 160),
-    ("cosmos", "DELETION_DELAY_S", 3_600),
-    ("cosmos", "MAX_PATCH_OPERATIONS", 10),
-    ("cosmos", "_PARTITION_PATH", "/partition"),
-    ("cosmos", "_INDEXED", ("/partition/?", "/sort/?", "/item/list/?", "/item/list_at/?")),
-    ("firestore", "ROOT", "unum"),
-    ("firestore", "ITEMS", "unum_items"),
-    ("firestore", "LISTED", "unum_listed"),
-    ("firestore", "DELETED_AT_ONCE", 100),
-    ("firestore_documents", "SORT", "sort"),
-    ("firestore_documents", "EXPIRY", "expires_at"),
-    ("firestore_documents", "_ITEM", "item"),
-    ("firestore_documents", "_LISTED_IN", "partition"),
-    ("firestore_documents", "_LISTED_AS", "of"),
-    ("firestore_documents", "_MEMBER", "m"),
-    ("firestore_documents", "_ESCAPES", {".": ".!", "/": ".~"}),
-    ("firestore_documents", "_MAX_ID_BYTES", 1_500),
-    ("firestore_documents", "_NEVER_MS", 2**62),
-    ("firestore_documents", "_AFTER_NAMES", " ~"),
     ("erasure", "BATCH_SIZE", 25),
     ("erasure", "ROUNDS", 8),
     ("erasure", "PAUSE_S", 0.05),
@@ -170,14 +152,36 @@ STORES = [
     ("large_items", "DAY_S", 86_400),
 ]
 
+OTHER_DISTRIBUTIONS = [
+    ("unum_azure.cosmos", "DELETION_DELAY_S", 3_600),
+    ("unum_azure.cosmos", "MAX_PATCH_OPERATIONS", 10),
+    ("unum_azure.cosmos", "_PARTITION_PATH", "/partition"),
+    ("unum_azure.cosmos", "_INDEXED", ("/partition/?", "/sort/?", "/item/list/?", "/item/list_at/?")),
+    ("unum_google.firestore", "ROOT", "unum"),
+    ("unum_google.firestore", "ITEMS", "unum_items"),
+    ("unum_google.firestore", "LISTED", "unum_listed"),
+    ("unum_google.firestore", "DELETED_AT_ONCE", 100),
+    ("unum_google.firestore_documents", "SORT", "sort"),
+    ("unum_google.firestore_documents", "EXPIRY", "expires_at"),
+    ("unum_google.firestore_documents", "_ITEM", "item"),
+    ("unum_google.firestore_documents", "_LISTED_IN", "partition"),
+    ("unum_google.firestore_documents", "_LISTED_AS", "of"),
+    ("unum_google.firestore_documents", "_MEMBER", "m"),
+    ("unum_google.firestore_documents", "_ESCAPES", {".": ".!", "/": ".~"}),
+    ("unum_google.firestore_documents", "_MAX_ID_BYTES", 1_500),
+    ("unum_google.firestore_documents", "_NEVER_MS", 2**62),
+    ("unum_google.firestore_documents", "_AFTER_NAMES", " ~"),
+]
+
 
 @pytest.mark.parametrize(
     ("module", "name", "value"),
-    [(f"protocol.{module}", name, value) for module, name, value in (*QUOTAS, *SIZES, *TIMES, *NAMES)]
-    + [(f"store.{module}", name, value) for module, name, value in STORES],
+    [(f"unum_runtime.protocol.{module}", name, value) for module, name, value in (*QUOTAS, *SIZES, *TIMES, *NAMES)]
+    + [(f"unum_runtime.store.{module}", name, value) for module, name, value in STORES]
+    + OTHER_DISTRIBUTIONS,
 )
 def test_a_value_is_what_was_decided(module: str, name: str, value: Any) -> None:
-    assert getattr(import_module(f"unum_runtime.{module}"), name) == value
+    assert getattr(import_module(module), name) == value
 
 
 def test_doors_are_named_in_permissions_by_these_names() -> None:
