@@ -154,7 +154,7 @@ class _Try:
             result = callback.check_result(self.rt, self.envelope, limits)
         elif self.facts.waits_for_signal:
             result = self._begin_wait(begun_ms, limits)
-        elif self.facts.gives_token and self.envelope.job is None:
+        elif self.facts.gives_token:
             given = callback.give_out_token(self.rt, replace(self.envelope, begun_ms=begun_ms), limits.heartbeat_s)
             # An earlier delivery may have given out a token, and a responder may have answered already.
             token, result = given.text, callback.read_result(self.rt, self.envelope, given)

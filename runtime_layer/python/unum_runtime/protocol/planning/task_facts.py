@@ -5,7 +5,6 @@ from functools import lru_cache
 
 from unum_runtime.asl.program import Program
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.json_text import to_text
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import READ_ITEMS, SIGNAL, Form, Language, Pattern, Task
 from unum_runtime.protocol.planning.evaluation import compiled
@@ -25,7 +24,7 @@ class TaskFacts:
         gives_result: True if the state's output is the result unchanged, and the state assigns nothing.
         needs_input_after: True if the state's input is needed after user code, which may change its event.
         may_share_variables: True if the event of user code may contain parts of the variables themselves.
-        gives_token: True if a responder or worker gets a task token.
+        gives_token: True if a responder or worker gets a task token. Source: Developer Guide, "Context object".
         waits_for_signal: True if no user code runs, and a signal is the result.
     """
 
@@ -54,7 +53,7 @@ def _facts_of(workflow: Workflow, task: Task) -> TaskFacts:
         gives_result=program.gives_result and not is_wrapped and task.resource != READ_ITEMS,
         needs_input_after=_needs_input_after(task),
         may_share_variables=not program.takes_input and task.language is Language.JSONPATH,  # JSONata copies values
-        gives_token=_gives_token(task),
+        gives_token=task.pattern is Pattern.CALLBACK,  # AWS gives no other Task a token
         waits_for_signal=(task.resource or "").startswith(SIGNAL),
     )
 
@@ -65,9 +64,3 @@ def _needs_input_after(task: Task) -> bool:
     if task.language is Language.JSONATA:
         return not task.data.keys().isdisjoint(("Output", "Assign"))
     return bool(task.data.get("ResultPath", "$") != "$")
-
-
-def _gives_token(task: Task) -> bool:
-    if task.pattern is Pattern.RESPONSE:
-        return False
-    return task.pattern is Pattern.CALLBACK or "Task.Token" in to_text(dict(task.data))
