@@ -21,7 +21,7 @@ def thumbnails(client: Client, names: list[str]) -> dict[str, str]:
 
 
 async def thumbnails_in_a_loop(client: Client, names: list[str]) -> dict[str, str]:
-    """Do the same in an event loop."""
+    """Return the same names, without blocking the event loop."""
     async with AsyncClient(client) as unum:
         calls = [await unum.begin_call("Resize", {"image": name, "width": 100}) for name in names]
         return {call.arguments["image"]: await unum.result(call) async for call in unum.as_completed(calls)}

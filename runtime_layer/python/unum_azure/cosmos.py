@@ -257,7 +257,7 @@ def _document(found: Mapping[str, Any]) -> Document:
 
 
 def _status(error: AzureError) -> int | None:
-    """Return the HTTP status of an answer about a document; None for other answers, and without one."""
+    """Return the HTTP status of a document's answer; None without such an answer."""
     if not isinstance(error, CosmosHttpResponseError):
         return None
     status = error.status_code

@@ -65,7 +65,7 @@ def runtime_for(envelope: Envelope, log: Log) -> Runtime:
 
 
 def runtime_on(digest: str | None, log: Log) -> Runtime:
-    """Return the runtime on the definition with `digest`; on this function's own for None.
+    """Return a runtime for the definition `digest`, or for this function's own definition if None.
 
     Raises:
         DefinitionNotStored: nobody has stored the definition.

@@ -162,7 +162,7 @@ def _raise_cancelled(error: BaseException) -> NoReturn:
 
 
 def _user_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Return the part of `trace` that begins in the coroutine of user code; all of it if there is none."""
+    """Return the frames of `trace` from user code's coroutine on; all frames without such a coroutine."""
     rest = trace
     while rest is not None:
         if rest.tb_frame.f_code is _await.__code__:

@@ -76,7 +76,7 @@ def _inside(rt: Runtime, opened: Opened) -> Iterator[pending.Missing]:
 
 
 class _Branches:
-    """Branches in one shard of a fan-out, read when one of them is asked for."""
+    """Branches of one shard of a fan-out, read at the first request for one."""
 
     def __init__(self, rt: Runtime, opened: Opened, shard: int) -> None:
         self._rt, self._opened, self._shard = rt, opened, shard
@@ -98,7 +98,7 @@ class _Branches:
 
 
 def _at_wait(found: pending.Missing, planned: Callable[[Visits], object]) -> pending.Missing:
-    """Return `found`, with the Wait in whose time it is in place of the Task after it.
+    """Return `found` with the Wait that delays the Task, in place of the Task.
 
     A Wait before a Task has no commit: the event of the Task is delayed. To readers, the execution is at the Wait.
 

@@ -56,7 +56,7 @@ same: what an execution waits for."""
 
 
 def call_door(state: str) -> str:
-    """Return the front of the name of the alias that takes calls of the Task `state`; each has one of its own."""
+    """Return the prefix of the alias name for calls of the Task `state`; each Task has its own alias."""
     return f"call-{short_digest(state.encode())}"
 
 

@@ -105,7 +105,7 @@ class ShardMarks:
         self.deleted_ms, self.workflow, self.check_time = deleted_ms, rt.workflow.name, check_time
 
     def put(self, shard: int, found: Mapping[Key, Item]) -> None:
-        """Mark the steps in `found`, which are those of a shard, the next step of each of its branches, and its packs.
+        """Mark a shard's steps `found`, the next step of each branch, and its packs.
 
         The mark of a next step comes first: a branch whose last item is a mark has it.
         """
