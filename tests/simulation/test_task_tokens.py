@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.executions import stamped
-from tests.simulation.recovery_scenarios import Flaky, catch, retry
+from tests.simulation.recovery_scenarios import Flaky, catch, polled, retry
 from unum_runtime.errors import TaskTimedOut
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Collection
@@ -38,6 +38,12 @@ def asks(following: str | None = None, **fields: Json) -> Json:
     return task("arn:aws:states:::lambda:invoke.waitForTaskToken", following, Parameters=parameters, **fields)
 
 
+def job_with_token(following: str | None = None, **fields: Json) -> Json:
+    """A Task that waits for a job, whose arguments name the task token."""
+    parameters = {"TaskDefinition.$": "$$.Task.Token"}
+    return task("arn:aws:states:::ecs:runTask.sync", following, Parameters=parameters, **fields)
+
+
 def asked(_event: Json, _context: Context) -> Any:
     return CallbackPending()
 
@@ -63,6 +69,10 @@ GRAPHS = {
         FUNCTIONS,
         {"items": [1, 2]},
     ),
+    "job": Graph(
+        machine(A=job_with_token("B", Retry=retry("States.ALL"), Catch=catch("B")), B=task("b")),
+        {"A": polled, "b": stamped},
+    ),
 }
 
 
@@ -71,13 +81,13 @@ def of(graph: str, faults: Faults, **fields: Any) -> Scenario:
     return Scenario(workflow=found.workflow(), functions=found.functions, input=found.input, faults=faults, **fields)
 
 
-@pytest.mark.parametrize("graph", ["for ever", "timeout", "heartbeat", "retry", "failing"])
+@pytest.mark.parametrize("graph", ["for ever", "timeout", "heartbeat", "retry", "failing", "job"])
 @pytest.mark.parametrize("faults", [NEVER, ONE, TWO, REPEATED], ids=["never", "once", "twice", "repeated"])
 def test_every_way_of_answers(graph: str, faults: Faults) -> None:
     assert explore(of(graph, faults)).is_complete
 
 
-@pytest.mark.parametrize("graph", ["for ever", "timeout", "failing"])
+@pytest.mark.parametrize("graph", ["for ever", "timeout", "failing", "job"])
 @pytest.mark.parametrize("faults", [CRASH, DUPLICATE], ids=["crash", "duplicate"])
 @pytest.mark.parametrize("collection", Collection)
 def test_every_way_of_an_answer_and_a_fault(graph: str, faults: Faults, collection: Collection) -> None:
@@ -101,7 +111,7 @@ def answered(_event: Json, context: Context) -> Any:
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_a_stand_in_that_answers_itself_breaks_no_guarantee(graph: str) -> None:
     found = of(graph, CRASH_OR_DUPLICATE)
-    assert search(replace(found, functions={"a": answered, "b": stamped}, tick_ms=1), range(5)).ends == 5
+    assert search(replace(found, functions={"a": answered, "A": answered, "b": stamped}, tick_ms=1), range(5)).ends == 5
 
 
 def accepts_twice(patch: pytest.MonkeyPatch) -> None:

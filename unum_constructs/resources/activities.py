@@ -18,12 +18,11 @@ from unum_constructs.cdk.queues import new_queue
 from unum_constructs.errors import ConstructError
 from unum_constructs.resources.doors import Doors
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import Pattern
 
 
 def answered_functions(workflow: Workflow) -> tuple[str, ...]:
-    """Return functions with callback Tasks, which responses invoke again."""
-    return tuple(dict.fromkeys(task.function for task in workflow.tasks if task.pattern is Pattern.CALLBACK))
+    """Return functions with Tasks that give out tokens, which responses invoke again."""
+    return tuple(dict.fromkeys(task.function for task in workflow.tasks if task.gives_token))
 
 
 def new_activities(

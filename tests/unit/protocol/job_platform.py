@@ -29,6 +29,7 @@ class Watching(Platform):
         fails: how many jobs fail.
         started: when each job was started.
         looks: how often any job was looked at.
+        events: the event of each start and each poll.
         later: events that wait for their time.
     """
 
@@ -36,6 +37,7 @@ class Watching(Platform):
     fails: int = 0
     started: list[int] = field(default_factory=list)
     looks: int = 0
+    events: list[Any] = field(default_factory=list)
     later: list[tuple[int, Envelope]] = field(default_factory=list)
 
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
@@ -82,6 +84,7 @@ class Watching(Platform):
     def _call(self, call: Call, event: Any) -> Any:
         if call.function != SERVICES:
             return super()._call(call, event)
+        self.events.append(event)
         if call.job is None:
             self.started.append(self.clock.ms)
             return JobPending(len(self.started), LOOK_S * 1000)

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from unum_runtime.cold_start.records import dataclass
+from unum_runtime.json_text import to_text
 
 Json: TypeAlias = Any
 """A JSON value: str, int, float, bool, None, list or dict."""
@@ -200,6 +201,17 @@ class Task(Work):
     after_previous: str | None = None
     left_out: tuple[int, int] | None = None
     handler: str | None = None
+
+    @property
+    def gives_token(self) -> bool:
+        """True if a responder or worker gets a task token.
+
+        A job gets one if its arguments name it, and a response to it ends the Task, too. Source: LocalStack's recording
+        of AWS, ``test_sync_with_task_token``, 2024-07-12.
+        """
+        if self.pattern is Pattern.SYNC:
+            return "Task.Token" in to_text(dict(self.data))
+        return self.pattern is Pattern.CALLBACK
 
 
 @dataclass(frozen=True, kw_only=True)

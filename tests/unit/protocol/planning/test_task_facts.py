@@ -86,7 +86,6 @@ def test_values_that_pass_unchanged_are_not_evaluated(
 
 @pytest.mark.parametrize(("fields", "gives"), [({}, False), (INVOKE, False), (WAITS, True)])
 def test_a_token_is_given_to_responders_alone(fields: dict[str, Any], *, gives: bool) -> None:
-    """Source: Developer Guide, "Context object"."""
     assert facts(**fields).gives_token is gives
 
 
@@ -111,9 +110,8 @@ SYNC = "arn:aws:states:::ecs:runTask.sync"
         ({"Parameters": {"a.$": "$$.Task.Token"}}, False),
         (WAITS, True),
         ({"Resource": SYNC, "Parameters": {"TaskDefinition": "t"}}, False),
-        ({"Resource": SYNC, "Parameters": {"TaskDefinition.$": "$$.Task.Token"}}, False),
+        ({"Resource": SYNC, "Parameters": {"TaskDefinition.$": "$$.Task.Token"}}, True),
     ],
 )
-def test_token_is_given_out_by_a_task_that_waits_for_it_alone(fields: dict[str, Any], *, gives: bool) -> None:
-    """Source: Developer Guide, "Context object"."""
+def test_token_is_given_out_by_a_task_that_waits_or_passes_it_to_a_job(fields: dict[str, Any], *, gives: bool) -> None:
     assert facts(**fields).gives_token is gives

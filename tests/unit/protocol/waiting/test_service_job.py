@@ -13,7 +13,6 @@ from tests.unit.protocol.map_platform import around, deliver, result
 from tests.unit.protocol.platform import chain
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RefusedDelivery
-from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import nudge
@@ -32,19 +31,6 @@ def test_a_job_is_started_once_and_looked_at_until_it_is_over() -> None:
     platform.begun()
     platform.pass_time(600)
     assert (result(platform), len(platform.started), platform.looks) == ("job 1", 1, 3)
-
-
-def test_task_that_waits_for_a_job_has_no_token_and_starts_none() -> None:
-    """Polls would evaluate the token again. Source: Developer Guide, "Context object"."""
-    platform = watching(task={"Parameters": {"TaskDefinition.$": "$$.Task.Token"}})
-    platform.start()
-    platform.deliver_all()
-    ending = platform.ending("e")
-    assert ending is not None
-    failure = ending.outcome
-    assert isinstance(failure, Failure)
-    assert (failure.error, platform.started, platform.later) == ("States.Runtime", [], [])
-    assert "$$.Task.Token" in str(failure.cause)
 
 
 def test_a_start_event_that_comes_again_looks_at_the_job() -> None:

@@ -4,10 +4,11 @@ from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
 from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Stored, Value
 from unum_runtime.model.naming import Execution, Name, checkpoint_key
-from unum_runtime.model.states import SIGNAL, Guard, Pattern, State, Task
+from unum_runtime.model.states import SIGNAL, Guard, State, Task
 from unum_runtime.protocol.delivery.commit import draft, parse_committed
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.delivery.large_payload import read_stored
+from unum_runtime.protocol.delivery.run_task import is_over
 from unum_runtime.protocol.fanout.lanes import read_part
 from unum_runtime.protocol.fanout.neighbours import read_neighbours
 from unum_runtime.protocol.fanout.read_outcome import read_outcome
@@ -73,7 +74,7 @@ def is_unguarded(envelope: Envelope, state: State) -> bool:
     # A state without user code has nothing to repeat, except that in a branch only the read finds a stop.
     if not isinstance(state, Task):
         return not envelope.name.frames
-    has_waited = state.pattern is Pattern.CALLBACK and envelope.job is not None
+    has_waited = is_over(envelope, state)
     # A wait for a signal has no user code to begin early with, and would enter a mailbox that a deletion has emptied.
     is_wait = (state.resource or "").startswith(SIGNAL)
     return state.guard is Guard.COMMIT and not has_waited and not is_wait

@@ -62,7 +62,7 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
 def recover_failure(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
     """Recover from `failure`, reported by the platform for a try of `task` with input `entered`."""
     own = _take_slot(rt, envelope, task, entered) if (task.resource or "").startswith(SIGNAL) else envelope
-    found = callback.store_failure(rt, own, failure) if task.pattern is Pattern.CALLBACK else failure
+    found = callback.store_failure(rt, own, failure) if task.gives_token else failure
     if isinstance(found, CallbackPending):
         return found
     return _Try(rt, envelope, task, entered).recover(found, rt.clock.now_ms())
@@ -84,7 +84,7 @@ def _in_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Env
 
 def is_over(envelope: Envelope, task: Task) -> bool:
     """Return True if user code of `task` has run for `envelope`, and only a responder's result is missing."""
-    return envelope.job is not None and task.pattern is Pattern.CALLBACK
+    return envelope.job is not None and (task.pattern is Pattern.CALLBACK or callback.is_nudge(envelope.job))
 
 
 def _evaluation(rt: Runtime, envelope: Envelope, entered: Value) -> EvaluationContext:
@@ -155,7 +155,7 @@ class _Try:
         elif self.facts.waits_for_signal:
             result = self._begin_wait(begun_ms, limits)
         elif self.facts.gives_token:
-            given = callback.give_out_token(self.rt, replace(self.envelope, begun_ms=begun_ms), limits.heartbeat_s)
+            given = self._token(begun_ms, limits)
             # An earlier delivery may have given out a token, and a responder may have answered already.
             token, result = given.text, callback.read_result(self.rt, self.envelope, given)
         if result is None:
@@ -171,6 +171,12 @@ class _Try:
         continuation = Continuation(variables=variables) if variables else DEFAULT_CONTINUATION
         found = limit_outcome(self.rt, outcome, continuation, limit=self.rt.workflow.payload_limit)
         return found if isinstance(found, Failure) else (found, continuation)
+
+    def _token(self, begun_ms: int, limits: Limits) -> callback.GivenToken:
+        """Return a token that counts, or for a poll one that only completes its arguments."""
+        if self.envelope.job is not None:
+            return callback.OF_POLLS
+        return callback.give_out_token(self.rt, replace(self.envelope, begun_ms=begun_ms), limits.heartbeat_s)
 
     def _begin_wait(self, begun_ms: int, limits: Limits) -> _Result:
         """Return the signal that the Task waits for if it is there, or the next check of its time."""
@@ -294,7 +300,7 @@ class _Try:
             pattern=self.task.pattern,
             attempt=sum(self.envelope.retries),
             timeout_s=timeout_s,
-            token=token,
+            token=token if self.envelope.job is None else "",
             job=None if self.envelope.job is None else self.envelope.job["handle"],
             start_aliases=self.rt.start_aliases(self.envelope.routes) if self.task.resource else {},
             handler=self.task.handler,

@@ -27,7 +27,7 @@ from unum_runtime.model.naming import (
     pack_of,
 )
 from unum_runtime.model.pack import ENDS, STATE, entry, marked, packed
-from unum_runtime.model.states import Choice, FanOut, Map, Pass, Pattern, State, Task, Work
+from unum_runtime.model.states import Choice, FanOut, Map, Pass, State, Task, Work
 from unum_runtime.model.states import Fail as FailState
 from unum_runtime.model.states import Succeed as SucceedState
 from unum_runtime.protocol.planning.plan import BranchFailed, CompleteBranch, Effect, plan
@@ -186,7 +186,7 @@ def _has_place(workflow: Workflow, task: Task, scope: str) -> bool:
     is_alone = workflow.committers(task.name) == {task.name} and not any(
         each.committed_by == task.name for each in workflow.tasks
     )
-    is_plain = task.pattern is not Pattern.CALLBACK and not (task.meets_previous or task.after_previous)
+    is_plain = not task.gives_token and not (task.meets_previous or task.after_previous)
     fan_out = workflow.fan_out(scope)
     is_seen = fan_out.quorum is not None or bool(fan_out.needs) or task.name in workflow.feeds
     return is_alone and is_plain and not is_seen and _ends_after(workflow, task)

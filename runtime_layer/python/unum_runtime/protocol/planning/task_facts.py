@@ -24,7 +24,7 @@ class TaskFacts:
         gives_result: True if the state's output is the result unchanged, and the state assigns nothing.
         needs_input_after: True if the state's input is needed after user code, which may change its event.
         may_share_variables: True if the event of user code may contain parts of the variables themselves.
-        gives_token: True if a responder or worker gets a task token. Source: Developer Guide, "Context object".
+        gives_token: True if a responder or worker gets a task token.
         waits_for_signal: True if no user code runs, and a signal is the result.
     """
 
@@ -53,7 +53,7 @@ def _facts_of(workflow: Workflow, task: Task) -> TaskFacts:
         gives_result=program.gives_result and not is_wrapped and task.resource != READ_ITEMS,
         needs_input_after=_needs_input_after(task),
         may_share_variables=not program.takes_input and task.language is Language.JSONPATH,  # JSONata copies values
-        gives_token=task.pattern is Pattern.CALLBACK,  # AWS gives no other Task a token
+        gives_token=task.pattern is not Pattern.RESPONSE and task.gives_token,
         waits_for_signal=(task.resource or "").startswith(SIGNAL),
     )
 

@@ -24,8 +24,9 @@ from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key, proof_key
-from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Pattern, State, Task
+from unum_runtime.model.states import ACTIVITY, Json, Pattern, State, Task
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
+from unum_runtime.protocol.planning.task_facts import task_facts
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 
 NUDGE: Mapping[str, Json] = {"is_over": True}
@@ -109,6 +110,10 @@ class GivenToken(NamedTuple):
 
     text: str
     is_first: bool
+
+
+OF_POLLS = GivenToken("0" * 96, is_first=False)
+"""In place of a token when a job is polled: its start gave out the token, and no poll sends its arguments."""
 
 
 def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> GivenToken:
@@ -239,7 +244,8 @@ def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
 def collect_tokens(rt: Runtime, envelope: Envelope, state: State) -> None:
     """Collect token items of this and earlier tries, after performing the committed outcome's effects."""
     # Slots of signals stay until they expire: they make a repeated signal known, and the next one find its place.
-    if isinstance(state, Task) and state.pattern is Pattern.CALLBACK and not (state.resource or "").startswith(SIGNAL):
+    facts = task_facts(rt.workflow).get(state.name)
+    if facts is not None and facts.gives_token and not facts.waits_for_signal:
         digests = [_digest(envelope.name, envelope.state, attempt) for attempt in range(sum(envelope.retries) + 1)]
         keys = (pending_key, answer_key)
         rt.store.collect(key(rt.workflow.name, digest) for digest in digests for key in keys)
