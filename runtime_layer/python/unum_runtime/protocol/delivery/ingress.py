@@ -8,13 +8,12 @@ from unum_runtime.model.states import SIGNAL, Guard, State, Task
 from unum_runtime.protocol.delivery.commit import draft, parse_committed
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.delivery.large_payload import read_stored
-from unum_runtime.protocol.delivery.run_task import is_over
 from unum_runtime.protocol.fanout.lanes import read_part
 from unum_runtime.protocol.fanout.neighbours import read_neighbours
 from unum_runtime.protocol.fanout.read_outcome import read_outcome
 from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke, effects_after, plan
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.waiting.callback import refuse_late_check
+from unum_runtime.protocol.waiting.callback import is_response_left, refuse_late_check
 
 LATE_MS = 30_000
 """Age of an event that is no longer on time, in milliseconds: half a minute less than clocks may differ."""
@@ -74,7 +73,7 @@ def is_unguarded(envelope: Envelope, state: State) -> bool:
     # A state without user code has nothing to repeat, except that in a branch only the read finds a stop.
     if not isinstance(state, Task):
         return not envelope.name.frames
-    has_waited = is_over(envelope, state)
+    has_waited = envelope.job is not None and is_response_left(envelope.job, state)
     # A wait for a signal has no user code to begin early with, and would enter a mailbox that a deletion has emptied.
     is_wait = (state.resource or "").startswith(SIGNAL)
     return state.guard is Guard.COMMIT and not has_waited and not is_wait

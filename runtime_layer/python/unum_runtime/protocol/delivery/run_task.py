@@ -84,7 +84,7 @@ def _in_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Env
 
 def is_over(envelope: Envelope, task: Task) -> bool:
     """Return True if user code of `task` has run for `envelope`, and only a responder's result is missing."""
-    return envelope.job is not None and (task.pattern is Pattern.CALLBACK or callback.is_nudge(envelope.job))
+    return envelope.job is not None and callback.is_response_left(envelope.job, task)
 
 
 def _evaluation(rt: Runtime, envelope: Envelope, entered: Value) -> EvaluationContext:

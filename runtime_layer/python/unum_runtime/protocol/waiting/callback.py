@@ -282,6 +282,11 @@ def is_nudge(job: Json) -> bool:
     return isinstance(job, dict) and job.keys() - {SLOT} == NUDGE.keys()
 
 
+def is_response_left(job: Json, task: Task) -> bool:
+    """Return True if user code of `task` has run for an event with `job`, and only a response is missing."""
+    return task.pattern is Pattern.CALLBACK or is_nudge(job)
+
+
 def _overdue_failure(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:
     """Return an overdue try's failure, else None."""
     if limits.timeout_s is not None and waited_ms >= limits.timeout_s * 1000:
