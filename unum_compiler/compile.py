@@ -11,8 +11,7 @@ from unum_compiler.checks.variables import check_variables
 from unum_compiler.checks.warnings import Warned, warnings
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.lowering.called_tasks import with_calls
-from unum_compiler.lowering.lower import lower
-from unum_compiler.lowering.pace import with_pace
+from unum_compiler.lowering.lower import lower, with_pace
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json
 from unum_compiler.parsing.read import read

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
-from unum_compiler.frontends.graph import nodes, regions
+from unum_compiler.frontends.graph import nodes
 from unum_compiler.frontends.graph.graph_expressions import (
     Condition,
     Expression,
@@ -29,8 +29,7 @@ from unum_compiler.frontends.graph.graph_expressions import (
 from unum_compiler.frontends.graph.kinds import check_text, number_field, shown
 from unum_compiler.frontends.graph.map_data import DataSet, Folder, content, map_data, objects
 from unum_compiler.frontends.graph.nodes import Flow, Node, Piece, Step, input_fields, nodes_of
-from unum_compiler.frontends.graph.service_nodes import activity, ask, check_function, nested, service, token
-from unum_compiler.frontends.graph.signal_nodes import wait_for
+from unum_compiler.frontends.graph.service_nodes import activity, ask, check_function, nested, service, token, wait_for
 
 __all__ = [
     "Condition",
@@ -171,7 +170,7 @@ def dag(graph: Mapping[str, Piece], *, name: str = "dag") -> nodes.Parallel:
         ValueError: there are no nodes, a node waits for one that does not exist, or some wait for each other.
     """
     given = {each: node if isinstance(node, Node) else Node(nodes_of(node), ()) for each, node in graph.items()}
-    needs = regions.ordered({each: node.sources for each, node in given.items()}, name)
+    needs = nodes.ordered({each: node.sources for each, node in given.items()}, name)
     return nodes.Parallel(
         name=name,
         branches=tuple(given[each].piece for each, _ in needs),

@@ -14,7 +14,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.analysis.edges import ENTRY, uses_timer
-from unum_compiler.analysis.waits import waits_long
+from unum_compiler.analysis.event_bounds import waits_long
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions

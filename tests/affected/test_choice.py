@@ -2,7 +2,7 @@ from tests.affected.choice import choose
 from tests.affected.imports import importers, imports_of, module_of
 
 IMPORTERS = {
-    "unum_compiler/lowering/pace.py": frozenset(
+    "unum_compiler/lowering/lower.py": frozenset(
         {"unum_compiler/compile.py", "tests/unit/compiler/lowering/test_pace.py"}
     ),
     "unum_compiler/compile.py": frozenset({"tests/synth/test_samples.py", "tests/e2e/test_cdk.py"}),
@@ -10,7 +10,7 @@ IMPORTERS = {
 
 
 def test_nearest_tests_come_first() -> None:
-    found = choose(["unum_compiler/lowering/pace.py"], IMPORTERS)
+    found = choose(["unum_compiler/lowering/lower.py"], IMPORTERS)
     assert found == ["tests/unit/compiler/lowering/test_pace.py", "tests/synth/test_samples.py"]
 
 

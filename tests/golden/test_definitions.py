@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from unum_compiler.definition import Definition
-from unum_compiler.lowering.pace import with_pace
+from unum_compiler.lowering.lower import with_pace
 from unum_runtime.model.ir import Workflow
 
 DEFINITIONS = sorted(Path(__file__).with_name("definitions").glob("*.asl.json"))

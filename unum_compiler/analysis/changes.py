@@ -19,7 +19,7 @@ from unum_compiler.analysis.edges import (
     timed_functions,
     uses_timer,
 )
-from unum_compiler.analysis.waits import waits_long
+from unum_compiler.analysis.event_bounds import waits_long
 from unum_compiler.parsing.task_resources import SERVICES, activities
 from unum_compiler.services.started_workflows import arguments_of
 from unum_runtime.model.ir import Workflow

@@ -99,7 +99,7 @@ def _paths(key: str, text: str) -> tuple[Path, ...]:
     try:
         return list_paths(fill(text, list_paths))
     except PathSyntaxError:
-        return ()  # `jsonpath_fields` reports it
+        return ()  # `parsing.expressions` reports it
 
 
 def _context_variables(_key: str, text: str) -> Iterator[str]:

@@ -5,10 +5,10 @@ continue, and the first commit after them selects. That commit must have the sam
 Choice, a fan-out or the end of a scope in between could lead the two deliveries to different results.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from unum_compiler.checks.certain_successors import certain_task, next_besides_pass
 from unum_compiler.options import FunctionOptions
+from unum_compiler.parsing import tree
 from unum_compiler.parsing.tree import Choice, Fail, Map, Parallel, Scope, State, Succeed, Task, Wait, all_scopes
 from unum_compiler.problems import Report, shown
 from unum_runtime.asl.places import member
@@ -68,3 +68,34 @@ def _is_loop(task: Task, scope: Scope, without: set[str]) -> bool:
         passed.add(following.name)
         following = certain_task(following, scope)
     return following is not None and following.name in passed
+
+
+def next_besides_pass(state: tree.State, scope: tree.Scope) -> tree.State | None:
+    """Return the next state other than Pass after `state`; None at the scope's end and in a loop."""
+    return next((following for following in _after(state, scope) if not isinstance(following, tree.Pass)), None)
+
+
+def certain_task(state: tree.State, scope: tree.Scope) -> tree.Task | None:
+    """Return the Task that certainly follows `state`, skipping Pass states; None without one."""
+    following = next_besides_pass(state, scope)
+    return following if isinstance(following, tree.Task) else None
+
+
+def plain_task(state: tree.State, scope: tree.Scope) -> tree.Task | None:
+    """Return the `certain_task` of `state` unless a skipped Pass assigns variables."""
+    for following in _after(state, scope):
+        if isinstance(following, tree.Task):
+            return following
+        if not isinstance(following, tree.Pass) or "Assign" in following.data:
+            return None
+    return None
+
+
+def _after(state: tree.State, scope: tree.Scope) -> Iterator[tree.State]:
+    """Yield states along ``Next``, starting after `state`, until one ends or repeats."""
+    passed: set[str] = set()
+    name = state.next
+    while name is not None and name not in passed and name in scope.states:
+        passed.add(name)
+        yield scope.states[name]
+        name = scope.states[name].next

@@ -1,28 +1,50 @@
 """State machines built with `aws_cdk.aws_stepfunctions`; the only module that knows the CDK's objects.
 
 The CDK renders them to the Amazon States Language. This module maps the tokens in the text back to functions.
+
+The author of a chain declares permissions of Tasks, as `StateMachine` gives them to its role:
+`CallAwsService(iam_resources=...)` names the resources, and nothing is derived from the parameters beside it.
+`runtime_statements` adds what this library does where Step Functions has another way.
+
+Objects that the CDK resolves at synthesis, such as ``Fn.condition_if``, are lost on their way to Python. The CDK's own
+process has them. It hands them over when it renders the definition as for `StateMachine`, to a resolver that notes
+every object with its place.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from aws_cdk import Duration, Token
+import jsii
+from aws_cdk import (
+    CfnElement,
+    DefaultTokenResolver,
+    Duration,
+    IPostProcessor,
+    IResolvable,
+    IResolveContext,
+    ITokenResolver,
+    Reference,
+    Stack,
+    StringConcat,
+    Token,
+    Tokenization,
+    TokenizedStringFragments,
+)
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct, IConstruct
 
-from unum_compiler.frontends.chained_permissions import read_permissions
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.keys import unique_keys
-from unum_compiler.frontends.lost_objects import restore_objects
-from unum_compiler.frontends.resolvables import take_objects
 from unum_compiler.frontends.substitutions import substitute
-from unum_compiler.frontends.values import TOKEN, named_functions, token_of_function
+from unum_compiler.frontends.values import TOKEN, named_functions, take_objects, token_of_function
 from unum_compiler.parsing.document import parse
+from unum_compiler.services.service_actions import PASSED_TO
+from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json
 
@@ -221,3 +243,231 @@ def _plain(value: Json) -> Json:
             return (sfn.FieldUtils.render_object({"path": value}) or {})["path.$"]
         case _:
             return value
+
+
+_RULES = frozenset(("events:PutTargets", "events:PutRule", "events:DescribeRule"))
+"""For rules that report the end of a job to Step Functions; this library polls jobs."""
+
+_DATA_SETS = frozenset(
+    ("s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:ListMultipartUploadParts", "s3:PutObject")
+)
+"""Of item readers and result writers, on whole buckets; `dataset_statements` derives narrower ones."""
+
+_ASSUME, _INVOKE, _PASS = ["sts:AssumeRole"], ["lambda:InvokeFunction"], ["iam:PassRole"]
+_CALL = re.compile(r".*:states:::(?P<service>[a-z-]+):(?P<action>[A-Za-z]+)(?P<pattern>\..+)?")
+_START = ("states", "startExecution")
+
+
+class Permitted(NamedTuple):
+    """Permissions of a chain.
+
+    Attributes:
+        statements: those that the service function needs.
+        declared: IAM actions in the statements of a Task, by its name, for Tasks with such statements.
+    """
+
+    statements: tuple[iam.PolicyStatement, ...]
+    declared: Mapping[str, tuple[str, ...]]
+
+
+def read_permissions(
+    machine: Json, root: IConstruct, statements: Iterable[iam.PolicyStatement], ours: Collection[str]
+) -> Permitted:
+    """Return the permissions among `statements`, those of a graph, that its Tasks need here.
+
+    Args:
+        machine: the graph in the Amazon States Language.
+        root: the app, whose Tasks have statements.
+        statements: all statements of the graph.
+        ours: ARNs of functions of the definition, which other grants allow to invoke.
+    """
+    # The CDK's process has one object for each statement, and a new one in Python for each question.
+    every = {_identity(each): each for each in statements}
+    if not every:
+        return Permitted((), MappingProxyType({}))
+    states, declared = dict(_states(machine)), dict[str, tuple[str, ...]]()
+    kept = {identity: each for identity, each in every.items() if not _DATA_SETS.issuperset(each.actions)}
+    for name, own in _tasks(root, states, every):
+        # Called by another role, or by an alias of a workflow: `task_statements` derives what that takes.
+        is_derived = "Credentials" in states[name] or _call(states[name]) == _START
+        needed = [] if is_derived else [each for each in own if not _is_needless(every[each], ours)]
+        for identity in own:
+            kept.pop(identity, None)
+        kept |= {identity: _with_service(every[identity], states[name]) for identity in needed}
+        if needed:
+            declared[name] = tuple(action for each in needed for action in every[each].actions)
+    statements = (each for each in kept.values() if not _is_needless(each, ours) and each.actions != _ASSUME)
+    return Permitted(tuple(statements), MappingProxyType(declared))
+
+
+def _identity(statement: iam.PolicyStatement) -> str:
+    return str(statement.__jsii_ref__.ref)  # type: ignore[attr-defined]  # of each object of the CDK's process
+
+
+def _tasks(
+    root: IConstruct, states: Mapping[str, Any], every: Mapping[str, iam.PolicyStatement]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the Tasks of the graph that have statements: their names, and the identities of the statements."""
+    for construct in root.node.find_all():
+        task: Any = construct
+        if isinstance(task, sfn.TaskStateBase):
+            own = [_identity(each) for each in task._task_policies or ()]  # noqa: SLF001 - what the CDK has for them
+            # Tasks of other graphs may have the same name, never the same statements.
+            if own and every.keys() >= {*own} and task.state_id in states:
+                yield task.state_id, own
+
+
+def _states(value: Json) -> Iterator[tuple[str, Any]]:
+    """Yield all states inside `value`, by name."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _states(each)
+    elif isinstance(value, dict):
+        states = value.get("States")
+        if isinstance(states, dict) and "StartAt" in value:
+            yield from states.items()
+        for each in value.values():
+            yield from _states(each)
+
+
+def _call(state: Any) -> tuple[str, str]:
+    """Return service and action of the optimized integration that a Task calls; empty texts for others."""
+    match = _CALL.fullmatch(str(state.get("Resource", "")))
+    return ("", "") if match is None else (match["service"], match["action"])
+
+
+def _with_service(statement: iam.PolicyStatement, state: Any) -> iam.PolicyStatement:
+    """Return `statement`; a permission to pass roles is limited to the service that the Task calls."""
+    services = PASSED_TO.get(_call(state)[0])
+    if services is None or statement.actions != _PASS or statement.conditions:
+        return statement
+    return statement.copy(conditions={"StringEquals": {"iam:PassedToService": [*services]}})
+
+
+def _is_needless(statement: iam.PolicyStatement, ours: Collection[str]) -> bool:
+    """Return True if `statement` allows calls that never happen here, or, of functions `ours`, other grants allow."""
+    actions = statement.actions
+    return _RULES.issuperset(actions) or (actions == _INVOKE and {*ours}.issuperset(statement.resources))
+
+
+LOST = ("<unresolved-token>", "<unresolved-lazy>")
+"""What the CDK gives Python in place of such objects."""
+
+
+def restore_objects(machine: Json, start: sfn.State, graph: sfn.StateGraph) -> Any:
+    """Restore lost objects of `graph` in `machine`, its JSON: texts as tokens, other objects unchanged.
+
+    Raises:
+        DefinitionError: an object names a resource of another stack without a reference to it.
+    """
+    text = str(machine)
+    if not any(lost in text for lost in LOST):
+        return machine
+    noting = _Noting()
+    body = sfn.DefinitionBody.from_chainable(start)
+    principal = iam.ServicePrincipal("states.amazonaws.com")
+    config = body.bind(start, principal, sfn.StateMachineProps(definition_body=body), graph)
+    stack = Stack.of(start)
+    Tokenization.resolve(config.definition_string, scope=stack, resolver=noting, preparing=False)
+    return _Restoring(stack, noting.found).value(machine, (), "$")
+
+
+@jsii.implements(ITokenResolver)
+class _Resolving:
+    """The CDK's way to resolve, from which others deviate."""
+
+    def __init__(self) -> None:
+        self._default = DefaultTokenResolver(StringConcat())
+
+    def resolve_token(self, t: IResolvable, context: IResolveContext, post_processor: IPostProcessor) -> Any:
+        return self._default.resolve_token(t, context, post_processor)
+
+    def resolve_string(self, s: TokenizedStringFragments, context: IResolveContext) -> Any:
+        return self._default.resolve_string(s, context)
+
+    def resolve_list(self, l: Sequence[str], context: IResolveContext) -> Any:  # noqa: E741 - the name in the interface
+        return self._default.resolve_list([*l], context)
+
+
+class _Noting(_Resolving):
+    """Notes objects inside a definition.
+
+    Attributes:
+        found: objects by their place: names and indexes as texts.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[tuple[str, ...], IResolvable] = {}
+
+    def resolve_token(self, t: IResolvable, context: IResolveContext, post_processor: IPostProcessor) -> Any:
+        if place := tuple(context.document_path):
+            self.found[place] = t
+            return ""
+        return super().resolve_token(t, context, post_processor)  # the definition itself
+
+    def resolve_string(self, s: TokenizedStringFragments, context: IResolveContext) -> Any:
+        return "" if context.document_path else super().resolve_string(s, context)
+
+    def resolve_list(self, l: Sequence[str], context: IResolveContext) -> Any:  # noqa: ARG002, E741 - as above
+        return ""  # the CDK would add a custom resource for an array
+
+
+class _Unreferenced(_Resolving):
+    """Resolves all but references, which lead to any stack."""
+
+    def resolve_token(self, t: IResolvable, context: IResolveContext, post_processor: IPostProcessor) -> Any:
+        return "" if Reference.is_reference(t) else super().resolve_token(t, context, post_processor)
+
+
+class _Restoring:
+    """One pass over a definition.
+
+    Attributes:
+        stack: stack of the definition.
+        found: lost objects by place.
+    """
+
+    def __init__(self, stack: Stack, found: dict[tuple[str, ...], IResolvable]) -> None:
+        self.stack, self.found = stack, found
+        elements = (each for each in stack.node.find_all() if isinstance(each, CfnElement))
+        self.names = {str(stack.resolve(each.logical_id)) for each in elements}
+
+    def value(self, value: Json, path: tuple[str, ...], place: str) -> Any:
+        """Return `value` at `path` with what was lost inside; `place` is for people."""
+        if isinstance(value, dict):
+            return {key: self.value(item, (*path, key), member(place, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item, (*path, str(at)), element(place, at)) for at, item in enumerate(value)]
+        return self._object(self.found[path], place) if value in LOST and path in self.found else value
+
+    def _object(self, lost: IResolvable, place: str) -> Any:
+        own = Tokenization.resolve(lost, scope=self.stack, resolver=_Unreferenced(), preparing=False)
+        if others := sorted({*_named(own)} - self.names):
+            message = f"expected a reference, got the name {others[0]!r} of what is not in this stack"
+            raise DefinitionError((Problem(place, f"{message}; pass the resource's own attribute"),))
+        return Token.as_string(lost) if _is_text(self.stack.resolve(lost)) else lost
+
+
+def _is_text(resolved: Json) -> bool:
+    """Return True for a text, or a function of CloudFormation, whose value is one."""
+    return isinstance(resolved, str) or (isinstance(resolved, dict) and any(map(_is_function, resolved)))
+
+
+def _is_function(name: str) -> bool:
+    return name == "Ref" or name.startswith("Fn::")
+
+
+def _named(value: Json) -> Iterator[str]:
+    """Yield the logical names to which CloudFormation functions in `value` refer."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _named(each)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "Ref" and not str(inner).startswith("AWS::"):
+                yield str(inner)
+            elif key == "Fn::GetAtt":
+                yield str(inner[0] if isinstance(inner, list) else inner).partition(".")[0]
+            else:
+                yield from _named(inner)

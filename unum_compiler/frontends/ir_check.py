@@ -1,17 +1,21 @@
-"""Checks of relations between the states of an IR: names, scopes, purity, quorums, neighbour joins, regions."""
+"""Fields of the IR that the Amazon States Language lacks, and checks of relations between the states of an IR."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import NoReturn
 
-from unum_compiler.frontends.region_check import region_problems
-from unum_compiler.problems import did_you_mean, shown
+from unum_compiler.checks.differences import Difference
+from unum_compiler.problems import Report, did_you_mean, shown
 from unum_compiler.traversal import reachable_from
 from unum_runtime.asl.places import element, member
-from unum_runtime.errors import Problem
-from unum_runtime.model import states
+from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.model import ir, states
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.mailbox import is_signal_name, signal_of
 from unum_runtime.model.naming import NAME_RULE, SHARD_SIZE
+from unum_runtime.model.region import region_of
+from unum_runtime.model.states import FanOut, Json, State
 
 
 def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
@@ -299,3 +303,103 @@ def _before(workflow: Workflow, state: states.State, passed: set[str]) -> Iterat
             yield from _before(workflow, other, passed)
         elif leads and not isinstance(other, states.Pass):
             yield other.name
+
+
+def region_problems(workflow: ir.Workflow, state: states.FanOut, place: str) -> Iterator[Problem]:
+    """Yield problems in the nodes and edges of region `state`."""
+    if not isinstance(state, states.Parallel):
+        yield Problem(place, f"expected a Parallel as a region, got the Map {shown(state.name)}; name no nodes here")
+    elif len(state.needs) != len(state.branches):
+        expected = f"expected a name for each of {len(state.branches)} branches"
+        yield Problem(place, f"{expected}, got {len(state.needs)}; nodes and branches have one order")
+    elif len(state.needs) > SHARD_SIZE:
+        yield Problem(place, f"expected at most {SHARD_SIZE} nodes, got {len(state.needs)}; nest regions")
+    elif state.quorum is not None:
+        yield Problem(place, "expected a region without a quorum: it ends when all its nodes have; remove the quorum")
+    else:
+        problems = list(_node_problems(state, place))
+        yield from problems or _shared_states(workflow, state, place)
+
+
+def _node_problems(state: states.Parallel, place: str) -> Iterator[Problem]:
+    known: list[str] = []
+    has_edges = False
+    for index, (name, sources) in enumerate(state.needs):
+        where = element(place, index)
+        if name in known or not name:
+            yield Problem(where, f"expected a name that no other node has, got {shown(name)}; rename it")
+        if has_edges and not sources:
+            yield Problem(where, f"expected nodes without sources first, got {shown(name)} behind others; move it")
+        if len(set(sources)) < len(sources):
+            yield Problem(where, f"node {shown(name)} names a source twice; remove one")
+        for source in sources:
+            if source not in known:
+                later = any(source == other for other, _ in state.needs)
+                remedy = "nodes in a circle can never begin" if later else did_you_mean(source, known)
+                got = f"is not before it: {remedy}" if later else f"does not exist; {remedy}"
+                yield Problem(where, f"node {shown(name)} waits for {shown(source)}, which {got}")
+        known.append(name)
+        has_edges = has_edges or bool(sources)
+
+
+def _shared_states(workflow: ir.Workflow, state: states.Parallel, place: str) -> Iterator[Problem]:
+    """Yield the problem of a state that two nodes contain: its end would not tell which of them has ended."""
+    if not all(start in workflow.states for start in state.branches):
+        return  # another problem
+    owner: dict[str, int] = {}
+    for node, members in enumerate(region_of(workflow, state.name).states):
+        for name in members:
+            first = owner.setdefault(name, node)
+            if first != node:
+                both = f"{shown(state.needs[first][0])} and {shown(state.needs[node][0])}"
+                yield Problem(place, f"nodes {both} share state {shown(name)}; give each node states of its own")
+
+
+_MAP = "branches of a Map do not wait for each other in Step Functions; run the later step after the Map"
+_REASONS = {
+    "after_previous": _MAP,
+    "left_out": "all branches of a Map run the same states in Step Functions; put a Choice before the state",
+    "meets_previous": _MAP,
+    "needs": "branches of a Parallel do not wait for each other in Step Functions; nest Parallel states instead",
+    "quorum": "a Parallel or Map of Step Functions waits for all its branches; leave the number out",
+}
+
+
+def with_extensions(workflow: Workflow, extensions: Mapping[str, Mapping[str, Json]]) -> Workflow:
+    """Return `workflow` extended by IR fields, keyed by state name.
+
+    Raises:
+        DefinitionError: with every field that its state cannot have, and its path in the IR.
+    """
+    if not extensions:
+        return workflow
+    states = {name: replace(state, **extensions.get(name, {})) for name, state in workflow.states.items()}
+    extended = replace(workflow, states=states)
+    result = replace(extended, states={name: _with_purity(state, extended) for name, state in states.items()})
+    problems = tuple(workflow_problems(result))
+    if problems:
+        raise DefinitionError(problems)
+    return result
+
+
+def refuse_extensions(extensions: Mapping[str, Mapping[str, Json]]) -> None:
+    """Raise DefinitionError for every field in `extensions`, which Step Functions lacks."""
+    report = Report()
+    for name, fields in extensions.items():
+        for field in fields:
+            place = member(member("$.states", name), field)
+            report.differs(place, Difference.EXTENSION, _REASONS.get(field, "Step Functions has no such state"))
+    report.raise_problems(None)
+
+
+def refuse_ir() -> NoReturn:
+    """Raise DefinitionError: compiled definitions are no definitions of Step Functions."""
+    reason = "Step Functions has no such definition; compile one in the Amazon States Language"
+    raise DefinitionError(
+        (Problem("$", f'{Difference.IR}: refused by compatibility="strict"; {reason}', Difference.IR),)
+    )
+
+
+def _with_purity(state: State, workflow: Workflow) -> State:
+    """Return `state` with recomputed `pure`: quorums and regions prevent purity."""
+    return replace(state, pure=is_pure(workflow, state)) if isinstance(state, FanOut) else state

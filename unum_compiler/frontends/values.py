@@ -1,23 +1,27 @@
-"""Deploy-time values, removed from a definition so that its IR contains no CDK token.
+"""Deploy-time values, removed from a definition so that its IR contains no CDK token or object.
 
 A Task's function becomes its key. Every other token in a text becomes a placeholder such as ``${Value1}``. The
 functions' environments have its value, which replaces the placeholder when a function loads the IR. A token of a number
 becomes a placeholder in fields of numbers, an expression in templates, and in constants a text such as ``${Number1}``,
 which the number replaces with its quotes; so does a token of an array of texts in templates and constants. Tokens
 cannot be keys, other numbers and arrays, or parts of the control flow; such tokens stay, and the compiler reports them.
+
+An object that the CDK resolves at synthesis, such as `Lazy.any` or `Fn.condition_if`, becomes a placeholder such as
+``${Json1}`` in the definition. Its value is a token of JSON text, which replaces the placeholder with its quotes when a
+function loads the IR: `StateMachine` writes the same JSON.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from unum_compiler.parsing.numbers import COMPARED, NUMBERS
 from unum_compiler.parsing.task_resources import UNPUBLISHED
 from unum_compiler.parsing.tokens import is_token
 from unum_runtime.json_text import to_readable
-from unum_runtime.model.placeholders import ARRAY, NUMBER, SEPARATOR
+from unum_runtime.model.placeholders import ARRAY, JSON, NUMBER, SEPARATOR
 from unum_runtime.model.states import Json
 
 TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
@@ -237,3 +241,39 @@ def _plain_resource(value: Json) -> Json:
 def _free_names(text: str, kind: str) -> Iterator[str]:
     """Yield names of placeholders that begin with `kind` and that `text` does not contain."""
     return (name for name in (f"{kind}{number}" for number in count(1)) if f"${{{name}}}" not in text)
+
+
+class Given(NamedTuple):
+    """A definition without such objects, and their tokens of JSON text by the name of their placeholder."""
+
+    machine: Any
+    values: Mapping[str, str]
+
+
+def take_objects(machine: Any) -> Given:
+    """Return `machine` with placeholders in place of the objects that the CDK resolves."""
+    text, values = str(machine), dict[str, str]()
+    names = (name for name in (f"{JSON}{number}" for number in count(1)) if f"${{{name}}}" not in text)
+    placeholders: dict[int, str] = {}  # one for each object: environments are limited to 4 KB (AWS Lambda quotas)
+
+    def taken(value: Any) -> Any:
+        match value:
+            case Mapping():
+                return {name: taken(item) for name, item in value.items()}
+            case list() | tuple():
+                return [taken(item) for item in value]
+            case _ if not hasattr(value, "resolve") or hasattr(value, "node"):  # constructs have both
+                return value
+        if id(value) not in placeholders:
+            values[name := next(names)] = _json_text(value)
+            placeholders[id(value)] = f"${{{name}}}"
+        return placeholders[id(value)]
+
+    return Given(taken(machine), values)
+
+
+def _json_text(resolvable: Any) -> str:
+    from aws_cdk import Stack  # noqa: PLC0415 - the compiler works without the CDK, and has no such object then
+
+    # The token belongs to no stack: it is resolved where it is used.
+    return Stack().to_json_string(resolvable)

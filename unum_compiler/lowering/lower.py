@@ -1,22 +1,29 @@
 """Lowering of the typed tree to IR, one small function per kind of state.
 
 The tree must be without problems; nothing is checked here.
+
+An account has 1,000 concurrent executions of all its functions, unless AWS raised that. Branches beyond them would wait
+in Lambda's queue, which tries them again and again and gives each up after six hours. In lanes, they wait in the
+workflow, and take no request until their turn.
+Source: AWS Lambda Developer Guide, "Understanding Lambda function scaling".
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from unum_compiler.checks.certain_successors import certain_task, plain_task
 from unum_compiler.checks.context_object import counts_redrives, draws, keeps_input, names_children, names_sources
 from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, with_tasks
-from unum_compiler.lowering.quotas import with_quotas
+from unum_compiler.checks.skipped_checkpoints import certain_task, plain_task
+from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT
 from unum_compiler.memoization import Memoization
 from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.parsing import tree
-from unum_compiler.parsing.credentials import FIELD, with_role
+from unum_compiler.parsing.task_resources import FIELD, with_role
 from unum_runtime.model import ir, states
 from unum_runtime.model.called_functions import CALLED
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import AT_ONCE, Map, State
 
 _Shared: TypeAlias = dict[str, Any]
 """Arguments of every class of state."""
@@ -210,3 +217,34 @@ _KINDS: Mapping[type[tree.State], Callable[[Any, _Shared, _Around], states.State
     tree.Parallel: _parallel,
     tree.Map: _map,
 }
+
+
+def with_quotas(workflow: Workflow) -> Workflow:
+    """Return `workflow` with the quotas of Step Functions; every Map has a limit of branches at once."""
+    states = {
+        name: replace(state, has_limit=True) if isinstance(state, Map) else state
+        for name, state in workflow.states.items()
+    }
+    return replace(workflow, states=states, payload_limit=PAYLOAD_LIMIT, hop_budget=HOP_BUDGET, strict=True)
+
+
+def with_pace(workflow: Workflow) -> Workflow:
+    """Return `workflow` with a concurrency limit for every unlimited Map.
+
+    ``"MaxConcurrency": 0`` says that there is none. A Map whose branches wait for each other runs them all at once.
+    """
+    neighbours = {task.scope for task in workflow.tasks if task.meets_previous or task.after_previous is not None}
+    states = {
+        name: _paced(state) if isinstance(state, Map) and name not in neighbours and _is_open(state) else state
+        for name, state in workflow.states.items()
+    }
+    return replace(workflow, states=states) if states != workflow.states else workflow
+
+
+def _is_open(state: Map) -> bool:
+    """Return True if `state` runs Tasks and its definition leaves concurrency open."""
+    return not state.pure and state.data.keys().isdisjoint(("MaxConcurrency", "MaxConcurrencyPath"))
+
+
+def _paced(state: Map) -> State:
+    return replace(state, has_limit=True, data={**state.data, "MaxConcurrency": AT_ONCE})

@@ -1,24 +1,26 @@
 """Typed tree of a definition, read from JSON.
 
-To support a new state field, add its name to `fields`, its check to `jsonpath_fields` and `jsonata_fields`, and, only
+To support a new state field, add its name to `fields`, its check to `expressions` and `jsonata_fields`, and, only
 if the tree needs it, its value to the reader of the state below. Reading continues after every problem.
+
+Source of the rules: the ASL specification, "Errors"; AWS Step Functions Developer Guide, "Handling errors".
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from unum_compiler.parsing import tree
 from unum_compiler.parsing.expressions import check_condition, read_data
-from unum_compiler.parsing.fields import DATA, KINDS, RULES, SCOPES, STATES
-from unum_compiler.parsing.maps import check_map, is_express, processor_field, read_mode
+from unum_compiler.parsing.fields import CATCHERS, DATA, KINDS, RULES, SCOPES, STATES
 from unum_compiler.parsing.numbers import check_number
-from unum_compiler.parsing.object_reader import Part
-from unum_compiler.parsing.recovery import read_catch, read_retry
+from unum_compiler.parsing.object_reader import Part, is_placeholder
 from unum_compiler.parsing.task_resources import Resources
+from unum_compiler.parsing.tree import Catcher
 from unum_compiler.problems import Report, did_you_mean, listed, shown
 from unum_runtime.asl.places import element, member
-from unum_runtime.model.states import Json, Language
+from unum_runtime.model.states import Json, Language, Retrier
 
 MAX_NAME_CHARACTERS = 80
 """Maximal length of a state's name. Source: AWS Step Functions Developer Guide, "State machine structure"."""
@@ -240,3 +242,159 @@ def _check_next(kind: str, state: Part) -> None:
         state.report.mistake(state.place, 'expected "Next" or "End", got both; remove one')
     elif not state.has("Next") and not end:
         state.report.mistake(state.place, 'expected "Next" with the name of a state, or "End": true; got neither')
+
+
+MAX_LABEL_CHARACTERS = 40
+"""Maximal length of a ``Label``. Source: AWS Step Functions Developer Guide, "Using Map state in Distributed mode"."""
+
+_CONFIG = ("Mode", "ExecutionType")
+_MODES = ("INLINE", "DISTRIBUTED")
+# Characters that the guide's page on distributed mode excludes: labels become parts of ARNs.
+_NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&`\"\x00-\x1f\x7f-\x9f]")
+# Placeholders of tokens; see `unum_compiler.frontends.values`.
+_OF_DEPLOYMENT = re.compile(r"\$\{Value\d+\}")
+_PAIRS = tuple(
+    (field, f"{field}Path") for field in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage")
+)
+
+
+def processor_field(state: Part) -> str:
+    """Return the name of the processor's field; ``Iterator`` is its name in older definitions."""
+    return "Iterator" if state.has("Iterator") and not state.has("ItemProcessor") else "ItemProcessor"
+
+
+def check_map(state: Part) -> None:
+    """Report mistakes in Map fields of `state`, excluding its processor."""
+    for field, older in (("ItemSelector", "Parameters"), ("ItemProcessor", "Iterator")):
+        if state.has(field) and state.has(older):
+            message = f'expected "{field}" or its older name "{older}", got both; remove "{older}"'
+            state.report.mistake(state.place, message)
+    for pair in _PAIRS:
+        state.not_both(*pair)
+    _check_label(state)
+
+
+def read_mode(state: Part) -> bool:
+    """Return True if the Map `state` runs in distributed mode."""
+    processor = state.fields.get(processor_field(state))
+    if not isinstance(processor, dict):
+        return False
+    inside = Part(processor, state.at(processor_field(state)), state.language, state.report)
+    config = inside.inner("ProcessorConfig")
+    distributed = config is not None and _is_distributed(config)
+    if not distributed and state.has("ItemBatcher"):
+        message = 'only a distributed Map has it; remove it, or set "Mode": "DISTRIBUTED" in its "ProcessorConfig"'
+        state.mistake("ItemBatcher", message)
+    return distributed
+
+
+def is_express(state: Part) -> bool:
+    """Return True if branches of the valid, distributed Map `state` are Express workflows."""
+    config = (state.fields.get(processor_field(state)) or {}).get("ProcessorConfig") or {}
+    return bool(config.get("ExecutionType") == "EXPRESS")
+
+
+def _is_distributed(config: Part) -> bool:
+    config.check_names("ProcessorConfig", _CONFIG)
+    distributed = config.choice("Mode", _MODES) == "DISTRIBUTED"
+    if distributed:
+        config.choice("ExecutionType", ("STANDARD", "EXPRESS"))
+    elif config.has("ExecutionType"):
+        config.mistake("ExecutionType", "only a distributed Map has it; remove it")
+    return distributed
+
+
+def _check_label(state: Part) -> None:
+    label = state.optional("Label", str)
+    if label is None:
+        return
+    known = _OF_DEPLOYMENT.sub("", label)
+    if not label or len(known) > MAX_LABEL_CHARACTERS:
+        state.mistake("Label", f"expected 1 to {MAX_LABEL_CHARACTERS} characters, got {len(known)}; shorten it")
+    if wrong := _NOT_IN_LABELS.search(known):
+        state.mistake("Label", f"a label cannot contain {shown(wrong[0])}; remove it")
+
+
+_ALL = "States.ALL"
+_JITTER = ("FULL", "NONE")
+_NUMBERS: Mapping[str, str] = {
+    "IntervalSeconds": "interval_s",
+    "MaxAttempts": "max_attempts",
+    "BackoffRate": "backoff_rate",
+    "MaxDelaySeconds": "max_delay_s",
+}
+_RETRIER = frozenset(("Comment", "ErrorEquals", "JitterStrategy", *_NUMBERS))
+_STATES = frozenset(("errorOutput",))
+_CATCHER = frozenset(("Comment", "ErrorEquals", "Next"))
+
+
+def read_retry(state: Part) -> tuple[Retrier, ...]:
+    """Return the retriers of `state`."""
+    retriers = tuple(state.objects("Retry", 'a retrier: an object with "ErrorEquals"'))
+    _check_order("Retry", retriers, state)
+    return tuple(map(_retrier, retriers))
+
+
+def read_catch(state: Part) -> tuple[Catcher, ...]:
+    """Return the catchers of `state`."""
+    catchers = tuple(state.objects("Catch", 'a catcher: an object with "ErrorEquals" and "Next"'))
+    _check_order("Catch", catchers, state)
+    return tuple(map(_catcher, catchers))
+
+
+def _retrier(part: Part) -> Retrier:
+    part.check_names("a retrier", _RETRIER)
+    part.optional("Comment", str)
+    numbers = {name: part.fields[field] for field, name in _NUMBERS.items() if field in part.fields}
+    for field in _NUMBERS.keys() & part.fields.keys():
+        check_number(part, field)
+    _check_delay(part)
+    return Retrier(errors=_errors(part), jitter=_jitter(part), **numbers)
+
+
+def _jitter(part: Part) -> Any:
+    """Return True or False, or the placeholder of a strategy that the deployment knows."""
+    strategy = part.fields.get("JitterStrategy")
+    return strategy if is_placeholder(strategy) else part.choice("JitterStrategy", _JITTER) == "FULL"
+
+
+def _check_delay(part: Part) -> None:
+    interval, most = part.fields.get("IntervalSeconds"), part.fields.get("MaxDelaySeconds")
+    if isinstance(interval, int) and isinstance(most, int) and most <= interval:
+        message = f"expected more than the interval of {interval} seconds, got {most}"
+        part.mistake("MaxDelaySeconds", f"{message}; it limits the growth of the interval by BackoffRate")
+
+
+def _catcher(part: Part) -> Catcher:
+    known = CATCHERS[part.language]
+    part.check_names("a catcher", _CATCHER | known)
+    part.optional("Comment", str)
+    data = read_data(replace(part, states=_STATES), known)
+    return Catcher(part.place, _errors(part), data, part.required("Next", str) or "")
+
+
+def _errors(part: Part) -> tuple[str, ...]:
+    names = part.non_empty("ErrorEquals", list, "error name")
+    for index, name in enumerate(names or ()):
+        if not isinstance(name, str):
+            place = element(part.at("ErrorEquals"), index)
+            part.report.mistake(place, f"expected the name of an error, got {shown(name)}")
+    return tuple(name for name in names or () if isinstance(name, str))
+
+
+def _check_order(field: str, rules: tuple[Part, ...], state: Part) -> None:
+    """Report misplaced ``States.ALL``: allowed alone in a rule, last in the list.
+
+    Source: ASL specification, "Retrying after error" and "Fallback states".
+    """
+    # `rules` lacks items of a wrong type, so the position of the last rule comes from the definition.
+    written = state.fields.get(field)
+    last = element(state.at(field), len(written) - 1) if isinstance(written, list) else ""
+    for part in rules:
+        names = part.fields.get("ErrorEquals")
+        if not isinstance(names, list) or _ALL not in names:
+            continue
+        if len(names) > 1:
+            part.mistake("ErrorEquals", f'"{_ALL}" stands for all errors; remove the other names')
+        if part.place != last:
+            part.mistake("ErrorEquals", f'no error reaches the rules after "{_ALL}"; put it last')

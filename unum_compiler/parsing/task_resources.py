@@ -1,5 +1,8 @@
 """Targets of a Task's ``Resource``: workflow functions and services.
 
+The ASL specification leaves the content open; Step Functions accepts ``RoleArn`` only. Source: AWS Step Functions
+Developer Guide, "Accessing resources in other AWS accounts in Step Functions".
+
 Source of the forms: AWS Step Functions Developer Guide, "Integrating services".
 """
 
@@ -7,12 +10,12 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from unum_compiler.parsing.credentials import FIELD, check_credentials, refuse_credentials
 from unum_compiler.parsing.jsonata_fields import is_expression
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.parsing.signal_waits import is_signal, read_signal
 from unum_compiler.parsing.tokens import is_token
 from unum_compiler.problems import Feature, Report, did_you_mean, shown
+from unum_runtime.asl.places import member
 from unum_runtime.model.called_functions import CALLED, INVOKE
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import ACTIVITY, Form, Json, Language, Pattern
@@ -244,3 +247,42 @@ def _function_key(resource: str) -> str | None:
             resource = match["name"]
     resource = resource.removesuffix(".Arn")
     return resource if _KEY.fullmatch(resource) else None
+
+
+FIELD = "Credentials"
+
+_ROLE: Mapping[Language, tuple[str, ...]] = {
+    Language.JSONPATH: ("RoleArn", "RoleArn.$"),
+    Language.JSONATA: ("RoleArn",),
+}
+_ARGUMENTS: Mapping[Language, str] = {Language.JSONPATH: "Parameters", Language.JSONATA: "Arguments"}
+_INPUT: Mapping[Language, Mapping[str, str]] = {
+    Language.JSONPATH: {"Parameters.$": "$"},
+    Language.JSONATA: {"Parameters": "{% $states.input %}"},
+}
+
+
+def check_credentials(task: Part) -> None:
+    """Report credentials of the service Task `task` that Step Functions does not accept."""
+    credentials = task.fields.get(FIELD)
+    if not isinstance(credentials, dict):
+        return  # no credentials, or a wrong type that `read_data` reports
+    if [*credentials] not in ([name] for name in _ROLE[task.language]):
+        allowed = " or ".join(f'"{name}"' for name in _ROLE[task.language])
+        task.unsupported(FIELD, Feature.CREDENTIALS, f"write an object with {allowed} alone")
+    elif not isinstance(role := credentials.get("RoleArn", ""), str):
+        task.report.mistake(member(task.at(FIELD), "RoleArn"), f"expected the ARN of a role, got {shown(role)}")
+
+
+def refuse_credentials(task: Part, why: str) -> None:
+    """Report credentials of `task` as unsupported; `why` is the remedy."""
+    if task.has(FIELD):
+        task.unsupported(FIELD, Feature.CREDENTIALS, why)
+
+
+def with_role(data: Mapping[str, Json], language: Language) -> dict[str, Json]:
+    """Return `data` of a Task with credentials as the IR stores it: role and arguments side by side in one field."""
+    field = _ARGUMENTS[language]
+    arguments = {"Parameters": data[field]} if field in data else _INPUT[language]
+    rest = {name: value for name, value in data.items() if name != FIELD}
+    return {**rest, field: {FIELD: data[FIELD], **arguments}}

@@ -1,13 +1,22 @@
-"""IAM permissions of Tasks in the function that calls services."""
+"""IAM permissions of Tasks in the function that calls services.
 
-from collections.abc import Collection, Iterator
+Source: AWS Step Functions Developer Guide, "IAM policies for using Distributed Map states".
+"""
+
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from unum_compiler.services.dataset_permissions import dataset_statements
-from unum_compiler.services.service_arns import ANY, functions, literals
-from unum_compiler.services.service_permissions import INVOKE_FUNCTION, Statement, iam_statements, runtime_statements
+from unum_compiler.services.service_arns import ANY, functions, literals, resources
+from unum_compiler.services.service_permissions import (
+    INVOKE_FUNCTION,
+    Condition,
+    Statement,
+    iam_statements,
+    runtime_statements,
+)
 from unum_compiler.services.started_workflows import started_machine, starts_itself
+from unum_runtime.aws.items import config
 from unum_runtime.aws.services.nested_executions import is_start_alias
 from unum_runtime.model.naming import describe_alias, run_alias
 from unum_runtime.model.naming import start_alias as start_alias_name
@@ -78,3 +87,62 @@ def _start_alias(task: Task, aliases: Collection[str]) -> str | None:
         return f"${{{OWN_ALIAS}}}"
     arn = started_machine(task)
     return arn if is_start_alias(arn) or arn in aliases else None
+
+
+_GET, _VERSION, _LIST, _PUT = "s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:PutObject"
+
+
+def dataset_statements(arguments: Mapping[str, Json]) -> Iterator[Statement]:
+    """Yield IAM permissions for a data set Task.
+
+    Values that are known only at run time make a statement wide. So does a manifest of Athena, whose files may be in
+    any bucket. Files of an inventory are in the bucket of the manifest.
+
+    Args:
+        arguments: ``Parameters`` or ``Arguments`` of the Task in the IR.
+    """
+    action = str(arguments.get("Resource", "")).rpartition(":")[2]
+    parameters, settings = arguments.get("Parameters"), arguments.get("ReaderConfig", {})
+    match action:
+        case "getObject":
+            read = (_GET, _VERSION) if "versionid" in literals(parameters) else (_GET,)
+            yield _statement(read, *resources("s3", "GetObject", parameters))
+            yield from _listed_in_manifest(parameters, settings)
+        case "listObjectsV2":
+            # s3:ListBucket is an action on the bucket, not on its objects.
+            prefix, bucket = literals(parameters).get("prefix"), _bucket(parameters)
+            condition = Condition("StringEquals", "s3:prefix", (prefix,)) if prefix else None
+            yield Statement((_LIST,), (bucket,), is_wide=bucket == ANY, condition=condition)
+            if settings.get("Transformation") == config.LOAD:
+                yield _statement((_GET,), _within(parameters, separator=""))
+        case "putObject":
+            yield _statement((_PUT,), _within(parameters, separator="/"))
+
+
+def _listed_in_manifest(parameters: Json, settings: Mapping[str, Json]) -> Iterator[Statement]:
+    if settings.get("ManifestType") == config.ATHENA:
+        yield _statement((_GET,), ANY)
+    elif settings.get("ManifestType") == config.INVENTORY or settings.get("InputType") == config.MANIFEST:
+        yield _statement((_GET,), _below(_bucket(parameters), ""))
+
+
+def _within(parameters: Json, *, separator: str) -> str:
+    """Return the ARN of all objects below the known part of the prefix."""
+    prefix = literals(parameters).get("prefix") or ""
+    if prefix and not prefix.endswith("/"):
+        prefix += separator
+    return _below(_bucket(parameters), prefix)
+
+
+def _below(bucket: str, prefix: str) -> str:
+    return ANY if bucket == ANY else f"{bucket}/{prefix}*"
+
+
+def _bucket(parameters: Json) -> str:
+    fields = parameters if isinstance(parameters, dict) else {}
+    bucket = {name: value for name, value in fields.items() if name.removesuffix(".$") == "Bucket"}
+    return resources("s3", "ListObjectsV2", bucket)[0]
+
+
+def _statement(actions: tuple[str, ...], *found: str) -> Statement:
+    return Statement(actions, found, is_wide=ANY in found)

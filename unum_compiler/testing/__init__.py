@@ -4,8 +4,7 @@
 command line.
 """
 
-from unum_compiler.testing.recording import TaskRun
-from unum_compiler.testing.workflow_runs import WorkflowRun, run_workflow
+from unum_compiler.testing.workflow_runs import TaskRun, WorkflowRun, run_workflow
 from unum_simulator.faults import Faults
 
 __all__ = ["Faults", "TaskRun", "WorkflowRun", "run_workflow"]

@@ -6,7 +6,7 @@ from typing import Any
 from aws_cdk import Annotations, Token
 from constructs import Construct
 
-from unum_compiler.analysis.queued import limiting_maps, most_queued
+from unum_compiler.analysis.event_bounds import limiting_maps, most_queued
 from unum_compiler.lambda_settings import DEFAULT_TIMEOUT_S
 from unum_constructs.cdk.lookup import properties_of
 from unum_constructs.errors import ConstructError

@@ -6,7 +6,7 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_compiler.analysis.edges import splitting_functions
-from unum_compiler.analysis.queued import limiting_maps, most_queued
+from unum_compiler.analysis.event_bounds import limiting_maps, most_queued
 from unum_compiler.compatibility import Compatibility
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import AT_ONCE, Map

@@ -6,7 +6,7 @@ import pytest
 
 from tests.synth.machines import Machine, machine, task
 from unum_compiler import compile_workflow
-from unum_compiler.analysis.waits import waits_long
+from unum_compiler.analysis.event_bounds import waits_long
 
 LONGEST = 2_700
 """Seconds that the queue alone is cheaper for."""

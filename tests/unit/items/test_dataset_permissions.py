@@ -1,8 +1,8 @@
 import pytest
 
-from unum_compiler.services.dataset_permissions import dataset_statements
 from unum_compiler.services.service_permissions import Condition
 from unum_compiler.services.service_tasks import Statement
+from unum_compiler.services.task_permissions import dataset_statements
 from unum_runtime.model.states import Json
 
 GET = "arn:aws:states:::s3:getObject"

@@ -4,8 +4,8 @@ import re
 
 from botocore.model import ServiceModel
 
-from unum_compiler.services.resource_types import resource_table
 from unum_compiler.services.service_actions import PREFIXES
+from unum_compiler.services.service_arns import resource_table
 from unum_compiler.services.service_models import _services, service_model
 from unum_runtime.aws.services.spelling import fold_name
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.unit.compiler.machines import FUNCTIONS, machines
 from unum_compiler import compile_workflow
 from unum_compiler.analysis.edges import ENTRY, function_edges, successors, uses_timer
-from unum_compiler.analysis.waits import longest_wait_s
+from unum_compiler.analysis.event_bounds import longest_wait_s
 from unum_compiler.parsing.task_resources import activities
 from unum_runtime.protocol.control import needs
 from unum_runtime.protocol.control.needs import needs_from
