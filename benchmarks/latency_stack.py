@@ -7,7 +7,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 
-from unum_constructs import Definition, Guard, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, ExecutionData, Guard, UnumFunction, UnumWorkflow
 
 LENGTH = 10
 STACK = "Latency"
@@ -48,7 +48,14 @@ class Latency(cdk.Stack):
         super().__init__(scope, construct_id)
         self._both("Chain", chain(), dict.fromkeys(_CHAIN, "hop"))
         self._both("Fan", fan(), _MAP)
-        self._both("Lanes", fan(MaxConcurrency=AT_ONCE), _MAP, prefix="Lane", small_results=True, guard=Guard.COMMIT)
+        self._both(
+            "Lanes",
+            fan(MaxConcurrency=AT_ONCE),
+            _MAP,
+            prefix="Lane",
+            execution_data=ExecutionData(small_results=True),
+            guard=Guard.COMMIT,
+        )
         every = dict.fromkeys(_CHAIN, self._function("Every", "hop"))
         UnumWorkflow(self, "Fused", definition=Definition.from_asl(chain()), functions=every)
         sink = lambda_.Function(

@@ -187,12 +187,12 @@ def _add_cost(commands: _Commands) -> None:
         "--payload",
         choices=("auto", "s3", "inline"),
         default="auto",
-        help="storage of large values: UnumWorkflow(payload=...) (default: auto)",
+        help="storage of large values: ExecutionData(payload=...) (default: auto)",
     )
     parser.add_argument(
         "--small-results",
         action="store_true",
-        help="store small branch results in packs: UnumWorkflow(small_results=True)",
+        help="store small branch results in packs: ExecutionData(small_results=True)",
     )
     parser.add_argument(
         "--guard",

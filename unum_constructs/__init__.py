@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from unum_constructs.function import UnumFunction
     from unum_constructs.grants import IUnumWorkflow
     from unum_constructs.layer.opentelemetry import OpenTelemetry
+    from unum_constructs.options.delivery import Delivery
+    from unum_constructs.options.execution_data import ExecutionData
+    from unum_constructs.options.limits import Limits
+    from unum_constructs.options.monitoring import Monitoring
     from unum_constructs.payload import Payload
-    from unum_constructs.resources.upgrades import Keep, OnRemoved
+    from unum_constructs.resources.own_functions import OwnFunctions
+    from unum_constructs.resources.upgrades import Keep, OnRemoved, Upgrades
     from unum_constructs.store import Store
     from unum_constructs.sweep import Sweep
     from unum_constructs.targets import UnumScheduleTarget, UnumSignalTarget, UnumWorkflowTarget, start_by_messages
@@ -32,17 +37,22 @@ __all__ = [
     "Compatibility",
     "ConstructError",
     "Definition",
+    "Delivery",
+    "ExecutionData",
     "FunctionOptions",
     "Guard",
     "IUnumWorkflow",
     "Keep",
+    "Limits",
     "LogLevel",
     "MemoScope",
     "Memoization",
     "Metrics",
+    "Monitoring",
     "NodeMetric",
     "OnRemoved",
     "OpenTelemetry",
+    "OwnFunctions",
     "Payload",
     "Store",
     "Sweep",
@@ -51,6 +61,7 @@ __all__ = [
     "UnumSignalTarget",
     "UnumWorkflow",
     "UnumWorkflowTarget",
+    "Upgrades",
     "WorkflowMetric",
     "start_by_messages",
     "start_event",
@@ -61,27 +72,33 @@ _MODULES = {
     "Compatibility": "unum_compiler.compatibility",
     "ConstructError": "unum_constructs.errors",
     "Definition": "unum_constructs.definition",
+    "Delivery": "unum_constructs.options.delivery",
+    "ExecutionData": "unum_constructs.options.execution_data",
     "FunctionOptions": "unum_compiler.options",
     "Guard": "unum_runtime.model.states",
     "IUnumWorkflow": "unum_constructs.grants",
     "Keep": "unum_constructs.resources.upgrades",
+    "Limits": "unum_constructs.options.limits",
     "LogLevel": "unum_runtime.model.log_level",
     "MemoScope": "unum_runtime.model.states",
     "Memoization": "unum_compiler.memoization",
     "Metrics": "unum_runtime.model.metrics",
+    "Monitoring": "unum_constructs.options.monitoring",
     "NodeMetric": "unum_runtime.model.metrics",
     "OnRemoved": "unum_constructs.resources.upgrades",
     "OpenTelemetry": "unum_constructs.layer.opentelemetry",
+    "OwnFunctions": "unum_constructs.resources.own_functions",
     "Payload": "unum_constructs.payload",
     "Store": "unum_constructs.store",
     "Sweep": "unum_constructs.sweep",
     "UnumFunction": "unum_constructs.function",
     "UnumScheduleTarget": "unum_constructs.targets",
-    "UnumWorkflow": "unum_constructs.workflow",
     "UnumSignalTarget": "unum_constructs.targets",
+    "UnumWorkflow": "unum_constructs.workflow",
     "UnumWorkflowTarget": "unum_constructs.targets",
-    "start_by_messages": "unum_constructs.targets",
+    "Upgrades": "unum_constructs.resources.upgrades",
     "WorkflowMetric": "unum_runtime.model.metrics",
+    "start_by_messages": "unum_constructs.targets",
     "start_event": "unum_runtime.model.envelope",
 }
 

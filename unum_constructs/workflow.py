@@ -1,82 +1,63 @@
 """Workflow construct: table, layer, wrapped functions, permissions, and start alias of one workflow."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
 from aws_cdk import Duration, Tags
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
-from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.analysis.edges import ENTRY, uses_timer
 from unum_compiler.analysis.event_bounds import waits_long
 from unum_compiler.compatibility import Compatibility
-from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
-from unum_compiler.payload import Payload
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.binding import Program, compile_program
 from unum_constructs.assembly.comparison import Comparison
 from unum_constructs.assembly.function_permissions import State, WiredProgram
 from unum_constructs.assembly.function_settings import Assembly
-from unum_constructs.assembly.handler_keys import functions_by_key
-from unum_constructs.assembly.options import (
-    ExecutionBounds,
-    RuntimeOptions,
-    checked_definition,
-    checked_history_retention_s,
-    checked_keep,
-    checked_limits,
-    checked_name,
-    checked_on_removed,
-    checked_retention_s,
-    options_of,
-    with_compatibility,
-    with_deployed_timeout,
-)
+from unum_constructs.assembly.options import RuntimeOptions, WorkflowOptions
 from unum_constructs.assembly.other_workflows import OtherWorkflow
-from unum_constructs.assembly.state_machine_words import StateMachineWords, translate
 from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.user_code_traces import trace_user_code
 from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
-from unum_constructs.cdk.argument_checks import check_mappings, check_types
 from unum_constructs.cdk.lookup import function_behind, path_of, resource_of, stack_of
 from unum_constructs.cdk.queues import new_dead_letter_queue
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting.host import Failures
 from unum_constructs.imported import Importable
-from unum_constructs.layer.opentelemetry import OpenTelemetry
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
+from unum_constructs.options.delivery import Delivery
+from unum_constructs.options.execution_data import ExecutionData
+from unum_constructs.options.former_keywords import Groups, OtherKeywords
+from unum_constructs.options.limits import Limits
+from unum_constructs.options.monitoring import Monitoring
 from unum_constructs.resources import activities
 from unum_constructs.resources.control_function import DIRECTORY, ControlFunction
 from unum_constructs.resources.deployment_guard import DeploymentGuard, is_guarded, policies_of
 from unum_constructs.resources.doors import new_doors
 from unum_constructs.resources.event_rules import checked_events
 from unum_constructs.resources.failure_handler import FailureHandler
-from unum_constructs.resources.own_functions import Provision
+from unum_constructs.resources.own_functions import OwnFunctions, Provision
 from unum_constructs.resources.payload_bucket import payload_bucket_for
 from unum_constructs.resources.service_calls import CallingWorkflow
 from unum_constructs.resources.timer import WorkflowTimer
-from unum_constructs.resources.upgrades import Keep, OnRemoved
-from unum_constructs.store import Store, checked_store
+from unum_constructs.resources.upgrades import Keep, Upgrades
+from unum_constructs.store import Store
 from unum_constructs.sweep import HOURLY, Sweep, WorkflowSweep
-from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection
-from unum_runtime.model.log_level import LogLevel
-from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Guard
 
 if TYPE_CHECKING:
     from aws_cdk import aws_stepfunctions as sfn
-    from aws_cdk.aws_events import IEventBus
+
+    from unum_compiler.definition import Definition
 
 
 class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkflow, Importable, IUnumWorkflow):
@@ -103,68 +84,25 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``. Default: derived from the construct's path.
         exported: True exports the ARNs for `from_workflow_name` in other stacks; no two may export the same name.
         store: storage of execution state. Default: a table of the workflow's own, `Store.dynamodb()`.
-        retention: lifetime of execution state, more than 8 hours; an execution must end within it. Default: 7 days.
-        history_retention: lifetime of everything except inputs and results of executions, more than 8 hours and at most
-            `retention`; an execution must then end within it. Default: `retention`.
-        collection: deletion of outcomes that can no longer be needed: ``TTL`` leaves them to DynamoDB's expiry, which
-            is free; ``EAGER`` deletes them at once. Default: ``TTL``.
         guard: protection against running user code again for a duplicate event, for functions without a guard of their
             own. Default: ``READ``.
         timeout: longest duration of an execution, 1 to 99,999,999 s; not beside ``TimeoutSeconds``. Default: no limit.
-        max_event_age: longest time that Lambda retries an event, 1 minute to 6 hours. Default: 6 hours.
-        retry_attempts: retries by Lambda after a failed delivery, 0 to 2. Default: 2.
-        hop_budget: most steps between the start and any other step; more fail the execution, which ends endless loops.
-        width_budget: most branches of one Map or Parallel; more fail the execution. Default: 100,000.
-        invocation_budget: most invocations of an execution, as estimated from the place of a step; more fail the
-            execution. Default: 10,000,000.
-        payload: storage of values that exceed a table item: `Payload.AUTO`, `S3` or `INLINE`. Buckets outlive the
-            stack; their objects expire. Default: ``AUTO``, a bucket if the definition can produce such values.
-        payload_bucket: bucket of your own for these values; objects below the workflow's name must live longer than
-            `retention`.
-        payload_limit: largest output of a state, in bytes of JSON; larger outputs fail with
-            ``States.DataLimitExceeded``. Default: the most that is stored.
-        attributes: places of attributes in the input, by name: reference paths such as ``$.order.id``, or JSONata.
         compatibility: ``STRICT`` refuses what Step Functions refuses or does otherwise, and applies its quotas; see
             "Behave as Step Functions" in ``docs/asl.md``. Default: ``GENEROUS``.
         sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It also tries
             letters of `failure_queue` again, and requires a table that lists executions (`Store.dynamodb`). None: no
             search. Default: every hour, if the table is known to list executions.
-        on_removed: effect of a deployment that removes functions, activities, the timer queue or schedules that
-            running executions need. ``REFUSE``: it fails and rolls back; this requires a table that lists executions.
-            ``FAIL_EXECUTIONS``: it goes through. Default: ``REFUSE``, if the table is known to list executions and
-            there is no `vpc`.
-        keep: parts that only executions of earlier definitions need.
-        earlier: definitions whose executions may still run. Synth then says what the deployment means for them, as
-            ``unum diff`` does, and fails if it would be refused. With the context value ``unum:compareDeployed``, it
-            says so for the deployed definition, and for its running executions, as far as it has access.
-        small_results: True if results of Map and Parallel branches are expected to fit in 100 bytes of JSON. A branch
-            that always ends with a Task then commits and completes in one write, together with other branches in one
-            item. Larger results and failures cost as much as without the option, plus one write for every 7 branches.
-        log_level: lowest level of the runtime's log lines, in all functions.
-        metrics: metrics that the runtime writes to the logs; CloudWatch bills each metric.
-        opentelemetry: spans of user code, which the functions send to a collector, in the trace of ``unum trace``.
-            Default: none, and nothing of it in the functions.
-        fusion: True lets a function run the next Task in the same sandbox, without an invocation, if that Task belongs
-            to the same function and enough time remains. Default: True with ``Collection.TTL``; impossible with
-            ``Collection.EAGER``.
-        events: bus for status events, see `on_execution_status_change`. Requires a sweep. Default: no events.
-        architecture: instruction set of the functions that the workflow makes (see below). Default: ARM64.
-        log_retention: retention of their log groups. Default: 1 month.
-        tracing: their X-Ray tracing. Default: none.
-        environment_encryption: KMS key of their environments, if not `encryption_key`.
-        vpc: their VPC. It must reach DynamoDB and Lambda; SQS, if events wait; EventBridge Scheduler, if events wait
-            for long; EventBridge, for `events`.
-        vpc_subnets: their subnets. Default: the private subnets of `vpc`.
-        security_groups: their security groups. Default: one for each function.
         encryption_key: customer managed KMS key for the workflow's table (unless `store` names another key), bucket,
             queues, log groups and environments. Roles may use it through these services alone; CloudWatch Logs may too.
-        tags: tags of all resources of the workflow.
-        of_state_machine: other arguments of `StateMachine`: `state_machine_name`, `tracing_enabled`, and for chains
-            `comment` and `query_language` work; what could have no effect is refused, with the name of ours.
-
-    The workflow makes up to five functions without user code: a failure handler; a control function; an entry function,
-    if no Task's function can start executions; a service function, if Tasks call AWS services; a forwarder, if events
-    wait in the timer queue.
+        execution_data: lifetime and place of what is stored of executions, large values included.
+        delivery: delivery of events to functions: Lambda's retries, and fusion of Tasks.
+        limits: limits of one execution: steps, branches, invocations, size of outputs.
+        monitoring: log level, metrics, status events, spans of user code, and attributes to find executions.
+        own_functions: functions that the workflow makes: VPC, architecture, tracing, logs.
+        upgrades: deployments while executions run.
+        others: other arguments of `StateMachine`: `state_machine_name`, `tracing_enabled`, and for chains `comment` and
+            `query_language` work; what could have no effect is refused, with the name of ours. Attributes of the groups
+            are also taken as keywords, as before; they are deprecated.
 
     Raises:
         ConstructError: an argument is invalid; the text names the argument, the expected and the actual value.
@@ -203,104 +141,85 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         workflow_name: str | None = None,
         exported: bool = False,
         store: Store | None = None,
-        retention: Duration | None = None,
-        history_retention: Duration | None = None,
-        collection: Collection = Collection.TTL,
         guard: Guard | None = None,
         timeout: Duration | None = None,
-        max_event_age: Duration | None = None,
-        retry_attempts: int | None = None,
-        hop_budget: int = DEFAULT_HOP_BUDGET,
-        width_budget: int | None = None,
-        invocation_budget: int | None = None,
-        payload: Payload | str = Payload.AUTO,
-        payload_bucket: s3.IBucket | None = None,
-        payload_limit: int | None = None,
-        attributes: Mapping[str, str] | None = None,
         compatibility: Compatibility | str = Compatibility.GENEROUS,
         sweep: Sweep | None = HOURLY,
-        on_removed: OnRemoved | str | None = None,
-        keep: Keep | None = None,
-        earlier: Sequence[Definition] = (),
-        small_results: bool = False,
-        log_level: LogLevel = LogLevel.INFO,
-        metrics: Metrics = Metrics.WORKFLOW,
-        opentelemetry: OpenTelemetry | None = None,
-        fusion: bool | None = None,
-        events: "IEventBus | None" = None,
-        architecture: lambda_.Architecture | None = None,
-        log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
-        tracing: lambda_.Tracing | None = None,
-        environment_encryption: kms.IKey | None = None,
-        vpc: ec2.IVpc | None = None,
-        vpc_subnets: ec2.SubnetSelection | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         encryption_key: kms.IKey | None = None,
-        tags: Mapping[str, str] | None = None,
-        **of_state_machine: Unpack[StateMachineWords],
+        execution_data: ExecutionData | None = None,
+        delivery: Delivery | None = None,
+        limits: Limits | None = None,
+        monitoring: Monitoring | None = None,
+        own_functions: OwnFunctions | None = None,
+        upgrades: Upgrades | None = None,
+        **others: Unpack[OtherKeywords],
     ) -> None:
         super().__init__(scope, construct_id)
         # 1. Options, checked before any resource is made.
-        words = translate(self, of_state_machine, workflow_name=workflow_name, tracing=tracing)
-        functions = functions_by_key(self, functions)
-        mappings = {"functions": functions, "function_options": function_options, "tags": tags}
-        check_mappings(self, {**mappings, "definition_substitutions": definition_substitutions})
-        check_types(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
-        store = checked_store(self, store, exported=exported)
-        check_types(self, Sweep, {"sweep": sweep})
-        provision = Provision(
-            architecture=architecture or lambda_.Architecture.ARM_64,
-            log_retention=log_retention,
-            tracing=words.tracing,
+        groups = Groups.of(
+            self,
+            others,
+            execution_data=execution_data,
+            delivery=delivery,
+            limits=limits,
+            monitoring=monitoring,
+            own_functions=own_functions,
+            upgrades=upgrades,
+        )
+        options = WorkflowOptions.checked(
+            self,
+            groups,
+            definition=definition,
+            definition_body=definition_body,
+            definition_substitutions=definition_substitutions,
+            functions=functions,
+            function_options=function_options,
+            workflow_name=workflow_name,
+            exported=exported,
+            store=store,
+            guard=guard,
+            timeout=timeout,
+            compatibility=compatibility,
+            sweep=sweep,
             encryption_key=encryption_key,
-            environment_encryption=environment_encryption,
-            vpc=vpc,
-            vpc_subnets=vpc_subnets,
-            security_groups=security_groups,
-        ).checked(self)
-        self.workflow_name = checked_name(self, words.workflow_name)
-        checked = checked_definition(self, definition, definition_body, definition_substitutions, words.of_chain)
-        checked, timeout = with_deployed_timeout(self, with_compatibility(self, checked, compatibility), timeout)
-        runtime = RuntimeOptions.checked(
-            self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion, events=events
         )
-        limits = checked_limits(self, max_event_age, retry_attempts)
-        decision, kept = checked_on_removed(self, on_removed), checked_keep(self, keep)
-        bounds = ExecutionBounds(
-            timeout, hop_budget, width_budget, invocation_budget, payload, payload_limit, small_results, attributes
-        )
+        self.workflow_name = options.name
+        runtime, kept = options.runtime, options.kept
 
         # 2. The definition, compiled, and bound to its functions.
-        program = self._compile(checked, functions, function_options or {}, runtime.guard).with_kept(self, kept)
-        provision = provision.with_python_of(host.function for host in program.hosts.values())
-        program = program.with_services(self, bounds.apply(self, program.workflow, runtime.collection), provision)
+        program = self._compile(options).with_kept(self, kept)
+        provision = options.provision.with_python_of(host.function for host in program.hosts.values())
+        program = program.with_services(self, options.apply_to(self, program.workflow), provision)
         wired = self._wire(program, provision)
         self._workflow, self._hosts, self._called = wired.program.parts
         self.metrics, self.nodes = runtime.metrics, tuple(task.name for task in self._workflow.tasks)
 
         # 3. Resources that hold state, code and events.
-        self.storage = store.storage_for(
-            self, self.workflow_name, name=self._fixed_name(store.purpose), encryption_key=encryption_key
+        self.storage = options.store.storage_for(
+            self, self.workflow_name, name=self._fixed_name(options.store.purpose), encryption_key=encryption_key
         )
         sweep, self.events = checked_events(
-            self, events, sweep and sweep.checked(self, self.storage, self._hosts.values()), self._hosts.values()
+            self,
+            runtime.events,
+            sweep and sweep.checked(self, self.storage, self._hosts.values()),
+            self._hosts.values(),
         )
-        traces = trace_user_code(self, opentelemetry, self._hosts.values())
-        guarded = is_guarded(self, self.storage, decision, is_in_vpc=vpc is not None)
+        traces = trace_user_code(self, groups.monitoring.opentelemetry, self._hosts.values())
+        guarded = is_guarded(self, self.storage, options.decision, is_in_vpc=groups.own_functions.vpc is not None)
         layers = WorkflowLayers(
             self,
             workflow=self._workflow,
             python=provision.python,
             in_bucket=self.storage.in_bucket,
             traces=traces,
-            events=events,
+            events=runtime.events,
         )
         self.layer, self.failure_queue = layers.first, new_dead_letter_queue(self, "Failures", encryption_key)
         self.activities = activities.new_activities(
             self, "Activities", self._workflow, encryption_key, kept=kept.activities
         )
         self.timer = self._new_timer(wired, layers, provision, kept)
-        state = self._new_state(retention, history_retention, payload, payload_bucket)
+        state = self._new_state(groups.execution_data)
         self.payload_bucket = state.payload_bucket
 
         # 4. Permissions and environments of all functions, and then the aliases, which make the workflow reachable.
@@ -309,7 +228,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         if guarded:
             self._new_guard(assembly, lists=sweep is None)
         self.failure_alarm = self.failure_handler.alarm
-        failures = Failures(handler=self.failure_handler, limits=limits)
+        failures = Failures(handler=self.failure_handler, limits=options.limits)
         self.start_alias = self._new_start_alias(assembly, failures)
         self._add_other_aliases(failures, sweeps=sweep is not None)
         self.sweep = None if sweep is None else self._new_sweep(sweep)
@@ -318,8 +237,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         assembly.acknowledge(self, self.failure_handler, self.control)
         assembly.report_slow_functions()
         comparison = Comparison(construct=self, new=self._workflow, parts=assembly.parts, is_guarded=guarded)
-        every: Mapping[str, lambda_.IFunction] = {**checked.functions, **functions}
-        comparison.with_given(earlier, options_of(self, every, function_options or {}, runtime.guard))
+        comparison.with_given(groups.upgrades.earlier, options.options_by_key(self))
         comparison.with_deployed()
         WorkflowOutputs(
             start_alias=self.start_alias,
@@ -331,7 +249,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
             activities=self.activities,
             retention_s=state.result_retention_s,
         ).add_to(self, self.workflow_name, exported=exported)
-        for key, value in (tags or {}).items():
+        for key, value in (groups.tags or {}).items():
             Tags.of(self).add(key, value)
 
     def _others(self) -> Iterator[OtherWorkflow]:
@@ -352,17 +270,11 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
             (each for each in called if isinstance(each, lambda_.Function)),
         )
 
-    def _compile(
-        self,
-        definition: Definition,
-        functions: Mapping[str, lambda_.IFunction],
-        options: Mapping[str, FunctionOptions],
-        guard: Guard | None,
-    ) -> Program:
-        every: Mapping[str, lambda_.IFunction] = {**definition.functions, **functions}
-        every_options = options_of(self, every, options, guard)
-        name = self.workflow_name
-        return compile_program(self, definition, every, name=name, options=every_options, others=self._others())
+    def _compile(self, options: WorkflowOptions) -> Program:
+        functions, by_key = options.every_function(), options.options_by_key(self)
+        return compile_program(
+            self, options.definition, functions, name=self.workflow_name, options=by_key, others=self._others()
+        )
 
     def _wire(self, program: Program, provision: Provision) -> WiredProgram:
         """Plan references between functions; add an entry function if no Task's function can start executions."""
@@ -394,19 +306,13 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
             waits_long=waits_long(self._workflow) or kept.schedules,
         )
 
-    def _new_state(
-        self,
-        retention: Duration | None,
-        history_retention: Duration | None,
-        payload: Payload | str,
-        payload_bucket: s3.IBucket | None,
-    ) -> State:
-        result_retention_s = checked_retention_s(self, retention)
+    def _new_state(self, data: ExecutionData) -> State:
+        result_retention_s = data.result_retention_s(self)
         bucket = payload_bucket_for(
             self,
             compiled=self._workflow,
-            payload=payload,
-            bucket=payload_bucket or self.storage.payload_bucket(payload),
+            payload=data.payload,
+            bucket=data.payload_bucket or self.storage.payload_bucket(data.payload),
             key=self.storage.encryption_key,
             retention_s=result_retention_s,
             name=self._fixed_name(cross_stack.BUCKET),
@@ -415,7 +321,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         return State(
             storage=self.storage,
             payload_bucket=bucket,
-            retention_s=checked_history_retention_s(self, history_retention, result_retention_s),
+            retention_s=data.history_retention_s(self, result_retention_s),
             result_retention_s=result_retention_s,
         )
 

@@ -8,7 +8,7 @@ from aws_cdk.aws_lambda import Code
 from constructs import Construct
 
 from docs.snippets.orders import HERE
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Monitoring, UnumFunction, UnumWorkflow
 
 
 class ToldOrders(Stack):
@@ -24,7 +24,9 @@ class ToldOrders(Stack):
         definition = Definition.from_asl_file(HERE / "workflow.asl.json")
         # --8<-- [start:events]
         bus = events.EventBus(self, "Bus")
-        workflow = UnumWorkflow(self, "Orders", definition=definition, functions=functions, events=bus)
+        workflow = UnumWorkflow(
+            self, "Orders", definition=definition, functions=functions, monitoring=Monitoring(events=bus)
+        )
         # --8<-- [end:events]
         # --8<-- [start:rule]
         to_do = sqs.Queue(self, "ToDo")

@@ -5,7 +5,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from docs.snippets.orders import HERE
-from unum_constructs import Definition, OpenTelemetry, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Monitoring, OpenTelemetry, UnumFunction, UnumWorkflow
 
 
 class Traced(Stack):
@@ -27,6 +27,6 @@ class Traced(Stack):
             "Orders",
             definition=definition,
             functions=functions,
-            opentelemetry=OpenTelemetry(endpoint="http://collector.internal:4318"),
+            monitoring=Monitoring(opentelemetry=OpenTelemetry(endpoint="http://collector.internal:4318")),
         )
         # --8<-- [end:spans]

@@ -8,7 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from examples.research.applications import EXCAMERA, FUNCTIONS, SEBS, UNUM, Application
-from unum_constructs import OnRemoved, UnumFunction, UnumWorkflow
+from unum_constructs import OnRemoved, UnumFunction, UnumWorkflow, Upgrades
 
 
 class ResearchStack(Stack):
@@ -28,7 +28,7 @@ class ResearchStack(Stack):
                 functions=UnumFunction(self, f"{name}Tasks", code=code, handlers=each.handlers),
                 # Experiments: no schedule looks for stalled executions, and deployments may remove anything.
                 sweep=None,
-                on_removed=OnRemoved.FAIL_EXECUTIONS,
+                upgrades=Upgrades(on_removed=OnRemoved.FAIL_EXECUTIONS),
             )
 
 

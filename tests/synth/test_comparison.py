@@ -13,7 +13,7 @@ from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain
 from tests.unit.client.test_stored_definitions import client_of, deployed
 from tests.unit.protocol import platform
-from unum_constructs import ConstructError, Definition, Keep
+from unum_constructs import ConstructError, Definition, Keep, Limits, Upgrades
 from unum_constructs.assembly import comparison
 from unum_constructs.assembly.deployed_definition import Deployed
 
@@ -21,12 +21,15 @@ BOTH = Definition.from_asl(chain("A", "B"))
 GONE = "function B: is removed: executions that reach it cannot continue"
 
 
-def compared(context: Any = None, *, keeps: bool = False, **options: Any) -> Deployment:
+def compared(
+    context: Any = None, *, keeps: bool = False, earlier: Any = (), on_removed: Any = None, **options: Any
+) -> Deployment:
     """A workflow of A alone."""
     deployment = Deployment.new(**({} if context is None else {comparison.CONTEXT: context}))
     keep = Keep(functions={"B": function(deployment.stack, "B")}) if keeps else None
     functions = {"A": function(deployment.stack, "A")}
-    deployment.flow(chain("A"), functions, keep=keep, workflow_name="w", **options)
+    upgrades = Upgrades(keep=keep, earlier=earlier, on_removed=on_removed)
+    deployment.flow(chain("A"), functions, upgrades=upgrades, workflow_name="w", **options)
     return deployment
 
 
@@ -55,7 +58,7 @@ def test_what_the_deployment_lets_pass_is_a_warning() -> None:
 
 
 def test_an_equal_definition_is_worth_no_word() -> None:
-    same = compared(earlier=[Definition.from_asl(chain("A"))], hop_budget=7, guard="lease")
+    same = compared(earlier=[Definition.from_asl(chain("A"))], limits=Limits(hop_budget=7), guard="lease")
     assert [*told(same, "error"), *told(same, "warning"), *told(same, "info")] == []
 
 
@@ -64,7 +67,7 @@ def test_the_template_is_the_same() -> None:
 
 
 def test_only_definitions_are_compared() -> None:
-    with pytest.raises(ConstructError, match=r"earlier\[0\]: expected a Definition, got 'v1'"):
+    with pytest.raises(ConstructError, match=r"upgrades.earlier\[0\]: expected a Definition, got 'v1'"):
         compared(earlier=["v1"])
 
 

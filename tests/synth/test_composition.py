@@ -32,7 +32,7 @@ from tests.synth.deployment import CODE, Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, parallel, task
 from tests.synth.test_shared_layers import large
-from unum_constructs import ConstructError, Guard, LogLevel
+from unum_constructs import ConstructError, Guard, LogLevel, Monitoring, OwnFunctions
 from unum_runtime.functions.configuration import INLINE, STORE
 
 PROVISIONED = lambda_.VersionOptions(provisioned_concurrent_executions=2)
@@ -84,7 +84,7 @@ def test_functions_in_a_vpc_keep_it_and_those_of_the_workflow_can_have_one() -> 
     vpc = ec2.Vpc(deployment.stack, "Vpc", max_azs=2, nat_gateways=1)
     group = ec2.SecurityGroup(deployment.stack, "Group", vpc=vpc)
     own = function(deployment.stack, "A", vpc=vpc)
-    deployment.flow(chain("A"), {"A": own}, vpc=vpc, security_groups=[group])
+    deployment.flow(chain("A"), {"A": own}, own_functions=OwnFunctions(vpc=vpc, security_groups=[group]))
     handler = deployment.properties("Flow/OnFailure/Handler")["VpcConfig"]
     assert [flat(each) for each in handler["SecurityGroupIds"]] == [f"{deployment.logical_id('Group')}.GroupId"]
     assert len(deployment.properties("A")["VpcConfig"]["SubnetIds"]) == 2
@@ -140,8 +140,12 @@ def test_a_container_image_in_which_nothing_starts_reads_the_store(tmp_path: Pat
 
 
 def test_subnets_without_a_vpc() -> None:
-    with pytest.raises(ConstructError, match=r"^Stack/Flow: vpc: expected the VPC of `vpc_subnets`"):
-        Deployment.of(chain("A"), "A", vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PUBLIC))
+    with pytest.raises(ConstructError, match=r"^Stack/Flow: own_functions.vpc: expected the VPC of `vpc_subnets`"):
+        Deployment.of(
+            chain("A"),
+            "A",
+            own_functions=OwnFunctions(vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PUBLIC)),
+        )
 
 
 def test_a_nested_stack() -> None:
@@ -243,7 +247,9 @@ def test_names_that_only_the_deployment_knows() -> None:
 
 
 def test_tags_of_the_workflow_and_of_what_is_around_it() -> None:
-    deployment = Deployment.of(chain("A"), "A", tags={"team": "orders"})
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    Tags.of(flow).add("team", "orders")
     Tags.of(deployment.stack).add("app", "shop")
 
     def tags(path: str) -> dict[str, str]:
@@ -259,10 +265,12 @@ def test_what_the_workflow_makes_is_made_as_it_is_told() -> None:
     deployment.flow(
         machine(P=parallel(chain("A"), then="B"), B=task("B")),
         {each: function(deployment.stack, each) for each in "AB"},
-        architecture=lambda_.Architecture.X86_64,
-        log_retention=logs.RetentionDays.ONE_WEEK,
-        tracing=lambda_.Tracing.ACTIVE,
-        environment_encryption=key,
+        own_functions=OwnFunctions(
+            architecture=lambda_.Architecture.X86_64,
+            log_retention=logs.RetentionDays.ONE_WEEK,
+            tracing=lambda_.Tracing.ACTIVE,
+            environment_encryption=key,
+        ),
     )
     for path in ("Flow/Entry", "Flow/OnFailure/Handler"):
         properties = deployment.properties(path)
@@ -277,7 +285,7 @@ def test_what_the_workflow_makes_is_made_as_it_is_told() -> None:
 
 
 def test_how_much_is_logged() -> None:
-    deployment = Deployment.of(chain("A"), "A", log_level=LogLevel.WARN)
+    deployment = Deployment.of(chain("A"), "A", monitoring=Monitoring(log_level=LogLevel.WARN))
     assert deployment.services("A")["Flow"]["log_level"] == "warn"
     assert deployment.services("Flow/OnFailure/Handler")["Flow"]["log_level"] == "warn"
 

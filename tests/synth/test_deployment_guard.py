@@ -9,7 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from tests.synth.deployment import Deployment, as_list, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, task
-from unum_constructs import ConstructError, OnRemoved, Store
+from unum_constructs import ConstructError, OnRemoved, OwnFunctions, Store, Upgrades
 
 GUARD = "Custom::UnumDeploymentGuard"
 WAITING = machine(
@@ -35,7 +35,7 @@ def small() -> Deployment:
 
 
 def test_it_costs_one_resource(small: Deployment) -> None:
-    without = guarded(on_removed=OnRemoved.FAIL_EXECUTIONS).template["Resources"]
+    without = guarded(upgrades=Upgrades(on_removed=OnRemoved.FAIL_EXECUTIONS)).template["Resources"]
     resources = small.template["Resources"]
     added = [resources[name]["Type"] for name in resources.keys() - without.keys()]
     assert added == [GUARD]
@@ -117,7 +117,7 @@ def _imported(deployment: Deployment) -> dict[str, Any]:
 
 
 def _in_vpc(deployment: Deployment) -> dict[str, Any]:
-    return {"vpc": ec2.Vpc(deployment.stack, "Vpc")}
+    return {"own_functions": OwnFunctions(vpc=ec2.Vpc(deployment.stack, "Vpc"))}
 
 
 @pytest.mark.parametrize("options", [_unlisted, _imported, _in_vpc])
@@ -133,15 +133,19 @@ def test_where_it_may_not_work_there_is_none_and_synth_says_so(options: Any) -> 
 def test_there_it_can_be_asked_for(options: Any) -> None:
     deployment = Deployment.new()
     functions = {"A": function(deployment.stack, "A")}
-    deployment.flow(chain("A"), functions, on_removed="refuse", **options(deployment))
+    deployment.flow(chain("A"), functions, upgrades=Upgrades(on_removed="refuse"), **options(deployment))
     assert guard_of(deployment) is not None
 
 
 def test_a_table_that_lists_nothing_is_refused() -> None:
-    with pytest.raises(ConstructError, match=r'Stack/Flow: on_removed: "refuse" expects a table that lists executions'):
-        guarded(on_removed="refuse", **_unlisted(Deployment.new()))
+    with pytest.raises(
+        ConstructError, match=r'Stack/Flow: upgrades.on_removed: "refuse" expects a table that lists executions'
+    ):
+        guarded(upgrades=Upgrades(on_removed="refuse"), **_unlisted(Deployment.new()))
 
 
 def test_other_decisions_do_not_exist() -> None:
-    with pytest.raises(ConstructError, match=r"on_removed: expected one of \['refuse', 'fail-executions'\], got 'no'"):
-        guarded(on_removed="no")
+    with pytest.raises(
+        ConstructError, match=r"upgrades.on_removed: expected one of \['refuse', 'fail-executions'\], got 'no'"
+    ):
+        guarded(upgrades=Upgrades(on_removed="no"))

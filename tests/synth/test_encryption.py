@@ -10,7 +10,7 @@ from aws_cdk import aws_kms as kms
 from tests.synth.deployment import Deployment, as_list, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import machine, task
-from unum_constructs import Store
+from unum_constructs import OwnFunctions, Store
 
 KEY_OF = {
     "SQS::Queue": "KmsMasterKeyId",
@@ -97,7 +97,7 @@ def test_logs_may_use_the_key_for_log_groups(encrypted: Deployment) -> None:
 def test_other_keys_for_a_part() -> None:
     deployment = Deployment.new()
     key, other = (kms.Key(deployment.stack, name) for name in ("Key", "Other"))
-    options: dict[str, Any] = {"encryption_key": key, "environment_encryption": other}
+    options: dict[str, Any] = {"encryption_key": key, "own_functions": OwnFunctions(environment_encryption=other)}
     deployment.flow(
         DEFINITION, {"A": function(deployment.stack, "A")}, store=Store.dynamodb(encryption_key=other), **options
     )

@@ -9,7 +9,7 @@ from constructs import Construct
 
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import chain
-from unum_constructs import ConstructError, FunctionOptions, Guard
+from unum_constructs import ConstructError, Delivery, FunctionOptions, Guard
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
 
@@ -60,7 +60,9 @@ def test_options_of_an_unknown_function_are_refused() -> None:
 @pytest.mark.parametrize("options", [LEASE, FunctionOptions(memoize=True)])
 def test_waiters_need_no_repeated_deliveries(options: FunctionOptions) -> None:
     age = Duration.minutes(1)
-    deployed = Deployment.of(chain("A"), "A", retry_attempts=0, max_event_age=age, function_options={"A": options})
+    deployed = Deployment.of(
+        chain("A"), "A", delivery=Delivery(retry_attempts=0, max_event_age=age), function_options={"A": options}
+    )
     configured = deployed.properties("A/CurrentVersion/EventInvokeConfig")
     assert (configured["MaximumRetryAttempts"], configured["MaximumEventAgeInSeconds"]) == (0, 60)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain
-from unum_constructs import ConstructError, Keep
+from unum_constructs import ConstructError, Keep, Upgrades
 from unum_constructs.cdk.storage import ACTIONS
 
 
@@ -14,7 +14,7 @@ from unum_constructs.cdk.storage import ACTIONS
 def kept() -> Deployment:
     deployment = Deployment.new()
     keep = Keep(functions={"Old": function(deployment.stack, "Old")}, activities=["Review"], schedules=True)
-    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, keep=keep)
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, upgrades=Upgrades(keep=keep))
     return deployment
 
 
@@ -52,10 +52,13 @@ def test_the_failure_handler_and_the_forwarder_may_invoke_it(kept: Deployment) -
 @pytest.mark.parametrize(
     ("keep", "reason"),
     [
-        ({"functions": "A"}, "keep.functions['A']: expected a function without a Task, got one of `functions`"),
-        ({"activities": "Review"}, "keep.activities: expected a list of names"),
-        ({"activities": ["a b"]}, "keep.activities: expected a list of names"),
-        ({"timer": "yes"}, "keep.timer: expected a bool, got 'yes'"),
+        (
+            {"functions": "A"},
+            "upgrades.keep.functions['A']: expected a function without a Task, got one of `functions`",
+        ),
+        ({"activities": "Review"}, "upgrades.keep.activities: expected a list of names"),
+        ({"activities": ["a b"]}, "upgrades.keep.activities: expected a list of names"),
+        ({"timer": "yes"}, "upgrades.keep.timer: expected a bool, got 'yes'"),
     ],
 )
 def test_what_cannot_be_kept(keep: dict[str, Any], reason: str) -> None:
@@ -63,7 +66,7 @@ def test_what_cannot_be_kept(keep: dict[str, Any], reason: str) -> None:
     used = function(deployment.stack, "A")
     given = {**keep, "functions": {"A": used}} if "functions" in keep else keep
     with pytest.raises(ConstructError) as caught:
-        deployment.flow(chain("A"), {"A": used}, keep=Keep(**given))
+        deployment.flow(chain("A"), {"A": used}, upgrades=Upgrades(keep=Keep(**given)))
     assert str(caught.value).startswith(f"Stack/Flow: {reason}")
 
 

@@ -20,7 +20,7 @@ from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, task
 from unum_compiler import compile_workflow
 from unum_compiler.cost.prices import list_prices
-from unum_constructs import ConstructError, Metrics, NodeMetric, Store, Sweep, UnumWorkflow, WorkflowMetric
+from unum_constructs import ConstructError, Metrics, Monitoring, NodeMetric, Store, Sweep, UnumWorkflow, WorkflowMetric
 from unum_runtime.aws.embedded_metrics import THROTTLED, EmbeddedMetrics
 from unum_runtime.clock import SystemClock
 from unum_runtime.functions import timer_function
@@ -39,7 +39,9 @@ def flow_of(deployment: Deployment) -> UnumWorkflow:
 @pytest.fixture(scope="module")
 def watched() -> Deployment:
     listed, sweep = Store.dynamodb(list_executions=True), Sweep.every(Duration.hours(1))
-    deployment = Deployment.of(WAITING, "A", "B", metrics=Metrics.NODES, store=listed, sweep=sweep)
+    deployment = Deployment.of(
+        WAITING, "A", "B", monitoring=Monitoring(metrics=Metrics.NODES), store=listed, sweep=sweep
+    )
     flow = flow_of(deployment)
     flow.dashboard()
     topic = sns.Topic(deployment.stack, "OnCall")
@@ -101,7 +103,7 @@ def test_imported_workflows_have_metrics() -> None:
     ],
 )
 def test_a_task_that_is_not_counted_has_no_metrics(metrics: Metrics, node: str, expected: str) -> None:
-    flow = flow_of(Deployment.of(chain("A"), "A", metrics=metrics))
+    flow = flow_of(Deployment.of(chain("A"), "A", monitoring=Monitoring(metrics=metrics)))
     with pytest.raises(ConstructError, match=expected):
         flow.metric_node(node, NodeMetric.TIME)
 
@@ -113,13 +115,13 @@ def test_actions_are_several() -> None:
 
 
 def test_a_metric_that_no_task_has() -> None:
-    flow = flow_of(Deployment.of(chain("A"), "A", metrics=Metrics.NODES))
+    flow = flow_of(Deployment.of(chain("A"), "A", monitoring=Monitoring(metrics=Metrics.NODES)))
     with pytest.raises(ConstructError, match=r"metric of 'A': expected one of \['NodeTime', .*\], got 'Errors'"):
         flow.metric_node("A", "Errors")
 
 
 def test_a_workflow_that_is_not_counted_has_no_metrics_alarms_or_dashboard() -> None:
-    flow = flow_of(Deployment.of(chain("A"), "A", metrics=Metrics.NONE))
+    flow = flow_of(Deployment.of(chain("A"), "A", monitoring=Monitoring(metrics=Metrics.NONE)))
     for asked in (flow.metric_failed, flow.add_alarms, flow.dashboard):
         with pytest.raises(ConstructError, match="expected counted executions"):
             asked()

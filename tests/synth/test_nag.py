@@ -23,7 +23,7 @@ from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import a_map, chain, machine, task
-from unum_constructs import Collection, Store, UnumWorkflow
+from unum_constructs import Collection, ExecutionData, Monitoring, OwnFunctions, Store, UnumWorkflow
 from unum_constructs.cdk import nag
 from unum_constructs.cdk.storage import TableStorage
 from unum_constructs.resources import activities, failure_handler, permissions, schedules, timer
@@ -131,9 +131,23 @@ def groups(stack: Stack) -> list[ec2.ISecurityGroup]:
 @pytest.mark.parametrize(
     "options",
     [
-        {"timeout": Duration.hours(1), "metrics": Metrics.NODES, "exported": True, "collection": Collection.EAGER},
-        {"encryption_key": key, "function_encryption_key": key, "tracing": lambda_.Tracing.ACTIVE},
-        {"vpc": vpc, "security_groups": groups, "function_vpc": vpc, "environment_encryption": key},
+        {
+            "timeout": Duration.hours(1),
+            "monitoring": Monitoring(metrics=Metrics.NODES),
+            "exported": True,
+            "execution_data": ExecutionData(collection=Collection.EAGER),
+        },
+        {
+            "encryption_key": key,
+            "function_encryption_key": key,
+            "own_functions": OwnFunctions(tracing=lambda_.Tracing.ACTIVE),
+        },
+        {
+            "own_functions": lambda stack: OwnFunctions(
+                vpc=vpc(stack), security_groups=groups(stack), environment_encryption=key(stack)
+            ),
+            "function_vpc": vpc,
+        },
         {
             "store": lambda stack: Store.dynamodb(
                 encryption_key=key(stack), point_in_time_recovery=True, list_executions=True, deletion_protection=True

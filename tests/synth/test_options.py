@@ -9,7 +9,20 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine, parallel, task
-from unum_constructs import Collection, Compatibility, ConstructError, FunctionOptions, Guard, Store, UnumWorkflow
+from unum_constructs import (
+    Collection,
+    Compatibility,
+    ConstructError,
+    Delivery,
+    ExecutionData,
+    FunctionOptions,
+    Guard,
+    Limits,
+    Monitoring,
+    OwnFunctions,
+    Store,
+    UnumWorkflow,
+)
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
 from unum_runtime.store.memory import MemoryStore
@@ -18,6 +31,11 @@ from unum_runtime.store.memory import MemoryStore
 def store(**options: Any) -> Store:
     """A store with options of any type."""
     return Store.dynamodb(**options)
+
+
+def group(kind: Any, **options: Any) -> Any:
+    """A group of options with values of any type."""
+    return kind(**options)
 
 
 def own_table(deployment: Deployment, **options: Any) -> dynamodb.Table:
@@ -31,15 +49,15 @@ def own_table(deployment: Deployment, **options: Any) -> dynamodb.Table:
 
 
 def test_limits_of_events() -> None:
-    deployment = Deployment.of(chain("A"), "A", max_event_age=Duration.hours(1), retry_attempts=0)
+    deployment = Deployment.of(chain("A"), "A", delivery=Delivery(max_event_age=Duration.hours(1), retry_attempts=0))
     for path in ("A/CurrentVersion/EventInvokeConfig", "Flow/Start/EventInvokeConfig"):
         properties = deployment.properties(path)
         assert (properties["MaximumEventAgeInSeconds"], properties["MaximumRetryAttempts"]) == (3600, 0)
 
 
 def test_results_may_be_kept_for_longer_than_the_rest() -> None:
-    options = {"retention": Duration.days(30), "history_retention": Duration.days(1)}
-    deployment = Deployment.of(chain("A"), "A", **options)
+    data = ExecutionData(retention=Duration.days(30), history_retention=Duration.days(1))
+    deployment = Deployment.of(chain("A"), "A", execution_data=data)
     service = deployment.services("A")["Flow"]
     assert (service["retention_s"], service["result_retention_s"]) == (24 * 3600, 30 * 24 * 3600)
     outputs = deployment.template["Outputs"]
@@ -47,7 +65,7 @@ def test_results_may_be_kept_for_longer_than_the_rest() -> None:
 
 
 def test_retention() -> None:
-    deployment = Deployment.of(chain("A"), "A", retention=Duration.days(1))
+    deployment = Deployment.of(chain("A"), "A", execution_data=ExecutionData(retention=Duration.days(1)))
     assert deployment.services("A")["Flow"]["retention_s"] == 24 * 3600
 
 
@@ -93,7 +111,9 @@ def test_table_that_cannot_be_used(options: dict[str, Any], found: str) -> None:
 
 def test_architecture_of_the_entry() -> None:
     deployment = Deployment.of(
-        machine(P=parallel(chain("A"), then="B"), B=task("B")), *"AB", architecture=lambda_.Architecture.X86_64
+        machine(P=parallel(chain("A"), then="B"), B=task("B")),
+        *"AB",
+        own_functions=OwnFunctions(architecture=lambda_.Architecture.X86_64),
     )
     assert deployment.properties("Flow/Entry")["Architectures"] == ["x86_64"]
 
@@ -107,42 +127,66 @@ def test_architecture_of_the_entry() -> None:
         ),
         ({"workflow_name": ""}, "workflow_name: expected 1 to 80 characters"),
         ({"workflow_name": "x" * 81}, "workflow_name: expected 1 to 80 characters"),
-        ({"retention": Duration.hours(8)}, "retention: expected more than 28800 s"),
-        ({"history_retention": Duration.hours(8)}, "history_retention: expected more than 28800 s"),
         (
-            {"history_retention": Duration.days(8)},
-            "history_retention: expected at most `retention`, 604800 s, got 6912",
+            {"execution_data": ExecutionData(retention=Duration.hours(8))},
+            "execution_data.retention: expected more than 28800 s",
         ),
-        ({"max_event_age": Duration.seconds(59)}, "max_event_age: expected 60 to 21600 s, got 59 s"),
-        ({"max_event_age": Duration.hours(7)}, "max_event_age: expected 60 to 21600 s, got 25200 s"),
-        ({"retry_attempts": 3}, "retry_attempts: expected 0 to 2, got 3"),
-        ({"retry_attempts": True}, "retry_attempts: expected 0 to 2, got True"),
+        (
+            {"execution_data": ExecutionData(history_retention=Duration.hours(8))},
+            "execution_data.history_retention: expected more than 28800 s",
+        ),
+        (
+            {"execution_data": ExecutionData(history_retention=Duration.days(8))},
+            "execution_data.history_retention: expected at most `retention`, 604800 s, got 6912",
+        ),
+        (
+            {"delivery": Delivery(max_event_age=Duration.seconds(59))},
+            "delivery.max_event_age: expected 60 to 21600 s, got 59 s",
+        ),
+        (
+            {"delivery": Delivery(max_event_age=Duration.hours(7))},
+            "delivery.max_event_age: expected 60 to 21600 s, got 25200 s",
+        ),
+        ({"delivery": Delivery(retry_attempts=3)}, "delivery.retry_attempts: expected 0 to 2, got 3"),
+        ({"delivery": Delivery(retry_attempts=True)}, "delivery.retry_attempts: expected 0 to 2, got True"),
         ({"workflow_name": 5}, "workflow_name: expected 1 to 80 characters"),
-        ({"hop_budget": 1.5}, "hop_budget: expected at least 1 step, got 1.5"),
-        ({"width_budget": 0}, "width_budget: expected at least 1 branch, got 0"),
-        ({"width_budget": True}, "width_budget: expected at least 1 branch, got True"),
-        ({"invocation_budget": -1}, "invocation_budget: expected at least 1 invocation, got -1"),
-        ({"attributes": {"a b": "$.a"}}, "attributes: expected places by name (at most 10 texts"),
-        ({"attributes": {f"a{n}": "$.a" for n in range(11)}}, "attributes: expected places by name (at most 10 texts"),
-        ({"attributes": ["$.a"]}, "attributes: expected places by name (at most 10 texts"),
+        ({"limits": group(Limits, hop_budget=1.5)}, "limits.hop_budget: expected at least 1 step, got 1.5"),
+        ({"limits": Limits(width_budget=0)}, "limits.width_budget: expected at least 1 branch, got 0"),
+        ({"limits": Limits(width_budget=True)}, "limits.width_budget: expected at least 1 branch, got True"),
+        ({"limits": Limits(invocation_budget=-1)}, "limits.invocation_budget: expected at least 1 invocation, got -1"),
         (
-            {"attributes": {"a": "a"}},
-            "attributes['a']: expected a reference path into the input, such as",
+            {"monitoring": Monitoring(attributes={"a b": "$.a"})},
+            "monitoring.attributes: expected places by name (at most 10 texts",
         ),
         (
-            {"attributes": {"a": "{% 1 %}"}},
-            "attributes['a']: expected a reference path, such as $.order.id, in ",
+            {"monitoring": Monitoring(attributes={f"a{n}": "$.a" for n in range(11)})},
+            "monitoring.attributes: expected places by name (at most 10 texts",
         ),
-        ({"payload_limit": 1.5}, "payload_limit: expected at least 1 byte, got 1.5"),
-        ({"collection": "x"}, "collection: expected one of ['ttl', 'eager'], got 'x'"),
+        (
+            {"monitoring": group(Monitoring, attributes=["$.a"])},
+            "monitoring.attributes: expected places by name (at most 10 texts",
+        ),
+        (
+            {"monitoring": Monitoring(attributes={"a": "a"})},
+            "monitoring.attributes['a']: expected a reference path into the input, such as",
+        ),
+        (
+            {"monitoring": Monitoring(attributes={"a": "{% 1 %}"})},
+            "monitoring.attributes['a']: expected a reference path, such as $.order.id, in ",
+        ),
+        ({"limits": group(Limits, payload_limit=1.5)}, "limits.payload_limit: expected at least 1 byte, got 1.5"),
+        (
+            {"execution_data": ExecutionData(collection="x")},
+            "execution_data.collection: expected one of ['ttl', 'eager'], got 'x'",
+        ),
         ({"guard": "x"}, "guard: expected one of ['read', 'commit', 'lease'], got 'x'"),
-        ({"log_level": "x"}, "log_level: expected one of ['info', 'warn'], got 'x'"),
-        ({"metrics": "x"}, "metrics: expected one of ['none', "),
-        ({"retry_attempts": "2"}, "retry_attempts: expected 0 to 2, got '2'"),
+        ({"monitoring": Monitoring(log_level="x")}, "monitoring.log_level: expected one of ['info', 'warn'], got 'x'"),
+        ({"monitoring": Monitoring(metrics="x")}, "monitoring.metrics: expected one of ['none', "),
+        ({"delivery": group(Delivery, retry_attempts="2")}, "delivery.retry_attempts: expected 0 to 2, got '2'"),
         ({"functions": []}, "functions: expected a Mapping, got []"),
         ({"function_options": {"A": {"guard": "read"}}}, "function_options['A']: expected a FunctionOptions, got {'gu"),
         ({"exported": "false"}, "exported: expected a bool, got 'false'"),
-        ({"fusion": "no"}, "fusion: expected a bool, got 'no'"),
+        ({"delivery": group(Delivery, fusion="no")}, "delivery.fusion: expected a bool, got 'no'"),
         ({"store": "dynamodb"}, "store: expected `Store.dynamodb` or `Store.s3`, got a str"),
         (
             {"store": MemoryStore()},
@@ -150,20 +194,32 @@ def test_architecture_of_the_entry() -> None:
         ),
         ({"store": store(list_executions="no")}, "store: list_executions: expected a bool, got 'no'"),
         ({"sweep": True}, "sweep: expected a Sweep, got True"),
-        ({"tags": ["team"]}, "tags: expected a Mapping, got ['team']"),
-        ({"tags": {"team": 5}}, "tags['team']: expected text, got 5"),
-        ({"tags": {"": "x"}}, "tags: expected texts as keys, got ''"),
         ({"functions": {1: None}}, "functions: expected texts as keys, got 1"),
         ({"encryption_key": "alias/mine"}, "encryption_key: expected an aws_kms.IKey, got 'alias/mine'"),
         ({"store": store(encryption_key="k")}, "store: encryption_key: expected an aws_kms.IKey, got 'k'"),
         ({"store": store(table="t")}, "store: table: expected an aws_dynamodb.ITable, got 't'"),
-        ({"payload_bucket": "large"}, "payload_bucket: expected an aws_s3.IBucket, got 'large'"),
+        (
+            {"execution_data": group(ExecutionData, payload_bucket="large")},
+            "execution_data.payload_bucket: expected an aws_s3.IBucket, got 'large'",
+        ),
         ({"timeout": 60}, "timeout: expected an aws_cdk.Duration, got 60"),
         ({"timeout": Duration.millis(1500)}, "timeout: expected whole seconds, got 1.5 s"),
-        ({"retention": "7 days"}, "retention: expected an aws_cdk.Duration, got '7 days'"),
-        ({"history_retention": 86400}, "history_retention: expected an aws_cdk.Duration, got 86400"),
-        ({"max_event_age": 60}, "max_event_age: expected an aws_cdk.Duration, got 60"),
-        ({"collection": "eager", "fusion": True}, "fusion: expected None or False with collection=Collection.EAGER"),
+        (
+            {"execution_data": group(ExecutionData, retention="7 days")},
+            "execution_data.retention: expected an aws_cdk.Duration, got '7 days'",
+        ),
+        (
+            {"execution_data": group(ExecutionData, history_retention=86400)},
+            "execution_data.history_retention: expected an aws_cdk.Duration, got 86400",
+        ),
+        (
+            {"delivery": group(Delivery, max_event_age=60)},
+            "delivery.max_event_age: expected an aws_cdk.Duration, got 60",
+        ),
+        (
+            {"execution_data": ExecutionData(collection="eager"), "delivery": Delivery(fusion=True)},
+            "delivery.fusion: expected None or False with collection=Collection.EAGER",
+        ),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], reason: str) -> None:
@@ -176,7 +232,9 @@ def test_options_that_cannot_be(options: dict[str, Any], reason: str) -> None:
 def test_places_of_attributes_are_part_of_the_definition() -> None:
     deployment = Deployment.new()
     functions = {"A": function(deployment.stack, "A")}
-    flow = deployment.flow(chain("A"), functions=functions, attributes={"customer": "$.order.lines[0].id"})
+    flow = deployment.flow(
+        chain("A"), functions=functions, monitoring=Monitoring(attributes={"customer": "$.order.lines[0].id"})
+    )
     assert flow._workflow.attributes == {"customer": ["order", "lines", 0, "id"]}
 
 
@@ -222,7 +280,9 @@ def test_more_routes_than_an_environment_holds() -> None:
 
 @pytest.mark.parametrize("collection", [Collection.EAGER, "eager"])
 def test_every_function_may_collect_eagerly_and_knows_it_at_run_time(collection: Any) -> None:
-    deployment = Deployment.of(chain("A", "B"), "A", "B", collection=collection, hop_budget=7)
+    deployment = Deployment.of(
+        chain("A", "B"), "A", "B", execution_data=ExecutionData(collection=collection), limits=Limits(hop_budget=7)
+    )
     for key in "AB":
         *_, on_items = [
             actions for actions, _ in deployment.statements(f"Flow/Permissions/{key}") if "dynamodb:PutItem" in actions
@@ -232,10 +292,14 @@ def test_every_function_may_collect_eagerly_and_knows_it_at_run_time(collection:
 
 def test_payload_limit() -> None:
     deployment = Deployment.new()
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload_limit=262_144)
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, limits=Limits(payload_limit=262_144))
     assert flow._workflow.payload_limit == 262_144
-    with pytest.raises(ConstructError, match=r"^Stack/Flow: payload_limit: expected 1 to 380000 bytes.*; got 400000"):
-        Deployment.of(chain("A"), "A", payload="inline", payload_limit=400_000)
+    with pytest.raises(
+        ConstructError, match=r"^Stack/Flow: limits.payload_limit: expected 1 to 380000 bytes.*; got 400000"
+    ):
+        Deployment.of(
+            chain("A"), "A", execution_data=ExecutionData(payload="inline"), limits=Limits(payload_limit=400_000)
+        )
 
 
 def test_strict_compatibility() -> None:
@@ -249,14 +313,13 @@ def test_strict_compatibility() -> None:
         chain("A"),
         {"A": function(other.stack, "A")},
         compatibility=Compatibility.STRICT,
-        payload_limit=1_000,
-        hop_budget=10,
+        limits=Limits(payload_limit=1_000, hop_budget=10),
     )._workflow
     assert (less.payload_limit, less.hop_budget) == (1_000, 10)
     with pytest.raises(
         ConstructError, match=r'payload_limit: compatibility="strict" allows at most 262144 bytes; got 300000'
     ):
-        Deployment.of(chain("A"), "A", compatibility="strict", payload_limit=300_000)
+        Deployment.of(chain("A"), "A", compatibility="strict", limits=Limits(payload_limit=300_000))
     with pytest.raises(ConstructError, match=r"compatibility: expected one of \['generous', 'strict'\], got 'loose'"):
         Deployment.of(chain("A"), "A", compatibility="loose")
 
@@ -266,10 +329,14 @@ def test_small_results() -> None:
     each = {"Type": "Map", "ItemProcessor": inside, "End": True}
     deployment = Deployment.new()
     functions = {"B": function(deployment.stack, "B")}
-    flow = deployment.flow({"StartAt": "M", "States": {"M": each}}, functions, small_results=True)
+    flow = deployment.flow(
+        {"StartAt": "M", "States": {"M": each}}, functions, execution_data=ExecutionData(small_results=True)
+    )
     assert flow._workflow.small_results is True
-    with pytest.raises(ConstructError, match=r"^Stack/Flow: small_results: expected a Map or Parallel .*; found none"):
-        Deployment.of(chain("A"), "A", small_results=True)
+    with pytest.raises(
+        ConstructError, match=r"^Stack/Flow: execution_data.small_results: expected a Map or Parallel .*; found none"
+    ):
+        Deployment.of(chain("A"), "A", execution_data=ExecutionData(small_results=True))
 
 
 def test_small_results_are_not_in_the_ir_of_workflows_without_them() -> None:
@@ -281,7 +348,7 @@ def test_small_results_are_not_in_the_ir_of_workflows_without_them() -> None:
 def test_budgets_are_in_the_definition() -> None:
     deployment = Deployment.new()
     functions = {"A": function(deployment.stack, "A")}
-    flow = deployment.flow(chain("A"), functions, width_budget=2, invocation_budget=300)
+    flow = deployment.flow(chain("A"), functions, limits=Limits(width_budget=2, invocation_budget=300))
     assert (flow._workflow.width_budget, flow._workflow.invocation_budget) == (2, 300)
     again = Workflow.from_json(flow._workflow.to_json())
     assert (again.width_budget, again.invocation_budget) == (2, 300)
@@ -290,24 +357,29 @@ def test_budgets_are_in_the_definition() -> None:
 def test_a_parallel_that_is_wider_than_its_budget_fails_at_synth() -> None:
     branches = [chain("A"), chain("A") | {"StartAt": "B", "States": {"B": chain("A")["States"]["A"]}}]
     wide = {"StartAt": "P", "States": {"P": {"Type": "Parallel", "Branches": branches, "End": True}}}
-    with pytest.raises(ConstructError, match="width_budget: expected at least the 2 branches of 'P', got 1"):
-        Deployment.of(wide, "A", width_budget=1)
+    with pytest.raises(ConstructError, match=r"limits\.width_budget: expected at least the 2 branches of 'P', got 1"):
+        Deployment.of(wide, "A", limits=Limits(width_budget=1))
 
 
 def test_hop_budget_without_a_step() -> None:
-    with pytest.raises(ConstructError, match="Stack/Flow: hop_budget: expected at least 1 step, got 0"):
-        Deployment.of(chain("A"), "A", hop_budget=0)
+    with pytest.raises(ConstructError, match=r"Stack/Flow: limits\.hop_budget: expected at least 1 step, got 0"):
+        Deployment.of(chain("A"), "A", limits=Limits(hop_budget=0))
 
 
 def test_fusion_is_on_unless_it_is_switched_off() -> None:
     assert "fusion" not in Deployment.of(chain("A"), "A").services("A")["Flow"]
-    assert Deployment.of(chain("A"), "A", fusion=False).services("A")["Flow"]["fusion"] is False
+    assert Deployment.of(chain("A"), "A", delivery=Delivery(fusion=False)).services("A")["Flow"]["fusion"] is False
 
 
 def test_fusion_cannot_be_had_with_what_is_collected_at_once() -> None:
-    with pytest.raises(ConstructError, match=r"fusion: expected None or False with collection=Collection\.EAGER"):
-        Deployment.of(chain("A"), "A", fusion=True, collection=Collection.EAGER)
-    assert "fusion" not in Deployment.of(chain("A"), "A", collection=Collection.EAGER).services("A")["Flow"]
+    with pytest.raises(
+        ConstructError, match=r"delivery.fusion: expected None or False with collection=Collection\.EAGER"
+    ):
+        Deployment.of(
+            chain("A"), "A", delivery=Delivery(fusion=True), execution_data=ExecutionData(collection=Collection.EAGER)
+        )
+    eager = Deployment.of(chain("A"), "A", execution_data=ExecutionData(collection=Collection.EAGER))
+    assert "fusion" not in eager.services("A")["Flow"]
 
 
 def test_a_definition_is_one_of_ours() -> None:

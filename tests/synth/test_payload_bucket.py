@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.machines import Machine, a_map, chain, machine
 from tests.synth.test_cross_stack import Apart
-from unum_constructs import ConstructError, Payload, Store, UnumWorkflow
+from unum_constructs import ConstructError, ExecutionData, Limits, Payload, Store, UnumWorkflow
 
 KEEP = ["s3:GetObject", "s3:PutObject"]
 READER: dict[str, Any] = {
@@ -38,7 +38,7 @@ def own_key(deployment: Deployment) -> kms.Key:
 
 @pytest.mark.parametrize("payload", [Payload.S3, "s3"])
 def test_a_workflow_that_asks_has_a_bucket_that_nobody_else_reads(payload: str) -> None:
-    deployment = Deployment.of(chain("A"), "A", payload=payload)
+    deployment = Deployment.of(chain("A"), "A", execution_data=ExecutionData(payload=payload))
     bucket = deployment.only("S3::Bucket")
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     (encryption,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
@@ -50,14 +50,14 @@ def test_a_workflow_that_asks_has_a_bucket_that_nobody_else_reads(payload: str) 
 
 
 def test_objects_expire_later_than_anything_that_refers_to_them() -> None:
-    options = {"retention": Duration.days(30), "history_retention": Duration.days(1)}
-    deployment = Deployment.of(chain("A"), "A", payload="s3", **options)
+    data = ExecutionData(payload="s3", retention=Duration.days(30), history_retention=Duration.days(1))
+    deployment = Deployment.of(chain("A"), "A", execution_data=data)
     (rule,) = deployment.only("S3::Bucket")["LifecycleConfiguration"]["Rules"]
     assert (rule["Status"], rule["ExpirationInDays"]) == ("Enabled", 31)
 
 
 def test_functions_and_the_failure_handler_may_keep_only_own_objects() -> None:
-    deployment = Deployment.of(chain("A"), "A", payload="s3")
+    deployment = Deployment.of(chain("A"), "A", execution_data=ExecutionData(payload="s3"))
     objects = f"{deployment.logical_id('Flow/Payloads')}.Arn/Flow/*"
     for path in ("Flow/Permissions/A", "Flow/OnFailure/Permissions"):
         assert (KEEP, [objects]) in deployment.statements(path)
@@ -70,16 +70,16 @@ def test_functions_and_the_failure_handler_may_keep_only_own_objects() -> None:
 @pytest.mark.parametrize("definition", [distributed(**READER), distributed(**WRITER)], ids=["reader", "writer"])
 def test_a_data_set_needs_a_bucket(definition: Machine) -> None:
     assert len(Deployment.of(definition, "A").all("S3::Bucket")) == 1
-    assert not Deployment.of(definition, "A", payload="inline").all("S3::Bucket")
+    assert not Deployment.of(definition, "A", execution_data=ExecutionData(payload="inline")).all("S3::Bucket")
 
 
 def test_a_limit_above_what_items_hold_needs_a_bucket() -> None:
-    assert len(Deployment.of(chain("A"), "A", payload_limit=400_000).all("S3::Bucket")) == 1
+    assert len(Deployment.of(chain("A"), "A", limits=Limits(payload_limit=400_000)).all("S3::Bucket")) == 1
 
 
 @pytest.mark.parametrize("payload", ["auto", "inline"])
 def test_other_workflows_have_none(payload: str) -> None:
-    deployment = Deployment.of(machine(Each=a_map(chain("A"))), "A", payload=payload)
+    deployment = Deployment.of(machine(Each=a_map(chain("A"))), "A", execution_data=ExecutionData(payload=payload))
     assert not deployment.all("S3::Bucket")
     assert "s3:" not in json.dumps(deployment.template)
     assert "payload_bucket" not in deployment.services("A")["Flow"]
@@ -88,7 +88,9 @@ def test_other_workflows_have_none(payload: str) -> None:
 def test_the_users_own_bucket() -> None:
     deployment = Deployment.new()
     own = s3.Bucket(deployment.stack, "Own", encryption_key=own_key(deployment))
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload_bucket=own)
+    flow = deployment.flow(
+        chain("A"), {"A": function(deployment.stack, "A")}, execution_data=ExecutionData(payload_bucket=own)
+    )
     assert flow.payload_bucket is own
     rule, markers = deployment.only("S3::Bucket")["LifecycleConfiguration"]["Rules"]
     assert (rule["Prefix"], rule["ExpirationInDays"]) == ("Flow/", 8)
@@ -106,7 +108,9 @@ def test_the_users_own_bucket() -> None:
 def test_an_imported_bucket_is_used_and_its_expiry_asked_for() -> None:
     deployment = Deployment.new()
     own = s3.Bucket.from_bucket_name(deployment.stack, "Own", "mine")
-    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload_bucket=own)
+    deployment.flow(
+        chain("A"), {"A": function(deployment.stack, "A")}, execution_data=ExecutionData(payload_bucket=own)
+    )
     assert deployment.services("A")["Flow"]["payload_bucket"] == "mine"
     (warning,) = deployment.warnings()
     assert "payload_bucket: Stack/Own is imported" in warning.text
@@ -116,7 +120,12 @@ def test_an_imported_bucket_is_used_and_its_expiry_asked_for() -> None:
 def test_a_bucket_has_the_key_of_the_table() -> None:
     deployment = Deployment.new()
     store = Store.dynamodb(encryption_key=own_key(deployment))
-    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, store=store, payload=Payload.S3)
+    deployment.flow(
+        chain("A"),
+        {"A": function(deployment.stack, "A")},
+        store=store,
+        execution_data=ExecutionData(payload=Payload.S3),
+    )
     (encryption,) = deployment.only("S3::Bucket")["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert encryption["BucketKeyEnabled"] is True
     assert flat(encryption["ServerSideEncryptionByDefault"]["KMSMasterKeyID"]) == f"{deployment.logical_id('Key')}.Arn"
@@ -124,7 +133,9 @@ def test_a_bucket_has_the_key_of_the_table() -> None:
 
 def test_clients_read_results_and_write_no_inputs() -> None:
     deployment = Deployment.new()
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload=Payload.S3)
+    flow = deployment.flow(
+        chain("A"), {"A": function(deployment.stack, "A")}, execution_data=ExecutionData(payload=Payload.S3)
+    )
     role = iam.Role(deployment.stack, "Who", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
     objects = [f"{deployment.logical_id('Flow/Payloads')}.Arn/Flow/*"]
     flow.grant_start(role)
@@ -151,7 +162,7 @@ def test_grants_on_an_imported_workflow() -> None:
 
 
 def test_functions_of_other_stacks_know_the_bucket_by_its_name() -> None:
-    apart = Apart(payload="s3")
+    apart = Apart(execution_data=ExecutionData(payload="s3"))
     name = apart.deployments["Stack"].only("S3::Bucket")["BucketName"]
     assert flat(name).endswith("-AWS::AccountId-AWS::Region")
     for stack, key in (("One", "A"), ("Two", "B")):
@@ -162,16 +173,22 @@ def test_a_bucket_without_a_name_cannot_be_known_to_other_stacks() -> None:
     home = Deployment.new()
     own = s3.Bucket(home.stack, "Own")
     other = function(Stack(App.of(home.stack), "Other"), "A")
-    with pytest.raises(ConstructError, match="payload_bucket: expected a bucket with a name"):
-        home.flow(chain("A"), {"A": other}, payload_bucket=own)
+    with pytest.raises(ConstructError, match=r"execution_data\.payload_bucket: expected a bucket with a name"):
+        home.flow(chain("A"), {"A": other}, execution_data=ExecutionData(payload_bucket=own))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"payload": "disk"}, r"payload: expected one of \['auto', 's3', 'inline'\], got 'disk'"),
-        ({"payload": "inline", "payload_limit": 400_000}, "payload_limit: expected 1 to 380000 bytes.*; got 400000"),
-        ({"payload_limit": 0}, "payload_limit: expected at least 1 byte, got 0"),
+        (
+            {"execution_data": ExecutionData(payload="disk")},
+            r"execution_data.payload: expected one of \['auto', 's3', 'inline'\], got 'disk'",
+        ),
+        (
+            {"execution_data": ExecutionData(payload="inline"), "limits": Limits(payload_limit=400_000)},
+            "limits.payload_limit: expected 1 to 380000 bytes.*; got 400000",
+        ),
+        ({"limits": Limits(payload_limit=0)}, "limits.payload_limit: expected at least 1 byte, got 0"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
@@ -183,4 +200,8 @@ def test_no_bucket_is_given_in_vain() -> None:
     deployment = Deployment.new()
     own = s3.Bucket(deployment.stack, "Own")
     with pytest.raises(ConstructError, match='"inline" uses no bucket, got `payload_bucket` as well'):
-        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload="inline", payload_bucket=own)
+        deployment.flow(
+            chain("A"),
+            {"A": function(deployment.stack, "A")},
+            execution_data=ExecutionData(payload="inline", payload_bucket=own),
+        )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from aws_cdk import Duration
+from aws_cdk import Duration, Tags
 from aws_cdk import aws_kms as kms
 
 from tests.synth.deployment import Deployment, flat, function
@@ -154,5 +154,7 @@ def test_linters_have_nothing_to_say(long: Deployment, encrypted: Deployment) ->
 
 
 def test_the_tags_of_the_workflow() -> None:
-    deployment = Deployment.of(waiting(Seconds=86_400), "A", tags={"team": "orders"})
+    deployment = Deployment.new()
+    flow = deployment.flow(waiting(Seconds=86_400), {"A": function(deployment.stack, "A")})
+    Tags.of(flow).add("team", "orders")
     assert deployment.only("Scheduler::ScheduleGroup")["Tags"] == [{"Key": "team", "Value": "orders"}]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from constructs import Construct
 
-    from unum_constructs import UnumFunction
+from unum_constructs import Delivery, UnumFunction
 
 INVOKE = ["lambda:InvokeFunction"]
 REMOTE = "Flow/OnFailure/Remote/Intake"
@@ -218,7 +218,7 @@ def test_limits_of_deliveries_are_equal() -> None:
     with pytest.raises(
         ConstructError, match="One/A: expected max_event_age and retry_attempts as in its first workflow"
     ):
-        two.flow(chain("X", "A"), functions, "Second", max_event_age=Duration.minutes(5))
+        two.flow(chain("X", "A"), functions, "Second", delivery=Delivery(max_event_age=Duration.minutes(5)))
 
 
 def in_two_stacks(workflows: int) -> tuple[Deployment, ...]:

@@ -14,10 +14,10 @@ from aws_cdk import aws_stepfunctions_tasks as tasks
 from aws_cdk.assertions import Template
 
 from tests.synth.deployment import Deployment, function
-from unum_constructs import Definition, UnumWorkflow
-from unum_constructs.assembly import state_machine_words
-from unum_constructs.assembly.state_machine_words import REFUSED
+from unum_constructs import Definition, OwnFunctions, UnumWorkflow
 from unum_constructs.errors import ConstructError
+from unum_constructs.options import state_machine_words
+from unum_constructs.options.state_machine_words import REFUSED
 from unum_runtime.errors import DefinitionError
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "migrate.md"
@@ -118,7 +118,10 @@ def test_elsewhere_they_are_refused(word: str) -> None:
             {"state_machine_name": "a", "workflow_name": "b"},
             "workflow_name, state_machine_name: expected one of the two",
         ),
-        ({"tracing_enabled": True, "tracing": lambda_.Tracing.ACTIVE}, "tracing, tracing_enabled: expected one"),
+        (
+            {"tracing_enabled": True, "own_functions": OwnFunctions(tracing=lambda_.Tracing.ACTIVE)},
+            "tracing, tracing_enabled: expected one",
+        ),
         ({"tracing_enabled": "yes"}, "tracing_enabled: expected a bool, got 'yes'"),
         ({"state_machine_type": sfn.StateMachineType.EXPRESS}, "state_machine_type: expected STANDARD, got EXPRESS"),
         ({"comment": 3}, "comment: expected a str, got 3"),

@@ -12,7 +12,7 @@ from aws_cdk import aws_sqs as sqs
 from tests.synth.deployment import Deployment, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain
-from unum_constructs import ConstructError, Store, UnumWorkflow
+from unum_constructs import ConstructError, Monitoring, Store, UnumWorkflow
 from unum_constructs.layer.content import unused_modules
 
 PUT = "events:PutEvents"
@@ -24,7 +24,7 @@ def announced(**options: Any) -> tuple[Deployment, UnumWorkflow]:
     deployment = Deployment.new()
     bus = events.EventBus(deployment.stack, "Bus")
     functions = {key: function(deployment.stack, key) for key in ("A", "B")}
-    return deployment, deployment.flow(chain(*functions), functions, events=bus, **options)
+    return deployment, deployment.flow(chain(*functions), functions, monitoring=Monitoring(events=bus), **options)
 
 
 def putting(deployment: Deployment) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def test_each_function_that_commits_may_put_events_on_that_bus_alone() -> None:
     waiting["States"]["W"] = {"Type": "Wait", "Seconds": 5, "Next": "B"}
     deployment = Deployment.new()
     bus = events.EventBus(deployment.stack, "Bus")
-    deployment.flow(waiting, {key: function(deployment.stack, key) for key in "AB"}, events=bus)
+    deployment.flow(waiting, {key: function(deployment.stack, key) for key in "AB"}, monitoring=Monitoring(events=bus))
     arn = {"Fn::GetAtt": [deployment.logical_id("Bus"), "Arn"]}
     policies = (
         "Flow/Permissions/A",
@@ -82,7 +82,7 @@ def test_modules_for_events_are_in_layers_of_workflows_with_events_alone() -> No
 def test_an_encrypted_bus_needs_no_permission_of_functions() -> None:
     deployment = Deployment.new()
     bus = events.EventBus(deployment.stack, "Bus", kms_key=kms.Key(deployment.stack, "Key"))
-    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, events=bus)
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, monitoring=Monitoring(events=bus))
     assert len(putting(deployment)) == 3
     actions = [
         action
@@ -96,7 +96,7 @@ def test_an_encrypted_bus_needs_no_permission_of_functions() -> None:
 def test_a_bus_of_another_account() -> None:
     deployment = Deployment(Stack(App(), "Stack", env=Environment(account="123456789012", region="us-east-1")))
     bus = events.EventBus.from_event_bus_arn(deployment.stack, "Bus", THERE)
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, events=bus)
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, monitoring=Monitoring(events=bus))
     with pytest.raises(
         ConstructError, match=r"expected a bus of the account 123456789012 for a rule, got .*there: make"
     ):
@@ -145,7 +145,7 @@ def test_a_rule_for_some_statuses_and_further_conditions_in_another_stack() -> N
     app = App()
     deployment, other = Deployment(Stack(app, "Stack")), Deployment(Stack(app, "Other"))
     bus = events.EventBus(deployment.stack, "Bus")
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, events=bus)
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, monitoring=Monitoring(events=bus))
     flow.on_execution_status_change(
         "Rule",
         statuses=["FAILED", "TIMED_OUT"],
@@ -189,7 +189,7 @@ def test_other_statuses_are_refused(statuses: Any) -> None:
 
 def test_what_is_no_bus_is_refused() -> None:
     with pytest.raises(ConstructError, match=r"events: expected an aws_events\.IEventBus, got 'default'"):
-        Deployment.of(chain("A"), "A", events="default")
+        Deployment.of(chain("A"), "A", monitoring=Monitoring(events="default"))  # type: ignore[arg-type]
 
 
 def test_without_a_sweep_events_are_refused() -> None:
@@ -203,7 +203,7 @@ def test_a_bus_of_another_region_is_refused() -> None:
     deployment = Deployment(Stack(App(), "Stack", env=Environment(account="123456789012", region="eu-west-1")))
     bus = events.EventBus.from_event_bus_arn(deployment.stack, "Bus", THERE)
     with pytest.raises(ConstructError, match=f"expected a bus of the region eu-west-1, got {THERE}"):
-        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, events=bus)
+        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, monitoring=Monitoring(events=bus))
 
 
 def test_functions_of_other_stacks_need_a_bus_that_they_know() -> None:
@@ -214,9 +214,9 @@ def test_functions_of_other_stacks_need_a_bus_that_they_know() -> None:
     with pytest.raises(
         ConstructError, match="expected a bus that functions of 'Early' know, got 'Stack/Bus' of 'Stack'"
     ):
-        deployment.flow(chain("A"), functions, events=bus)
+        deployment.flow(chain("A"), functions, monitoring=Monitoring(events=bus))
     given = events.EventBus.from_event_bus_arn(deployment.stack, "Given", THERE)
-    deployment.flow(chain("A"), {"A": function(early, "A2")}, "Flow2", events=given)
+    deployment.flow(chain("A"), {"A": function(early, "A2")}, "Flow2", monitoring=Monitoring(events=given))
     assert len(putting(deployment)) >= 3
     assert Deployment(early).services("A2")["Flow2"]["events"] == THERE
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import RUNTIME_LAYER, Deployment, function
 from tests.synth.machines import chain, machine
-from unum_constructs import ConstructError, OpenTelemetry
+from unum_constructs import ConstructError, Monitoring, OpenTelemetry
 from unum_constructs.layer import opentelemetry
 from unum_constructs.layer.opentelemetry import sdk_content
 
@@ -41,7 +41,7 @@ def test_functions_with_user_code_get_sdk_and_endpoint() -> None:
         "Parameters": {"QueueUrl": "q", "MessageBody": "m"},
     }
     definition = machine(**states, B={**send, "End": True})
-    deployment = Deployment.of(definition, "A", opentelemetry=OpenTelemetry(endpoint=ENDPOINT))
+    deployment = Deployment.of(definition, "A", monitoring=Monitoring(opentelemetry=OpenTelemetry(endpoint=ENDPOINT)))
     assert variables(deployment, "A")["UNUM_TRACES"] == "opentelemetry"
     assert variables(deployment, "A")["OTEL_EXPORTER_OTLP_ENDPOINT"] == ENDPOINT
     assert layers(deployment, "A") == [deployment.logical_id(each) for each in ("UnumOpenTelemetry", RUNTIME_LAYER)]
@@ -53,7 +53,7 @@ def test_functions_of_two_workflows_have_the_layer_once() -> None:
     deployment = Deployment.new()
     shared = function(deployment.stack, "A")
     for name in ("One", "Two"):
-        deployment.flow(chain("A"), {"A": shared}, name, opentelemetry=OpenTelemetry())
+        deployment.flow(chain("A"), {"A": shared}, name, monitoring=Monitoring(opentelemetry=OpenTelemetry()))
     assert layers(deployment, "A") == [deployment.logical_id(each) for each in ("UnumOpenTelemetry", RUNTIME_LAYER)]
 
 
@@ -62,7 +62,11 @@ def test_layers_of_the_user_come_in_place_of_ours() -> None:
     own = lambda_.LayerVersion.from_layer_version_arn(
         deployment.stack, "Adot", "arn:aws:lambda:us-east-1:123456789012:layer:adot:1"
     )
-    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, opentelemetry=OpenTelemetry(layers=[own]))
+    deployment.flow(
+        chain("A"),
+        {"A": function(deployment.stack, "A")},
+        monitoring=Monitoring(opentelemetry=OpenTelemetry(layers=[own])),
+    )
     found = deployment.properties("A")["Layers"]
     assert found[0] == "arn:aws:lambda:us-east-1:123456789012:layer:adot:1"
     assert len(found) == 2
@@ -70,7 +74,7 @@ def test_layers_of_the_user_come_in_place_of_ours() -> None:
 
 
 def test_functions_may_bring_the_sdk_themselves() -> None:
-    deployment = Deployment.of(chain("A"), "A", opentelemetry=OpenTelemetry(layers=[]))
+    deployment = Deployment.of(chain("A"), "A", monitoring=Monitoring(opentelemetry=OpenTelemetry(layers=[])))
     assert len(layers(deployment, "A")) == 1
     assert variables(deployment, "A")["UNUM_TRACES"] == "opentelemetry"
 
@@ -81,7 +85,9 @@ def test_functions_that_x_ray_traces_send_segments() -> None:
         "A": function(deployment.stack, "A", tracing=lambda_.Tracing.ACTIVE),
         "B": function(deployment.stack, "B", tracing=lambda_.Tracing.PASS_THROUGH),
     }
-    deployment.flow(chain("A", "B"), functions, tracing_enabled=True, opentelemetry=OpenTelemetry())
+    deployment.flow(
+        chain("A", "B"), functions, tracing_enabled=True, monitoring=Monitoring(opentelemetry=OpenTelemetry())
+    )
     assert variables(deployment, "A")["UNUM_TRACES"] == "opentelemetry,xray"
     assert variables(deployment, "B")["UNUM_TRACES"] == "opentelemetry"
 
@@ -96,7 +102,9 @@ def test_x_ray_alone_adds_no_layer() -> None:
 def test_the_layer_has_the_sdk_and_all_that_it_requires(tmp_path: Path) -> None:
     app = App(outdir=str(tmp_path))
     deployment = Deployment(Stack(app, "Stack"))
-    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, opentelemetry=OpenTelemetry())
+    deployment.flow(
+        chain("A"), {"A": function(deployment.stack, "A")}, monitoring=Monitoring(opentelemetry=OpenTelemetry())
+    )
     app.synth()
     (folder,) = (each.parents[3] for each in tmp_path.glob("asset.*/python/opentelemetry/sdk/trace"))
     packages = {each.name for each in (folder / "python").iterdir() if not each.name.endswith((".dist-info", ".py"))}
@@ -126,8 +134,8 @@ def test_endpoints_that_are_none(endpoint: Any) -> None:
 
 
 def test_another_option() -> None:
-    with pytest.raises(ConstructError, match="opentelemetry: expected a OpenTelemetry, got True"):
-        Deployment.of(chain("A"), "A", opentelemetry=True)
+    with pytest.raises(ConstructError, match=r"monitoring\.opentelemetry: expected a OpenTelemetry, got True"):
+        Deployment.of(chain("A"), "A", monitoring=Monitoring(opentelemetry=True))  # type: ignore[arg-type]
 
 
 def test_a_machine_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +145,7 @@ def test_a_machine_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     sdk_content.cache_clear()
     monkeypatch.setattr(opentelemetry, "distribution", missing)
     with pytest.raises(ConstructError, match=r"run `pip install 'unum-constructs\[otel\]'`, or give `layers`"):
-        Deployment.of(chain("A"), "A", opentelemetry=OpenTelemetry())
+        Deployment.of(chain("A"), "A", monitoring=Monitoring(opentelemetry=OpenTelemetry()))
 
 
 def test_a_function_without_room_for_layers() -> None:
@@ -146,4 +154,4 @@ def test_a_function_without_room_for_layers() -> None:
     own = [lambda_.LayerVersion.from_layer_version_arn(deployment.stack, f"L{n}", arn) for n in range(5)]
     full = function(deployment.stack, "A", layers=own)
     with pytest.raises(ConstructError, match="opentelemetry: Lambda allows 5 layers"):
-        deployment.flow(chain("A"), {"A": full}, opentelemetry=OpenTelemetry())
+        deployment.flow(chain("A"), {"A": full}, monitoring=Monitoring(opentelemetry=OpenTelemetry()))

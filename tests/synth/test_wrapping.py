@@ -15,7 +15,7 @@ from aws_cdk import aws_sqs as sqs
 
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import chain, choice, machine, task
-from unum_constructs import ConstructError
+from unum_constructs import ConstructError, Delivery
 
 
 def existing(stack: Stack, **options: Any) -> lambda_.Function:
@@ -158,7 +158,7 @@ def test_two_workflows_that_disagree_about_failures() -> None:
     shared = function(deployment.stack, "A")
     deployment.flow(chain("A"), {"A": shared}, "One")
     with pytest.raises(ConstructError, match=r"Stack/A: expected max_event_age and retry_attempts as in its first"):
-        deployment.flow(chain("A"), {"A": shared}, "Two", retry_attempts=0)
+        deployment.flow(chain("A"), {"A": shared}, "Two", delivery=Delivery(retry_attempts=0))
 
 
 VARIABLES = ("UNUM_HANDLER", "UNUM_WORKFLOWS")

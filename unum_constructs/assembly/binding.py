@@ -62,11 +62,12 @@ class Program:
         Raises:
             ConstructError: a function or key belongs to a Task, or a function cannot be wrapped.
         """
-        added, used = hosts_of(construct, keep.functions, "keep.functions"), {*self.hosts.values()}
+        added, used = hosts_of(construct, keep.functions, "upgrades.keep.functions"), {*self.hosts.values()}
         for key, host in added.items():
             if key in self.hosts or host in used:
                 raise ConstructError(
-                    construct, f"keep.functions[{key!r}]: expected a function without a Task, got one of `functions`"
+                    construct,
+                    f"upgrades.keep.functions[{key!r}]: expected a function without a Task, got one of `functions`",
                 )
         services = {SERVICES} if keep.activities else set()
         return replace(self, hosts={**self.hosts, **added}, kept=frozenset(added.keys() | services))
@@ -109,7 +110,7 @@ class Program:
             raise ConstructError(
                 construct,
                 f"functions[{key!r}]: expected a Task that names it, found none; remove the key, name it, or give it "
-                "in `keep`",
+                "in `upgrades.keep`",
             )
         name = self.workflow.name
         for key, host in self.hosts.items():

@@ -47,7 +47,7 @@ class Comparison:
             DefinitionError: one does not compile.
         """
         for number, each in enumerate(earlier):
-            check_types(self.construct, Definition, {f"earlier[{number}]": each})
+            check_types(self.construct, Definition, {f"upgrades.earlier[{number}]": each})
             old = _with_settings_of(self.new, each.bind({}).compile(self.new.name, None, options))
             found = self._changes(old)
             removed = {change.part for change in found if change.part is not None}
@@ -91,7 +91,10 @@ class Comparison:
                 notes.add_info_v2(code, text)
 
 
-_REMEDY = 'keep it for them by `keep=Keep(...)`, or let them fail by `on_removed="fail-executions"`'
+_REMEDY = (
+    "keep it for them by `upgrades=Upgrades(keep=Keep(...))`, or let them fail by "
+    '`upgrades=Upgrades(on_removed="fail-executions")`'
+)
 
 
 def _with_settings_of(new: Workflow, old: Workflow) -> Workflow:

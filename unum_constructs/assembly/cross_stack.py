@@ -204,7 +204,10 @@ def _table_name(workflow: Construct, table: dynamodb.ITable) -> str:
 
 
 def bucket_name(
-    workflow: Construct, bucket: s3.IBucket, option: str = "payload_bucket", argument: str = "payload_bucket"
+    workflow: Construct,
+    bucket: s3.IBucket,
+    option: str = "execution_data.payload_bucket",
+    argument: str = "payload_bucket",
 ) -> str:
     """Return the name of `bucket` for functions of other stacks.
 

@@ -2,47 +2,46 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from aws_cdk import Duration, Names, Token
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_compiler.payload import Payload
-from unum_constructs.assembly.attributes import with_attributes
-from unum_constructs.cdk.argument_checks import check_mappings, check_types, whole_seconds
+from unum_constructs.assembly.handler_keys import functions_by_key
+from unum_constructs.cdk.argument_checks import (
+    check_mappings,
+    check_types,
+    checked_choice,
+    checked_range,
+    whole_seconds,
+)
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import DeliveryLimits
-from unum_constructs.resources.upgrades import NOTHING, Keep, OnRemoved
+from unum_constructs.options.former_keywords import Groups
+from unum_constructs.options.state_machine_words import translate
+from unum_constructs.resources.own_functions import Provision
+from unum_constructs.resources.upgrades import Keep, OnRemoved
+from unum_constructs.store import Store, checked_store
+from unum_constructs.sweep import Sweep
 from unum_runtime.json_text import parse_json, to_readable
-from unum_runtime.model.envelope import EVENT_LIFE_S
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import MAX_NAME, NAME_RULE, is_name
-from unum_runtime.model.states import Guard, Parallel
-from unum_runtime.protocol.fanout.packing import packed_tasks
-from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
-from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
+from unum_runtime.model.states import Guard
 
 if TYPE_CHECKING:
     from aws_cdk.aws_events import IEventBus
 
-EVENT_AGE_S = range(60, 6 * 3600 + 1)
-"""Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig, MaximumEventAgeInSeconds."""
-
-ATTEMPTS = range(3)
-"""Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig, MaximumRetryAttempts."""
-
 TIMEOUT_S = range(1, 99_999_999 + 1)
 """Source: AWS Step Functions Developer Guide, "State machine structure", TimeoutSeconds."""
-
-_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,32 +65,159 @@ class RuntimeOptions:
     events: "IEventBus | None" = None
 
     @classmethod
-    def checked(  # noqa: PLR0913 - one keyword for each option
-        cls,
-        workflow: Construct,
-        *,
-        collection: Collection,
-        guard: Guard | None,
-        log_level: LogLevel,
-        metrics: Metrics,
-        fusion: bool | None,
-        events: "IEventBus | None",
-    ) -> "RuntimeOptions":
+    def checked(cls, workflow: Construct, groups: Groups, guard: Guard | None) -> "RuntimeOptions":
         """Check the options; enumerations also accept their text, and `events` is checked with the sweep.
 
         Raises:
-            ConstructError: a value is none of the choices; or fusion is combined with eager collection, which deletes
-                an outcome as soon as its successor event is sent, and fusion sends none.
+            ConstructError: a value is none of the choices; or fusion is combined with eager collection.
         """
-        collection = _checked_choice(workflow, "collection", collection, Collection)
+        collection, monitoring = groups.execution_data.checked_collection(workflow), groups.monitoring
         return cls(
             collection=collection,
-            guard=None if guard is None else _checked_choice(workflow, "guard", guard, Guard),
-            log_level=_checked_choice(workflow, "log_level", log_level, LogLevel),
-            metrics=_checked_choice(workflow, "metrics", metrics, Metrics),
-            fusion=_checked_fusion(workflow, collection, fusion=fusion),
-            events=events,
+            guard=None if guard is None else checked_choice(workflow, "guard", guard, Guard),
+            log_level=checked_choice(workflow, "monitoring.log_level", monitoring.log_level, LogLevel),
+            metrics=checked_choice(workflow, "monitoring.metrics", monitoring.metrics, Metrics),
+            fusion=groups.delivery.fuses(workflow, collection),
+            events=monitoring.events,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowOptions:
+    """Checked options of a workflow.
+
+    Attributes:
+        groups: options in groups, as given.
+        name: name of the workflow.
+        definition: states of the workflow, with the mode of compatibility.
+        functions: functions by key, besides those of `definition`.
+        function_options: options of functions by key, as given.
+        exported: True if other stacks import the workflow by name.
+        store: storage of execution state.
+        timeout: longest duration of an execution; None for no limit, or that of `definition`.
+        sweep: search for stalled executions, as given.
+        encryption_key: customer managed key; None for keys of AWS.
+        runtime: options of the runtime in all functions.
+        provision: arguments of functions that the workflow makes.
+        limits: limits of Lambda's retries.
+        decision: decision about deployments that remove what executions need; None for the default.
+        kept: parts for executions of earlier definitions.
+    """
+
+    groups: Groups
+    name: str
+    definition: Definition
+    functions: Mapping[str, lambda_.IFunction]
+    function_options: Mapping[str, FunctionOptions]
+    exported: bool
+    store: Store
+    timeout: Duration | None
+    sweep: Sweep | None
+    encryption_key: kms.IKey | None
+    runtime: RuntimeOptions
+    provision: Provision
+    limits: DeliveryLimits
+    decision: OnRemoved | None
+    kept: Keep
+
+    @classmethod
+    def checked(  # noqa: PLR0913 - one keyword for each option
+        cls,
+        workflow: Construct,
+        groups: Groups,
+        *,
+        definition: object,
+        definition_body: object,
+        definition_substitutions: Mapping[str, str] | None,
+        functions: Mapping[str, lambda_.IFunction | lambda_.FunctionBase] | UnumFunction | None,
+        function_options: Mapping[str, FunctionOptions] | None,
+        workflow_name: str | None,
+        exported: bool,
+        store: Store | None,
+        guard: Guard | None,
+        timeout: Duration | None,
+        compatibility: str,
+        sweep: Sweep | None,
+        encryption_key: kms.IKey | None,
+    ) -> "WorkflowOptions":
+        """Check the options that need no compiled definition, in arguments of `UnumWorkflow`.
+
+        Raises:
+            ConstructError: names the option.
+            DefinitionError: the definition cannot be read.
+        """
+        words = translate(
+            workflow, groups.of_state_machine, workflow_name=workflow_name, tracing=groups.own_functions.tracing
+        )
+        functions = functions_by_key(workflow, functions)
+        mappings = {"functions": functions, "function_options": function_options, "tags": groups.tags}
+        check_mappings(workflow, {**mappings, "definition_substitutions": definition_substitutions})
+        check_types(workflow, bool, {"exported": exported})
+        check_types(workflow, Sweep, {"sweep": sweep})
+        groups.execution_data.check(workflow)
+        made = checked_definition(workflow, definition, definition_body, definition_substitutions, words.of_chain)
+        made, timeout = with_deployed_timeout(workflow, with_compatibility(workflow, made, compatibility), timeout)
+        return cls(
+            groups=groups,
+            name=checked_name(workflow, words.workflow_name),
+            definition=made,
+            functions=functions,
+            function_options=function_options or {},
+            exported=exported,
+            store=checked_store(workflow, store, exported=exported),
+            timeout=timeout,
+            sweep=sweep,
+            encryption_key=encryption_key,
+            runtime=RuntimeOptions.checked(workflow, groups, guard),
+            provision=groups.own_functions.provision(workflow, encryption_key, words.tracing),
+            limits=groups.delivery.limits(workflow),
+            decision=groups.upgrades.decision(workflow),
+            kept=groups.upgrades.kept(workflow),
+        )
+
+    def every_function(self) -> Mapping[str, lambda_.IFunction]:
+        """Return all functions by key, those of the definition included."""
+        return {**self.definition.functions, **self.functions}
+
+    def options_by_key(self, workflow: Construct) -> dict[str, FunctionOptions]:
+        """Return the options of all functions by key.
+
+        Raises:
+            ConstructError: an option has an unknown key, or another type.
+        """
+        return options_of(workflow, self.every_function(), self.function_options, self.runtime.guard)
+
+    def apply_to(self, workflow: Construct, compiled: Workflow) -> Workflow:
+        """Return `compiled` with the options that are part of the IR.
+
+        Raises:
+            ConstructError: a limit is below 1 or above what is stored; a Parallel has more branches than allowed; no
+                branch can pack small results; attributes are invalid; or `timeout` is outside the range of Step
+                Functions, or is defined twice.
+        """
+        limits, data = self.groups.limits, self.groups.execution_data
+        return replace(
+            self.groups.monitoring.with_attributes(workflow, compiled),
+            collection=self.runtime.collection,
+            hop_budget=limits.checked_hop_budget(workflow, compiled),
+            width_budget=limits.checked_width_budget(workflow, compiled),
+            invocation_budget=limits.checked_invocation_budget(workflow),
+            small_results=data.checked_small_results(workflow, compiled),
+            payload_limit=limits.checked_payload_limit(workflow, compiled, data.payload),
+            timeout_s=self._checked_timeout_s(workflow, compiled.timeout_s),
+        )
+
+    def _checked_timeout_s(self, workflow: Construct, defined_s: int | None) -> int | None:
+        """Return the timeout in seconds, from option or definition."""
+        if self.timeout is None:
+            return defined_s
+        seconds = whole_seconds(workflow, "timeout", self.timeout)
+        if defined_s is not None:
+            raise ConstructError(
+                workflow,
+                f"timeout: the definition already has TimeoutSeconds {defined_s}, got {seconds} s; remove one of them",
+            )
+        return checked_range(workflow, "timeout", seconds, TIMEOUT_S, " s")
 
 
 def with_deployed_timeout(
@@ -110,109 +236,6 @@ def with_deployed_timeout(
         raise ConstructError(workflow, f"timeout: {problem}, got {timeout}; remove one of them, or write a number")
     machine["TimeoutSeconds"] = Token.as_string(timeout.to_seconds())
     return replace(definition, text=to_readable(machine)), None
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionBounds:
-    """Options that bound one execution, as given.
-
-    Attributes:
-        timeout: longest duration.
-        hop_budget: most steps in sequence.
-        width_budget: most branches of one fan-out; None for the runtime's default.
-        invocation_budget: most invocations, as estimated; None for the runtime's default.
-        payload: storage of large values.
-        payload_limit: largest output of a state, in bytes of JSON.
-        small_results: True if branches are expected to have small results.
-        attributes: places of attributes in the input, by name; None without any.
-    """
-
-    timeout: Duration | None
-    hop_budget: int
-    width_budget: int | None
-    invocation_budget: int | None
-    payload: str
-    payload_limit: int | None
-    small_results: bool
-    attributes: Mapping[str, str] | None = None
-
-    def apply(self, workflow: Construct, compiled: Workflow, collection: Collection) -> Workflow:
-        """Return `compiled` with these bounds.
-
-        Raises:
-            ConstructError: a budget or `payload_limit` is below 1 or above what is stored; a Parallel has more branches
-                than `width_budget`; no branch can pack small results; attributes are invalid; or `timeout` is outside
-                the range of Step Functions, or is defined twice.
-        """
-        return replace(
-            with_attributes(workflow, compiled, self.attributes),
-            collection=collection,
-            hop_budget=self._checked_hop_budget(workflow, compiled),
-            width_budget=self._checked_width_budget(workflow, compiled),
-            invocation_budget=_checked_budget(workflow, "invocation_budget", self.invocation_budget, "invocation"),
-            small_results=self._checked_small_results(workflow, compiled),
-            payload_limit=self._checked_payload_limit(workflow, compiled),
-            timeout_s=self._checked_timeout_s(workflow, compiled.timeout_s),
-        )
-
-    def _checked_hop_budget(self, workflow: Construct, compiled: Workflow) -> int:
-        _checked_budget(workflow, "hop_budget", self.hop_budget, "step")
-        return min(self.hop_budget, compiled.hop_budget) if compiled.strict else self.hop_budget
-
-    def _checked_width_budget(self, workflow: Construct, compiled: Workflow) -> int | None:
-        most = _checked_budget(workflow, "width_budget", self.width_budget, "branch")
-        for state in compiled.states.values():
-            if most is not None and isinstance(state, Parallel) and len(state.branches) > most:
-                expected = f"expected at least the {len(state.branches)} branches of {state.name!r}"
-                raise ConstructError(workflow, f"width_budget: {expected}, got {most}")
-        return most
-
-    def _checked_payload_limit(self, workflow: Construct, compiled: Workflow) -> int | None:
-        most = compiled.payload_limit if compiled.strict else None
-        limit = most if self.payload_limit is None else self.payload_limit
-        if limit is not None and (type(limit) is not int or limit < 1):
-            raise ConstructError(workflow, f"payload_limit: expected at least 1 byte, got {limit!r}")
-        if most is not None and limit is not None and limit > most:
-            expected = f'payload_limit: compatibility="strict" allows at most {most} bytes'
-            raise ConstructError(workflow, f"{expected}; got {limit}")
-        if self.payload == Payload.INLINE and limit is not None and limit > MAX_OUTCOME_BYTES:
-            expected = f'expected 1 to {MAX_OUTCOME_BYTES} bytes, the most that payload="inline" stores'
-            raise ConstructError(workflow, f"payload_limit: {expected}; got {limit}")
-        return limit
-
-    def _checked_small_results(self, workflow: Construct, compiled: Workflow) -> bool | None:
-        """Return True or None; the IR omits False."""
-        if self.small_results and not packed_tasks(replace(compiled, small_results=True)):
-            raise ConstructError(
-                workflow,
-                "small_results: expected a Map or Parallel without a quorum, with a branch that always ends with a "
-                "Task that gives out no task token and joins nothing; found none, so leave the option out",
-            )
-        return self.small_results or None
-
-    def _checked_timeout_s(self, workflow: Construct, defined_s: int | None) -> int | None:
-        """Return the timeout in seconds, from option or definition."""
-        if self.timeout is None:
-            return defined_s
-        seconds = whole_seconds(workflow, "timeout", self.timeout)
-        if defined_s is not None:
-            raise ConstructError(
-                workflow,
-                f"timeout: the definition already has TimeoutSeconds {defined_s}, got {seconds} s; remove one of them",
-            )
-        return _within(workflow, "timeout", seconds, TIMEOUT_S, " s")
-
-
-def _checked_budget(workflow: Construct, option: str, value: int | None, unit: str) -> int | None:
-    """Return `value`, None for the runtime's default.
-
-    Raises:
-        ConstructError: it is below 1, or no whole number.
-    """
-    # `type`, not `isinstance`: True is an int in Python.
-    if value is not None and (type(value) is not int or value < 1):
-        raise ConstructError(workflow, f"{option}: expected at least 1 {unit}, got {value!r}")
-    return value
 
 
 def checked_name(workflow: Construct, name: str | None) -> str:
@@ -292,69 +315,7 @@ def with_compatibility(workflow: Construct, definition: Definition, compatibilit
     Raises:
         ConstructError: there is no such mode.
     """
-    return replace(definition, compatibility=_checked_choice(workflow, "compatibility", compatibility, Compatibility))
-
-
-def checked_on_removed(workflow: Construct, on_removed: str | None) -> OnRemoved | None:
-    """Return the decision about deployments that remove what executions need; None for the default.
-
-    Raises:
-        ConstructError: there is no such decision.
-    """
-    return None if on_removed is None else _checked_choice(workflow, "on_removed", on_removed, OnRemoved)
-
-
-def checked_keep(workflow: Construct, keep: Keep | None) -> Keep:
-    """Return the kept parts.
-
-    Raises:
-        ConstructError: a value has another type, or no activity can have a name.
-    """
-    check_types(workflow, Keep, {"keep": keep})
-    if keep is None:
-        return NOTHING
-    check_mappings(workflow, {"keep.functions": keep.functions})
-    check_types(workflow, bool, {"keep.timer": keep.timer, "keep.schedules": keep.schedules})
-    for name in (keep.activities,) if isinstance(keep.activities, str) else keep.activities:
-        if isinstance(keep.activities, str) or not is_name(name):
-            raise ConstructError(workflow, f"keep.activities: expected a list of names, each {NAME_RULE}, got {name!r}")
-    return keep
-
-
-def checked_retention_s(workflow: Construct, retention: Duration | None) -> int:
-    """Return `retention` in seconds.
-
-    Raises:
-        ConstructError: an event could outlive the state that it refers to.
-    """
-    return DEFAULT_RETENTION_S if retention is None else _outliving_events_s(workflow, "retention", retention)
-
-
-def checked_history_retention_s(workflow: Construct, history_retention: Duration | None, retention_s: int) -> int:
-    """Return `history_retention` in seconds. Default: `retention_s`, the lifetime of results.
-
-    Raises:
-        ConstructError: an event could outlive the state that it refers to, or the history would outlive the result.
-    """
-    if history_retention is None:
-        return retention_s
-    seconds = _outliving_events_s(workflow, "history_retention", history_retention)
-    if seconds > retention_s:
-        raise ConstructError(
-            workflow, f"history_retention: expected at most `retention`, {retention_s} s, got {seconds} s"
-        )
-    return seconds
-
-
-def checked_limits(workflow: Construct, max_event_age: Duration | None, retry_attempts: int | None) -> DeliveryLimits:
-    """Return the limits of Lambda's retries.
-
-    Raises:
-        ConstructError: Lambda does not allow a value.
-    """
-    seconds = None if max_event_age is None else whole_seconds(workflow, "max_event_age", max_event_age)
-    age_s = _within(workflow, "max_event_age", seconds, EVENT_AGE_S, " s")
-    return DeliveryLimits(age_s, _within(workflow, "retry_attempts", retry_attempts, ATTEMPTS))
+    return replace(definition, compatibility=checked_choice(workflow, "compatibility", compatibility, Compatibility))
 
 
 def options_of(
@@ -382,46 +343,3 @@ def options_of(
 def _guarded(options: FunctionOptions, guard: Guard | None) -> FunctionOptions:
     # Without a checkpoint there is no stored outcome that a guard could read.
     return replace(options, guard=guard) if options.guard is None and options.checkpoint else options
-
-
-def _checked_choice(workflow: Construct, option: str, value: str, choices: type[_Choice]) -> _Choice:
-    """Return `value` as a member of `choices`.
-
-    Raises:
-        ConstructError: it is none.
-    """
-    try:
-        return choices(value)
-    except ValueError as error:
-        raise ConstructError(
-            workflow, f"{option}: expected one of {[str(each) for each in choices]}, got {value!r}"
-        ) from error
-
-
-def _checked_fusion(workflow: Construct, collection: Collection, *, fusion: bool | None) -> bool:
-    """Return True if functions continue with their own Tasks without an invocation.
-
-    Raises:
-        ConstructError: `fusion` contradicts `collection`.
-    """
-    if fusion and collection is Collection.EAGER:
-        raise ConstructError(
-            workflow,
-            "fusion: expected None or False with collection=Collection.EAGER, got True: eager collection "
-            "needs a successor event, and fusion sends none; remove one of both",
-        )
-    return collection is Collection.TTL if fusion is None else fusion
-
-
-def _outliving_events_s(workflow: Construct, option: str, given: Duration) -> int:
-    seconds = whole_seconds(workflow, option, given)
-    if seconds <= EVENT_LIFE_S:
-        reason = "the longest life of an event; state must outlive every event that refers to it"
-        raise ConstructError(workflow, f"{option}: expected more than {EVENT_LIFE_S} s, {reason}; got {seconds} s")
-    return seconds
-
-
-def _within(workflow: Construct, option: str, value: int | None, allowed: range, unit: str = "") -> int | None:
-    if value is not None and (type(value) is not int or value not in allowed):
-        raise ConstructError(workflow, f"{option}: expected {allowed[0]} to {allowed[-1]}{unit}, got {value!r}{unit}")
-    return value

@@ -23,7 +23,7 @@ def trace_user_code(workflow: Construct, option: OpenTelemetry | None, hosts: It
     Raises:
         ConstructError: the option has another type, the SDK is not installed, or a function has too many layers.
     """
-    check_types(workflow, OpenTelemetry, {"opentelemetry": option})
+    check_types(workflow, OpenTelemetry, {"monitoring.opentelemetry": option})
     found: dict[str, None] = {}
     for host in dict.fromkeys(hosts):
         if not host.has_user_code:
@@ -50,8 +50,9 @@ def _add_layers(workflow: Construct, host: Host, option: OpenTelemetry) -> None:
         elif option.layers:
             host.function.add_layers(*option.layers)
     except SdkMissingError as missing:
-        raise ConstructError(workflow, f"opentelemetry: {missing}") from missing
+        raise ConstructError(workflow, f"monitoring.opentelemetry: {missing}") from missing
     except (JSIIError, RuntimeError) as error:
         raise ConstructError(
-            host.function, f"opentelemetry: Lambda allows 5 layers, and the workflow needs one or two: {error}"
+            host.function,
+            f"monitoring.opentelemetry: Lambda allows 5 layers, and the workflow needs one or two: {error}",
         ) from error

@@ -224,7 +224,8 @@ def _function_problems(function: lambda_.Function, resource: lambda_.CfnFunction
         yield (
             "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
             "remove `configure_async_invoke` from the version, and `max_event_age`, `on_failure`, `on_success` and "
-            "`retry_attempts` from `current_version_options`; the workflow has `max_event_age` and `retry_attempts`"
+            "`retry_attempts` from `current_version_options`; the workflow's `delivery` has `max_event_age` and "
+            "`retry_attempts`"
         )
 
 

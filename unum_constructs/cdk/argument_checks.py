@@ -1,11 +1,15 @@
 """Type checks of arguments: Python accepts any value for a keyword."""
 
 from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
 
 from aws_cdk import Duration
 from constructs import Construct
 
 from unum_constructs.errors import ConstructError
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def check_types(construct: Construct, kind: type, options: Mapping[str, object]) -> None:
@@ -67,3 +71,29 @@ def whole_seconds(construct: Construct, option: str, given: object) -> int:
     if found % 1:
         raise ConstructError(construct, f"{option}: expected whole seconds, got {found:g} s")
     return int(found)
+
+
+def checked_choice(construct: Construct, option: str, value: str, choices: type[_Choice]) -> _Choice:
+    """Return `value` as a member of `choices`.
+
+    Raises:
+        ConstructError: it is none.
+    """
+    try:
+        return choices(value)
+    except ValueError as error:
+        raise ConstructError(
+            construct, f"{option}: expected one of {[str(each) for each in choices]}, got {value!r}"
+        ) from error
+
+
+def checked_range(construct: Construct, option: str, value: int | None, allowed: range, unit: str = "") -> int | None:
+    """Return `value`; None is allowed.
+
+    Raises:
+        ConstructError: it is outside of `allowed`, or no whole number.
+    """
+    # `type`, not `isinstance`: True is an int in Python.
+    if value is not None and (type(value) is not int or value not in allowed):
+        raise ConstructError(construct, f"{option}: expected {allowed[0]} to {allowed[-1]}{unit}, got {value!r}{unit}")
+    return value

@@ -26,7 +26,7 @@ between them. Source: AWS CloudFormation Template Reference, AWS::CloudFormation
 
 NO_GUARD = (
     "Deployments are not checked for running executions that need what they remove, because {reason}. "
-    'Give `on_removed="refuse"` to check them{condition}, or `on_removed="fail-executions"` to acknowledge this.'
+    'Give `upgrades=Upgrades(on_removed="refuse")` to check them{condition}, or "fail-executions" to acknowledge this.'
 )
 
 
@@ -49,7 +49,8 @@ def is_guarded(workflow: Construct, storage: Storage, on_removed: OnRemoved | No
     if on_removed is OnRemoved.REFUSE and not storage.lists():
         remedy = "give `store=Store.dynamodb(list_executions=True)`, or the table such an index"
         raise ConstructError(
-            workflow, f'on_removed: "refuse" expects a table that lists executions, got one that does not; {remedy}'
+            workflow,
+            f'upgrades.on_removed: "refuse" expects a table that lists executions, got one that does not; {remedy}',
         )
     return on_removed is not OnRemoved.FAIL_EXECUTIONS
 

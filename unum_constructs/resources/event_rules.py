@@ -120,7 +120,11 @@ class AnnouncedWorkflow(MeteredWorkflow):
 
     def _bus_for_rules(self) -> "IEventBus":
         if self.events is None:
-            raise ConstructError(self, "events: expected a bus for status events, got None; give the workflow `events`")
+            raise ConstructError(
+                self,
+                "events: expected a bus for status events, got None; give the workflow `Monitoring(events=...)`, or "
+                "its import `events`",
+            )
         own, there = stack_of(self).account, _place(self.events)[1]
         if _differ(own, there):
             raise ConstructError(
@@ -150,35 +154,35 @@ def checked_events(
     """
     if bus is None:
         return sweep, None
-    check_is_bus(workflow, bus)
+    check_is_bus(workflow, bus, "monitoring.events")
     here, there = stack_of(workflow).region, _place(bus)[0]
     if _differ(here, there):
         raise ConstructError(
             workflow,
-            f"events: expected a bus of the region {here}, got {bus.event_bus_arn}: EventBridge takes events of its "
-            "own region; forward them by a rule",
+            f"monitoring.events: expected a bus of the region {here}, got {bus.event_bus_arn}: EventBridge takes "
+            "events of its own region; forward them by a rule",
         )
     if sweep is None:
         raise ConstructError(
             workflow,
-            "events: expected a sweep, which puts the events that EventBridge has refused, got none; give `sweep`, "
-            "and a table that lists executions",
+            "monitoring.events: expected a sweep, which puts the events that EventBridge has refused, got none; give "
+            "`sweep`, and a table that lists executions",
         )
     own = stack_of(workflow).node.path
     distant = sorted({each.stack for each in hosts} - {own})
     if distant and stack_of(bus).node.path == own and not is_imported(bus):
         raise ConstructError(
             workflow,
-            f"events: expected a bus that functions of {distant[0]!r} know, got {bus.node.path!r} of {own!r}, which is "
-            "deployed after them; make the bus in another stack, or import it by its ARN",
+            f"monitoring.events: expected a bus that functions of {distant[0]!r} know, got {bus.node.path!r} of "
+            f"{own!r}, which is deployed after them; make the bus in another stack, or import it by its ARN",
         )
     return sweep, bus
 
 
-def check_is_bus(construct: IConstruct, bus: object) -> None:
+def check_is_bus(construct: IConstruct, bus: object, option: str = "events") -> None:
     """Raise ConstructError unless `bus` is a bus, or None."""
     if bus is not None and not hasattr(bus, "event_bus_arn"):
-        raise ConstructError(construct, f"events: expected an aws_events.IEventBus, got {bus!r}")
+        raise ConstructError(construct, f"{option}: expected an aws_events.IEventBus, got {bus!r}")
 
 
 def is_imported(bus: "IEventBus") -> bool:

@@ -21,6 +21,57 @@ from unum_constructs.hosting.host import HANDLER, Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFunctions:
+    """Functions that a workflow makes; none has user code.
+
+    They are a failure handler; a control function; an entry function, if no Task's function can start executions; a
+    service function, if Tasks call AWS services; a forwarder, if events wait in the timer queue.
+
+    Attributes:
+        architecture: instruction set. Default: ARM64.
+        log_retention: retention of log groups.
+        tracing: X-Ray tracing. Default: none.
+        environment_encryption: KMS key of environments. Default: the workflow's `encryption_key`.
+        vpc: VPC. It must reach DynamoDB and Lambda; SQS, if events wait; EventBridge Scheduler, if events wait for
+            long; EventBridge, for status events. Default: no VPC.
+        vpc_subnets: subnets in `vpc`. Default: its private subnets.
+        security_groups: security groups in `vpc`. Default: one for each function.
+    """
+
+    architecture: lambda_.Architecture | None = None
+    log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
+    tracing: lambda_.Tracing | None = None
+    environment_encryption: kms.IKey | None = None
+    vpc: ec2.IVpc | None = None
+    vpc_subnets: ec2.SubnetSelection | None = None
+    security_groups: Sequence[ec2.ISecurityGroup] | None = None
+
+    def provision(
+        self, workflow: Construct, encryption_key: kms.IKey | None, tracing: lambda_.Tracing | None
+    ) -> "Provision":
+        """Return the arguments of `workflow`'s functions.
+
+        Raises:
+            ConstructError: VPC options lack a VPC, or a key cannot be used.
+        """
+        check_key(workflow, "encryption_key", encryption_key)
+        if self.vpc is None and (self.vpc_subnets is not None or self.security_groups is not None):
+            raise ConstructError(
+                workflow, "own_functions.vpc: expected the VPC of `vpc_subnets` and `security_groups`, got None"
+            )
+        return Provision(
+            architecture=self.architecture or lambda_.Architecture.ARM_64,
+            log_retention=self.log_retention,
+            tracing=tracing,
+            encryption_key=encryption_key,
+            environment_encryption=self.environment_encryption,
+            vpc=self.vpc,
+            vpc_subnets=self.vpc_subnets,
+            security_groups=self.security_groups,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provision:
     """Common options of these functions, as arguments of `aws_lambda.Function`.
 
@@ -49,17 +100,6 @@ class Provision:
     def with_python_of(self, functions: Iterable[lambda_.Function]) -> "Provision":
         """Use the newest Python of the user's `functions`: most workflows then need a single layer."""
         return replace(self, python=newest_python(functions))
-
-    def checked(self, workflow: Construct) -> "Provision":
-        """Return these options, unless VPC options lack a VPC, or a key cannot be used.
-
-        Raises:
-            ConstructError: names the option.
-        """
-        check_key(workflow, "encryption_key", self.encryption_key)
-        if self.vpc is None and (self.vpc_subnets is not None or self.security_groups is not None):
-            raise ConstructError(workflow, "vpc: expected the VPC of `vpc_subnets` and `security_groups`, got None")
-        return self
 
     def new_function(
         self,

@@ -50,19 +50,25 @@ def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
     else:
         Annotations.of(workflow).add_warning_v2(
             "unum:payloadBucketLifecycle",
-            f"payload_bucket: {bucket.node.path} is imported, so this app cannot make its objects expire; let those "
-            f"below {compiled.name}/ expire after {days.to_days()} days, or later, and noncurrent versions after a day",
+            f"execution_data.payload_bucket: {bucket.node.path} is imported, so this app cannot make its objects "
+            f"expire; let those below {compiled.name}/ expire after {days.to_days()} days, or later, and noncurrent "
+            "versions after a day",
         )
     return bucket
 
 
 def _needs_bucket(workflow: Construct, compiled: Workflow, payload: Payload | str, bucket: s3.IBucket | None) -> bool:
     if payload not in [*Payload]:
-        raise ConstructError(workflow, f"payload: expected one of {[str(each) for each in Payload]}, got {payload!r}")
+        raise ConstructError(
+            workflow, f"execution_data.payload: expected one of {[str(each) for each in Payload]}, got {payload!r}"
+        )
     if payload == Payload.INLINE and bucket is not None:
-        raise ConstructError(workflow, 'payload: "inline" uses no bucket, got `payload_bucket` as well; remove one')
+        raise ConstructError(
+            workflow, 'execution_data.payload: "inline" uses no bucket, got `payload_bucket` as well; remove one'
+        )
     if bucket is not None and not hasattr(bucket, "bucket_name"):
         raise ConstructError(
-            workflow, f"payload_bucket: expected an aws_s3.IBucket, got {bucket!r}; see Bucket.from_bucket_name"
+            workflow,
+            f"execution_data.payload_bucket: expected an aws_s3.IBucket, got {bucket!r}; see Bucket.from_bucket_name",
         )
     return bucket is not None or wants_bucket(compiled, payload)

@@ -7,7 +7,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import Definition, Store, Sweep, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, ExecutionData, Store, Sweep, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 
@@ -52,7 +52,11 @@ class Control(Stack):
         for function in functions.values():
             counts.grant_read_write_data(function)
         self.workflow = UnumWorkflow(
-            self, "Workflow", definition=Definition.from_asl(DEFINITION), functions=functions, payload="s3"
+            self,
+            "Workflow",
+            definition=Definition.from_asl(DEFINITION),
+            functions=functions,
+            execution_data=ExecutionData(payload="s3"),
         )
         self._swept()
         operator = iam.User(self, "Operator")

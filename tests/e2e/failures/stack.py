@@ -5,7 +5,7 @@ from aws_cdk import CfnOutput, Duration, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Limits, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 3
@@ -38,8 +38,7 @@ class Failures(Stack):
                 "Import": self._broken("Import", IMPORT),
                 "Misspell": self._broken("Misspell", SYNTAX),
             },
-            width_budget=WIDTH,
-            invocation_budget=INVOCATIONS,
+            limits=Limits(width_budget=WIDTH, invocation_budget=INVOCATIONS),
         )
         CfnOutput(self, "DeadLetters", value=self.workflow.failure_queue.queue_url)
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_constructs import Definition, UnumFunction, UnumWorkflow, UnumWorkflowTarget, start_by_messages
+from unum_constructs import Definition, Monitoring, UnumFunction, UnumWorkflow, UnumWorkflowTarget, start_by_messages
 
 HERE = Path(__file__).parent
 
@@ -33,7 +33,7 @@ class Named(Stack):
             "Workflow",
             definition=Definition.from_asl(machine),
             functions={"Note": note},
-            attributes={"customer": "$.customer", "kind": "$['detail-type']"},
+            monitoring=Monitoring(attributes={"customer": "$.customer", "kind": "$['detail-type']"}),
         )
         self._start_by_objects(workflow)
         queue, topic = sqs.Queue(self, "Queue"), sns.Topic(self, "Topic")

@@ -5,7 +5,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Delivery, UnumFunction, UnumWorkflow
 
 CODE = """
 import os
@@ -101,5 +101,5 @@ class Sharing(Stack):
             "Workflow",
             definition=Definition.from_asl(CATCHING),
             functions={"Begin": function(self, "Begin"), "Conclude": shared.conclude},
-            retry_attempts=0,
+            delivery=Delivery(retry_attempts=0),
         )

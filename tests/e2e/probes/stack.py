@@ -8,7 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from tests.e2e.packages import with_packages
-from unum_constructs import Definition, Payload, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, ExecutionData, Payload, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[2] / "docs" / "snippets" / "functions" / "powertools.py"
@@ -37,7 +37,7 @@ class Probes(Stack):
             functions={"Record": record, "Charge": self._with_powertools()}
             | {key: self._function(key) for key in others}
             | {key: self._function(key, memory_size=512) for key in ("Inflate", "HandOn", "Weigh")},
-            payload=Payload.S3,
+            execution_data=ExecutionData(payload=Payload.S3),
         )
         starter = iam.Role(self, "Starter", assumed_by=iam.AccountRootPrincipal())
         self.workflow.grant_start_sync(starter)

@@ -6,7 +6,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from tests.e2e.stranded.definitions import FUNCTIONS, LAST, LEAVING, REVIEW, definition_of
-from unum_constructs import Definition, Keep, OnRemoved, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Keep, OnRemoved, UnumFunction, UnumWorkflow, Upgrades
 
 HERE = Path(__file__).parent
 
@@ -42,8 +42,10 @@ class Stranded(Stack):
             "Workflow",
             definition=Definition.from_asl(text),
             functions={key: functions[key] for key in FUNCTIONS if key in used},
-            keep=keep if keeps or definition == 2 else None,
-            on_removed=OnRemoved.FAIL_EXECUTIONS if forces else None,
+            upgrades=Upgrades(
+                keep=keep if keeps or definition == 2 else None,
+                on_removed=OnRemoved.FAIL_EXECUTIONS if forces else None,
+            ),
         )
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 

@@ -7,7 +7,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from unum_constructs import Definition, Store, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Monitoring, Store, UnumFunction, UnumWorkflow
 
 CODE = """
 def handle(event, context):
@@ -56,7 +56,7 @@ class Told(Stack):
             construct_id,
             definition=Definition.from_asl({"StartAt": "First", "States": states}),
             functions=functions,
-            events=self._bus,
+            monitoring=Monitoring(events=self._bus),
             **options,
         )
         queue = sqs.Queue(self, f"{construct_id}Queue", removal_policy=RemovalPolicy.DESTROY)

@@ -8,7 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.e2e.packages import with_packages
 from tests.e2e.python import as_the_emulator
-from unum_constructs import Definition, OpenTelemetry, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Monitoring, OpenTelemetry, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 RETRY = [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1, "MaxAttempts": 2}]
@@ -50,6 +50,6 @@ UnumWorkflow(
     definition=Definition.from_asl(DEFINITION),
     functions=functions,
     tracing_enabled=True,
-    opentelemetry=OpenTelemetry(endpoint=os.environ["UNUM_TEST_COLLECTOR"]),
+    monitoring=Monitoring(opentelemetry=OpenTelemetry(endpoint=os.environ["UNUM_TEST_COLLECTOR"])),
 )
 app.synth()

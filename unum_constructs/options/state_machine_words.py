@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 REFUSED: Mapping[str, str] = {
     "encryption_configuration": "give the key as `encryption_key`, for table, queues, log groups and environments",
-    "logs": "the runtime logs to the log groups of the functions, without inputs and results: choose `log_level` and "
-    "`log_retention`, and read executions with `unum history`",
+    "logs": "the runtime logs to the log groups of the functions, without inputs and results: choose `log_level` of "
+    "`monitoring` and `log_retention` of `own_functions`, and read executions with `unum history`",
     "removal_policy": "it belongs to the table: give `store=Store.dynamodb(removal_policy=...)`",
     "role": "each function has a role of its own: give `role` to functions, and permissions for service calls to "
     "`add_to_role_policy`",
@@ -67,12 +67,8 @@ def translate(
 
     Raises:
         ConstructError: an argument has no effect here, is invalid, or contradicts an option.
-        TypeError: neither `UnumWorkflow` nor `StateMachine` has the argument.
     """
     given = {word: value for word, value in words.items() if value is not None}
-    for word in words:
-        if word not in StateMachineWords.__annotations__:
-            raise TypeError(f"UnumWorkflow() got an unexpected keyword argument {word!r}")
     for word in given.keys() & REFUSED.keys():
         raise ConstructError(
             workflow, f"{word}: StateMachine has this argument, UnumWorkflow does not; {REFUSED[word]}"
@@ -82,7 +78,7 @@ def translate(
     _check_language(workflow, given.get("query_language"))
     return Translated(
         _one_of(workflow, "workflow_name", workflow_name, "state_machine_name", given),
-        _one_of(workflow, "tracing", tracing, "tracing_enabled", {**given, **_traced(workflow, given)}),
+        _one_of(workflow, "own_functions.tracing", tracing, "tracing_enabled", {**given, **_traced(workflow, given)}),
         {word: given[word] for word in OF_CHAINS if word in given},
     )
 
