@@ -31,6 +31,7 @@ from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.fanout import deletion_marks
 from unum_runtime.protocol.history.start_records import last_item, last_step
 from unum_runtime.protocol.planning.existing_start import is_deleted
+from unum_runtime.protocol.requests.begin import begin_with
 from unum_runtime.store.large_items import LargeItems
 
 MOST_EVENTS = 300
@@ -95,6 +96,7 @@ class Run(Deleting):
 
     is_deleting: bool = False
     trail: list[str] = field(default_factory=list)
+    given: Any = None
 
     @classmethod
     def of_graph(cls, graph: Graph) -> "Run":
@@ -113,6 +115,22 @@ class Run(Deleting):
         """The store's points."""
         assert isinstance(self.items, PointStore)
         return self.items
+
+    def start(self, name: str = NAME, value: Any = None) -> None:
+        """Start the execution; keep its input."""
+        self.given = value
+        self.store = self.store.in_delivery()
+        super().start(name, value)
+
+    def start_again(self) -> None:
+        """Deliver the start event again; after the deletion has begun, only a refusal may be an error."""
+        self.trail.append("start again")
+        try:
+            begin_with(replace(self.runtime(), store=self.store.in_delivery()), NAME, self.given)
+        except RefusedDelivery:
+            self.trail.append("  refused")
+        except Exception as error:
+            raise Fault(f"dead letter: {type(error).__name__}: {error}") from error
 
     def deliver_one(self, event: Envelope) -> None:
         """Deliver `event`; after the deletion has begun, only a refusal may be an error."""
@@ -210,6 +228,7 @@ class Run(Deleting):
         for event in [*self.ever]:
             self.deliver_one(event)
             self.give_up(event)
+        self.start_again()
         self._deliver_rest(pick)
         self.check()
 
@@ -244,6 +263,21 @@ def prefixes(graph: Graph, collection: Collection = Collection.TTL) -> Iterator[
                 return
             run.deliver_one(event)
         yield run
+
+
+def starts_during_deletions(graph: Graph, value: Any) -> int:
+    """Deliver the start event again at each call of the deletion; return the number of runs."""
+    for calls in range(MOST_EVENTS):
+        run = Run.of_graph(graph)
+        run.start(NAME, value)
+        run.stop_if_running()
+        run.is_deleting = True
+        with told(run, f"start at call {calls} of the deletion"):
+            reached = run.points.during(run.request_deletion, calls, run.start_again)
+            run.finish(first)
+        if not reached:
+            return calls + 1
+    raise AssertionError("the deletion never ended")
 
 
 def first(_: int) -> int:

@@ -13,20 +13,24 @@ from tests.simulation.deletion_search import (
     deletions_during_deliveries,
     deliveries_during_deletions,
     random_run,
+    starts_during_deletions,
 )
 from tests.simulation.deletions import NAME
 from tests.simulation.graphs import GRAPHS
 from tests.simulation.signal_scenarios import GRAPHS as SIGNALS
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StoreError
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.mailbox import mailboxes_partition
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control import delete, sweep
-from unum_runtime.protocol.delivery import deletion, ingress
+from unum_runtime.protocol.delivery import deletion, deliver, ingress
+from unum_runtime.protocol.delivery.ingress import LATE_MS
 from unum_runtime.protocol.fanout import deletion_marks
 from unum_runtime.protocol.fanout.deletion_marks import CLOSED, ShardMarks, is_due
+from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryStore
 
@@ -56,6 +60,9 @@ LARGER = [
 ]
 FEW, MANY = 150, 3_000
 
+LARGE = "x" * 30
+"""A value that the search's store keeps as an object."""
+
 
 class Unguarded(Graph):
     """A graph whose Tasks commit without a look at the store."""
@@ -68,7 +75,10 @@ class Unguarded(Graph):
 
 
 UNGUARDED = {
-    **{name: Unguarded(**vars(GRAPHS[name])) for name in ("chain", "large result", "wait in a branch")},
+    **{
+        name: Unguarded(**vars(GRAPHS[name]))
+        for name in ("chain", "large result", "wait in a branch", "uncommitted tasks")
+    },
     **{f"signal, {name}": Unguarded(**vars(SIGNALS[name])) for name in ("later", "keys", "branches")},
 }
 
@@ -87,6 +97,10 @@ def test_late_delivery_at_any_call_of_a_deletion_is_refused(graph: str) -> None:
 def test_late_events_without_a_guard_leave_nothing(graph: str) -> None:
     assert deletions_during_deliveries(UNGUARDED[graph]) > 1
     assert deliveries_during_deletions(UNGUARDED[graph], step=3) > 1
+
+
+def test_late_start_with_a_large_input_leaves_nothing() -> None:
+    assert starts_during_deletions(GRAPHS["chain"], LARGE) > 2
 
 
 @pytest.mark.long
@@ -160,6 +174,13 @@ def sweeps_find_it_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 def objects_come_without_a_look(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LargeItems, "looking", lambda self: self)
+
+
+def young_events_do_not_look(patch: pytest.MonkeyPatch) -> None:
+    def is_old(rt: Runtime, envelope: Envelope) -> bool:
+        return rt.clock.now_ms() - envelope.sent_s * 1000 >= LATE_MS
+
+    patch.setattr(deliver, "may_be_late", is_old)
 
 
 def waits_begin_without_a_look(patch: pytest.MonkeyPatch) -> None:
@@ -246,6 +267,14 @@ MISTAKES: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], 
     "objects come without a look": (
         objects_come_without_a_look,
         lambda: deletions_during_deliveries(UNGUARDED["large result"]),
+    ),
+    "starts write objects without a look": (
+        objects_come_without_a_look,
+        lambda: starts_during_deletions(GRAPHS["chain"], LARGE),
+    ),
+    "young events do not look": (
+        young_events_do_not_look,
+        lambda: deletions_during_deliveries(UNGUARDED["uncommitted tasks"]),
     ),
     "waits begin without a look": (
         waits_begin_without_a_look,

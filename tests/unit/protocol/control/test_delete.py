@@ -474,10 +474,7 @@ def test_all_that_remains_is_told() -> None:
         ),
         ("results that its Tasks share with other executions (`memoize`)", now_ms + 2_000_000_000),
         ("executions that its Tasks started: delete them in their own workflows", None),
-        (
-            "its input, if it was uploaded by a link, or is large and a late copy of its start arrives",
-            now_ms + 8 * DAY_MS,
-        ),
+        ("its input, if it was uploaded by a link", now_ms + 8 * DAY_MS),
     ]
     assert platform.logged[-1] == ("deleted", {"execution": "e", "is_final": False})
 

@@ -427,9 +427,6 @@ def _remains(rt: Runtime, work: _Work, again_ms: int | None) -> Iterator[Remains
         yield Remains("executions that its Tasks started: delete them in their own workflows", None)
     if rt.large is not None:
         days = object_lifetime_days(rt.result_retention_s or rt.retention_s)
-        yield Remains(
-            "its input, if it was uploaded by a link, or is large and a late copy of its start arrives",
-            rt.clock.now_ms() + days * DAY_S * 1000,
-        )
+        yield Remains("its input, if it was uploaded by a link", rt.clock.now_ms() + days * DAY_S * 1000)
     if None in work.definitions.values():
         yield Remains("task tokens and jobs of steps whose definition is not stored", expiry_ms)

@@ -106,8 +106,10 @@ def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
         return rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
     if rt.statuses is not None:
         rt.statuses.before(rt, checkpoint)
+    # A start has no age: it may be a late copy, of an execution that was deleted. Small ones read nothing.
+    store = rt.large.looking() if rt.large is not None and is_start(checkpoint.name) else rt.store
     # Both ends of an execution are in lists of executions, and are kept as long as its result.
-    return rt.store.create(key, stored_item(rt.workflow.name, checkpoint), expires_at_s=rt.result_expires_at_s())
+    return store.create(key, stored_item(rt.workflow.name, checkpoint), expires_at_s=rt.result_expires_at_s())
 
 
 def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:

@@ -84,7 +84,10 @@ def may_be_late(rt: Runtime, envelope: Envelope) -> bool:
     # Such a deletion follows `QUIET_MS` after the end of the execution. Only an event that was sent a minute before, or
     # that has waited for its time, is delivered so late that it may still run then.
     has_waited = envelope.due_ms is not None or bool(envelope.retries)
-    return has_waited or rt.clock.now_ms() - envelope.sent_s * 1000 >= LATE_MS
+    if has_waited or rt.clock.now_ms() - envelope.sent_s * 1000 >= LATE_MS:
+        return True
+    # A Task without a commit finds no mark of a deletion, and passes the name of its event on to a young one.
+    return any(task.committed_by == envelope.state for task in rt.workflow.tasks)
 
 
 def read_committed(rt: Runtime, name: Name, state: str) -> Checkpoint | None:

@@ -16,11 +16,17 @@ def store_large_input(large: LargeItems, envelope: Envelope) -> bytes:
     """Return event bytes; for oversized events, store the input and send a reference.
 
     Raises:
+        ExecutionDeleted: the event follows a late one of a deleted execution.
         StoreError: the input could not be stored.
     """
     whole = envelope.to_bytes()
     if len(whole) <= large.event_bytes or not isinstance(envelope.input, Value):
         return whole
+    if large.looks:
+        from unum_runtime.protocol.delivery.deletion import check_deletion  # noqa: PLC0415 - few events are late
+
+        # A retry follows no commit, which would find the mark of a deletion.
+        check_deletion(large, envelope.workflow, envelope.name.execution.name)
     value, partition = envelope.input, execution_partition(envelope.workflow, envelope.name.execution)
     # The objects come first: a reference that is delivered before its object would fail the invocation.
     variables = large.store_text(partition, to_text(dict(value.variables))) if value.variables else None

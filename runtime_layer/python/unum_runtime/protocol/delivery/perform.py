@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from itertools import chain
 
+from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NoRoute, RefusedDelivery, RouteGone
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope
@@ -98,7 +99,9 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
 
 def send_later(rt: Runtime, event: Envelope, due_ms: int) -> None:
     """Schedule `event`, which was sent before, for `due_ms`, in milliseconds since 1970."""
-    rt.timer.schedule([(_address(rt, event.state, event.routes), payload_of(rt, event), due_ms)])
+    # It looks before an object, whatever its age: a waiter has found a lease, and no outcome.
+    looking = rt if rt.large is None else replace(rt, store=rt.large.looking())
+    rt.timer.schedule([(_address(rt, event.state, event.routes), payload_of(looking, event), due_ms)])
 
 
 def payload_of(rt: Runtime, event: Envelope) -> bytes:

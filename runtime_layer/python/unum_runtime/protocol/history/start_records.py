@@ -97,6 +97,8 @@ def create_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
         StoreError: unknown whether the execution exists; start it again with the same name.
     """
     name = draft.name.execution.name
+    if isinstance(store, LargeItems):  # the request may be a late copy, of an execution that was deleted
+        store = store.looking()
     item = store.create(start_key(workflow, name), stored_item(workflow, draft), expires_at_s=expires_at_s)
     return draft if item is None else existing_record(workflow, draft, item)
 
