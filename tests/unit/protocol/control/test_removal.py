@@ -1,5 +1,7 @@
 """Executions that need what a deployment removes: of every definition, wherever they are; and broken searches."""
 
+import zlib
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,15 +11,16 @@ import pytest
 from tests.unit.protocol.callback_platform import ASK, PAYLOAD
 from tests.unit.protocol.map_platform import Later, mapped
 from tests.unit.protocol.platform import MovableClock, Platform, chain
+from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.model.checkpoint import Began, start_record
 from unum_runtime.model.list_index import FIRST, stored_item
-from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.naming import Execution, definition_key, start_key
 from unum_runtime.model.states import Map, Task, Wait
 from unum_runtime.protocol.control import needs, removal
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.removal import RESERVE_MS, Removed, Stranded, Version, removed_parts
 from unum_runtime.protocol.control.sweep_memory import Memory, remember
-from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.history.definition_records import BODY, write_definition
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S
 from unum_runtime.store.memory import MemoryStore
 
@@ -291,6 +294,20 @@ def an_execution_with_a_definition_that_cannot_be_read_may_need_everything() -> 
     assert deployments.needed(Removed({"arn:D": "D"})) == {"function D"}
 
 
+def an_execution_with_a_definition_of_a_later_release_may_need_everything() -> None:
+    deployments, platform = chained("A", "B")
+    begun(platform)
+    text = platform.workflow.to_json().replace('"version":1', '"new_field":2,"version":1')
+    body = b64encode(zlib.compress(text.encode())).decode()
+    digest = short_digest(text.encode())
+    deployments.memory.create(definition_key("w", digest, 1, 0), {BODY: body}, expires_at_s=10**11)
+    for item, _ in deployments.memory._items.values():
+        if item.get("ir") == platform.workflow.digest:
+            item["ir"] = digest
+    found = deployments.search(Removed({"arn:D": "D"}))
+    assert found == Stranded(1, ("e",), frozenset({"function D"}), last_s(deployments))
+
+
 def the_last_version_of_an_execution_counts() -> None:
     deployments, platform = chained("A", "B", "C")
 
@@ -354,6 +371,7 @@ CHECKS: list[Callable[[], None]] = [
     many_are_counted_and_a_few_named,
     too_little_time_is_said,
     an_execution_with_a_definition_that_cannot_be_read_may_need_everything,
+    an_execution_with_a_definition_of_a_later_release_may_need_everything,
     the_last_version_of_an_execution_counts,
     the_version_of_the_first_step_counts_for_later_ones,
     the_first_by_their_starts_are_named,

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass, field, replace
-from unum_runtime.errors import DefinitionNotStored, InconsistentHistory
+from unum_runtime.errors import ClientError, InconsistentHistory
 from unum_runtime.model.checkpoint import Began, Item, began_from_item
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import Kind, execution_at
@@ -210,7 +210,7 @@ class _Search:
         """Load the definition with `digest`; None if unknown."""
         try:
             return read_definition(self.rt.store, self.rt.workflow.name, digest)
-        except (DefinitionNotStored, InconsistentHistory):
+        except (ClientError, InconsistentHistory):  # not stored, of a later release, or forged
             return None
 
     def _version(self, began: Began) -> Version:
