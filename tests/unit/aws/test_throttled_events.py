@@ -8,7 +8,7 @@ import pytest
 from tests.unit.aws.failure_platform import DIED, Deployed, at, record
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import InvokeError
+from unum_runtime.errors import InvokeError, LeaseHeldError
 from unum_runtime.functions import failure_function, throttled_events
 from unum_runtime.functions.failure_function import THROTTLED, GivenUp
 from unum_runtime.functions.throttled_events import KEPT_MS, LEAST_MS, MOST_MS
@@ -17,6 +17,8 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
 from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.delivery import waiter
+from unum_runtime.protocol.delivery.waiter import wait_for_result
 from unum_runtime.protocol.runtime import NoTimer
 from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle
 
@@ -212,6 +214,23 @@ def test_wait_ends_with_the_retention_and_fails_by_name() -> None:
     assert ending is not None
     assert isinstance(ending.outcome, Failure)
     assert (ending.status, ending.outcome.error) == (Status.FAILED, THROTTLED)
+
+
+def test_waits_for_a_lease_do_not_prolong_the_time_of_an_execution() -> None:
+    platform, event = to_b({**chain("A", "B", "C"), "TimeoutSeconds": 3_600})
+    kept, began_ms = Kept(platform), platform.clock.ms
+    kept.give_up(event)
+    while kept.waiting:
+        assert platform.clock.ms < began_ms + HOUR_MS
+        ((found, platform.clock.ms),) = kept.waiting
+        kept.waiting.clear()
+        wait_for_result(platform.runtime(), Envelope.from_json(found), LeaseHeldError("held"))
+        kept.give_up_next()
+    # The last look at the lease may begin at the limit.
+    assert began_ms + HOUR_MS <= platform.clock.ms <= began_ms + HOUR_MS + waiter.MOST_MS
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.status is Status.TIMED_OUT
 
 
 def test_without_a_timer_lambdas_queue_or_a_dead_letter_keeps_the_event() -> None:
