@@ -56,10 +56,14 @@ def _response(place: str, fields: dict[str, Any]) -> RunQueryResponse:
     return RunQueryResponse(document={**found, "create_time": at, "update_time": at})
 
 
+def client(api: Api) -> Callable[[], Any]:
+    made = firestore.Client(project="p", credentials=AnonymousCredentials())  # type: ignore[no-untyped-call]
+    made._firestore_api_internal = api
+    return lambda: made
+
+
 def store(api: Api) -> FirestoreStore:
-    client = firestore.Client(project="p", credentials=AnonymousCredentials())  # type: ignore[no-untyped-call]
-    client._firestore_api_internal = api
-    return FirestoreStore(lambda: client, MovableClock())
+    return FirestoreStore(client(api), MovableClock())
 
 
 def stored(sort: str, **fields: Any) -> dict[str, Any]:
@@ -72,6 +76,16 @@ def limits(api: Api) -> list[int | None]:
 
 def test_a_set_that_is_deleted_after_an_addition_is_empty() -> None:
     assert store(Api()).add(SET, 1, expires_at_s=1_900_000_000) == frozenset()
+
+
+def test_reading_no_keys_sends_no_request() -> None:
+    assert store(Api(refuses="batch_get_documents")).read([]) == {}
+
+
+@pytest.mark.parametrize(("year", "found"), [(2020, []), (2200, ["a"])])
+def test_store_without_a_given_clock_uses_that_of_the_system(year: int, found: list[str]) -> None:
+    api = Api([stored("a", expires_at=datetime(year, 1, 1, tzinfo=UTC))])
+    assert [key.sort for key in FirestoreStore(client(api)).query("p")] == found
 
 
 @pytest.mark.parametrize(("oldest_first", "operator"), [(True, "GREATER_THAN"), (False, "LESS_THAN")])
