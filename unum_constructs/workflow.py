@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from aws_cdk import Duration, Tags
 from aws_cdk import aws_kms as kms
@@ -10,48 +10,39 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_compiler.analysis.edges import ENTRY, uses_timer
-from unum_compiler.analysis.event_bounds import waits_long
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.options import FunctionOptions
-from unum_constructs.assembly import cross_stack
-from unum_constructs.assembly.binding import Program, compile_program
-from unum_constructs.assembly.comparison import Comparison
-from unum_constructs.assembly.function_permissions import State, WiredProgram
+from unum_constructs.assembly.comparison import compare
+from unum_constructs.assembly.control_and_failures import (
+    add_guard,
+    new_planning_functions,
+    new_start_alias,
+    new_sweep,
+)
 from unum_constructs.assembly.function_settings import Assembly
-from unum_constructs.assembly.options import RuntimeOptions, WorkflowOptions
+from unum_constructs.assembly.options import WorkflowOptions
 from unum_constructs.assembly.other_workflows import OtherWorkflow
-from unum_constructs.assembly.template_size import check_size
-from unum_constructs.assembly.user_code_traces import trace_user_code
-from unum_constructs.assembly.wiring import wire
+from unum_constructs.assembly.shared_resources import new_shared_resources
+from unum_constructs.assembly.wired_program import wire_program
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
-from unum_constructs.cdk.lookup import function_behind, path_of, resource_of, stack_of
-from unum_constructs.cdk.queues import new_dead_letter_queue
+from unum_constructs.cdk.lookup import function_behind
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting.host import Failures
 from unum_constructs.imported import Importable
-from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
 from unum_constructs.options.delivery import Delivery
 from unum_constructs.options.execution_data import ExecutionData
 from unum_constructs.options.former_keywords import Groups, OtherKeywords
 from unum_constructs.options.limits import Limits
 from unum_constructs.options.monitoring import Monitoring
-from unum_constructs.resources import activities
-from unum_constructs.resources.control_function import DIRECTORY, ControlFunction
-from unum_constructs.resources.deployment_guard import DeploymentGuard, is_guarded, policies_of
+from unum_constructs.resources.activities import AnsweredWorkflow
 from unum_constructs.resources.doors import new_doors
-from unum_constructs.resources.event_rules import checked_events
-from unum_constructs.resources.failure_handler import FailureHandler
-from unum_constructs.resources.own_functions import OwnFunctions, Provision
-from unum_constructs.resources.payload_bucket import payload_bucket_for
+from unum_constructs.resources.own_functions import OwnFunctions
 from unum_constructs.resources.service_calls import CallingWorkflow
-from unum_constructs.resources.timer import WorkflowTimer
-from unum_constructs.resources.upgrades import Keep, Upgrades
+from unum_constructs.resources.upgrades import Upgrades
 from unum_constructs.store import Store
-from unum_constructs.sweep import HOURLY, Sweep, WorkflowSweep
-from unum_runtime.model.naming import door_alias
+from unum_constructs.sweep import HOURLY, Sweep
 from unum_runtime.model.states import Guard
 
 if TYPE_CHECKING:
@@ -60,7 +51,7 @@ if TYPE_CHECKING:
     from unum_compiler.definition import Definition
 
 
-class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkflow, Importable, IUnumWorkflow):
+class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, Importable, IUnumWorkflow):
     """Workflow of Lambda functions that orchestrate themselves, without an orchestrator service.
 
     The construct puts a layer with runtime and definition on each function, points the handler to the runtime, and lets
@@ -184,61 +175,36 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
             encryption_key=encryption_key,
         )
         self.workflow_name = options.name
-        runtime, kept = options.runtime, options.kept
 
         # 2. The definition, compiled, and bound to its functions.
-        program = self._compile(options).with_kept(self, kept)
-        provision = options.provision.with_python_of(host.function for host in program.hosts.values())
-        program = program.with_services(self, options.apply_to(self, program.workflow), provision)
-        wired = self._wire(program, provision)
+        wired = wire_program(self, options, self._others())
         self._workflow, self._hosts, self._called = wired.program.parts
-        self.metrics, self.nodes = runtime.metrics, tuple(task.name for task in self._workflow.tasks)
+        self.metrics, self.nodes = options.runtime.metrics, tuple(task.name for task in self._workflow.tasks)
 
         # 3. Resources that hold state, code and events.
-        self.storage = options.store.storage_for(
-            self, self.workflow_name, name=self._fixed_name(options.store.purpose), encryption_key=encryption_key
-        )
-        sweep, self.events = checked_events(
-            self,
-            runtime.events,
-            sweep and sweep.checked(self, self.storage, self._hosts.values()),
-            self._hosts.values(),
-        )
-        traces = trace_user_code(self, groups.monitoring.opentelemetry, self._hosts.values())
-        guarded = is_guarded(self, self.storage, options.decision, is_in_vpc=groups.own_functions.vpc is not None)
-        layers = WorkflowLayers(
-            self,
-            workflow=self._workflow,
-            python=provision.python,
-            in_bucket=self.storage.in_bucket,
-            traces=traces,
-            events=runtime.events,
-        )
-        self.layer, self.failure_queue = layers.first, new_dead_letter_queue(self, "Failures", encryption_key)
-        self.activities = activities.new_activities(
-            self, "Activities", self._workflow, encryption_key, kept=kept.activities
-        )
-        self.timer = self._new_timer(wired, layers, provision, kept)
-        state = self._new_state(groups.execution_data)
-        self.payload_bucket = state.payload_bucket
+        shared = new_shared_resources(self, options, wired)
+        self.storage, self.payload_bucket = shared.state.storage, shared.state.payload_bucket
+        self.layer, self.events = shared.layers.first, options.runtime.events
+        self.failure_queue, self.timer, self.activities = shared.failure_queue, shared.timer, shared.activities
 
         # 4. Permissions and environments of all functions, and then the aliases, which make the workflow reachable.
-        assembly = self._assemble(wired, layers, state, runtime)
-        self.control, self.failure_handler = self._new_planning_functions(assembly, provision)
-        if guarded:
-            self._new_guard(assembly, lists=sweep is None)
+        assembly = Assembly.of(self, options, wired, shared)
+        planning = new_planning_functions(self, assembly, shared)
+        self.control, self.failure_handler = planning
         self.failure_alarm = self.failure_handler.alarm
+        add_guard(self, assembly, shared, planning, self.own_partitions)
         failures = Failures(handler=self.failure_handler, limits=options.limits)
-        self.start_alias = self._new_start_alias(assembly, failures)
-        self._add_other_aliases(failures, sweeps=sweep is not None)
-        self.sweep = None if sweep is None else self._new_sweep(sweep)
+        self.start_alias = new_start_alias(self, assembly, failures, planning)
+        start_intake = self.failure_handler.open(self.start_alias, self)
+        self.control.open(self.start_alias, self._workflow, sweeps=shared.sweep is not None)
+        self.doors = new_doors(self, self.control.version, failures, start_intake)
+        self.run_alias, self.describe_alias, self.response_alias = self.doors
+        self.sweep = new_sweep(self, shared, self.control, self.own_partitions)
 
         # 5. Acknowledgments, messages, outputs and tags.
         assembly.acknowledge(self, self.failure_handler, self.control)
         assembly.report_slow_functions()
-        comparison = Comparison(construct=self, new=self._workflow, parts=assembly.parts, is_guarded=guarded)
-        comparison.with_given(groups.upgrades.earlier, options.options_by_key(self))
-        comparison.with_deployed()
+        compare(self, options, self._workflow, assembly.parts, is_guarded=shared.is_guarded)
         WorkflowOutputs(
             start_alias=self.start_alias,
             control_function=self.control.function,
@@ -247,7 +213,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
             failure_queue=self.failure_queue,
             payload_bucket=self.payload_bucket,
             activities=self.activities,
-            retention_s=state.result_retention_s,
+            retention_s=shared.state.result_retention_s,
         ).add_to(self, self.workflow_name, exported=exported)
         for key, value in (groups.tags or {}).items():
             Tags.of(self).add(key, value)
@@ -268,124 +234,4 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, activities.AnsweredWorkfl
         return chain(
             (host.function for host in self._hosts.values()),
             (each for each in called if isinstance(each, lambda_.Function)),
-        )
-
-    def _compile(self, options: WorkflowOptions) -> Program:
-        functions, by_key = options.every_function(), options.options_by_key(self)
-        return compile_program(
-            self, options.definition, functions, name=self.workflow_name, options=by_key, others=self._others()
-        )
-
-    def _wire(self, program: Program, provision: Provision) -> WiredProgram:
-        """Plan references between functions; add an entry function if no Task's function can start executions."""
-        program.check_use(self)
-        here = path_of(stack_of(self))
-        wiring = wire(program.workflow, program.hosts, stack=here)
-        if wiring.start == ENTRY:
-            program = program.with_entry(provision.new_entry(self, "Entry"))
-        hosts = program.hosts
-        check_size(self, sum(host.stack == here for host in {*hosts.values()}))
-        cross_stack.deploy_after(self, hosts.values())
-        return WiredProgram(
-            program=program, wiring=wiring.with_kept(program.kept), known=cross_stack.functions_known_to(self, hosts)
-        )
-
-    def _new_timer(
-        self, wired: WiredProgram, layers: WorkflowLayers, provision: Provision, kept: Keep
-    ) -> WorkflowTimer | None:
-        if not (uses_timer(self._workflow) or kept.timer or kept.schedules):
-            return None
-        return WorkflowTimer(
-            self,
-            "Timer",
-            layers=layers,
-            provision=provision,
-            failure_queue=self.failure_queue,
-            targets=dict.fromkeys(wired.known.values()),
-            queue_name=self._fixed_name("timer"),
-            waits_long=waits_long(self._workflow) or kept.schedules,
-        )
-
-    def _new_state(self, data: ExecutionData) -> State:
-        result_retention_s = data.result_retention_s(self)
-        bucket = payload_bucket_for(
-            self,
-            compiled=self._workflow,
-            payload=data.payload,
-            bucket=data.payload_bucket or self.storage.payload_bucket(data.payload),
-            key=self.storage.encryption_key,
-            retention_s=result_retention_s,
-            name=self._fixed_name(cross_stack.BUCKET),
-        )
-        self.storage.expire(self, self.workflow_name, result_retention_s)
-        return State(
-            storage=self.storage,
-            payload_bucket=bucket,
-            retention_s=data.history_retention_s(self, result_retention_s),
-            result_retention_s=result_retention_s,
-        )
-
-    def _assemble(self, wired: WiredProgram, layers: WorkflowLayers, state: State, runtime: RuntimeOptions) -> Assembly:
-        return Assembly(
-            wired=wired,
-            layers=layers,
-            distant_layers=cross_stack.distant_layers_of(self, layers, self._workflow, self._hosts.values()),
-            state=state,
-            runtime=runtime,
-            timer=self.timer,
-            activities=self.activities,
-        )
-
-    def _fixed_name(self, purpose: str) -> str | None:
-        return cross_stack.fixed_name(self, purpose, self._hosts.values())
-
-    def _new_planning_functions(
-        self, assembly: Assembly, provision: Provision
-    ) -> tuple[ControlFunction, FailureHandler]:
-        common: Any = {
-            "workflow_name": self.workflow_name,
-            "service": assembly.service_of_handler(),
-            "layers": assembly.layers,
-            "provision": provision,
-            "dead_letters": self.failure_queue,
-        }
-        directory = {"UNUM_DIRECTORY": door_alias(DIRECTORY, self.workflow_name)}
-        control = ControlFunction(self, "ControlFunction", environment=directory, **common)
-        handler = FailureHandler(self, "OnFailure", control=control, **common)
-        assembly.allow_handler(handler, control)
-        return control, handler
-
-    def _new_guard(self, assembly: Assembly, *, lists: bool) -> DeploymentGuard:
-        # The sweep has the same permission.
-        listing = self.storage.list_statements(self.own_partitions) if lists else ()
-        guard = DeploymentGuard(self, "Guard", control=self.control, parts=assembly.parts, listing=listing)
-        guard.precede(policies_of(self.control, self.failure_handler))
-        return guard
-
-    def _new_start_alias(self, assembly: Assembly, failures: Failures) -> lambda_.Alias:
-        """Connect every function to the workflow, then make the start alias.
-
-        The alias depends on all policies: an execution that started earlier could meet a function without permissions.
-        """
-        wiring, name = assembly.wiring, assembly.start_alias
-        policies = assembly.connect_all(self, failures, self.control)
-        if self.timer:
-            self.timer.report_failures(dict.fromkeys((self.failure_handler, *assembly.first_handlers)))
-        alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
-        ready = (*self.failure_handler.ready, self.control.policy, self.control.failures)
-        timer = [self.timer] if self.timer else ()
-        resource_of(alias, lambda_.CfnAlias).node.add_dependency(*policies, *ready, *timer)
-        return alias
-
-    def _add_other_aliases(self, failures: Failures, *, sweeps: bool) -> None:
-        """Make all aliases that refer to the start alias."""
-        start_intake = self.failure_handler.open(self.start_alias, self)
-        self.control.open(self.start_alias, self._workflow, sweeps=sweeps)
-        self.doors = new_doors(self, self.control.version, failures, start_intake)
-        self.run_alias, self.describe_alias, self.response_alias = self.doors
-
-    def _new_sweep(self, options: Sweep) -> WorkflowSweep:
-        listing, letters = self.storage.list_statements(self.own_partitions), self.failure_queue
-        return WorkflowSweep(
-            self, "Sweep", options=options, listing=listing, control=self.control, dead_letters=letters
         )

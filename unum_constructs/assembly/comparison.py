@@ -16,6 +16,7 @@ from unum_compiler.analysis.deployed_values import with_values_of
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_constructs.assembly.deployed_definition import Deployed, NotKnown, read_deployed
+from unum_constructs.assembly.options import WorkflowOptions
 from unum_constructs.cdk.argument_checks import check_types
 from unum_runtime.model.ir import Workflow
 
@@ -89,6 +90,20 @@ class Comparison:
                 notes.add_warning_v2(code, text)
             else:
                 notes.add_info_v2(code, text)
+
+
+def compare(
+    workflow: Construct, options: WorkflowOptions, new: Workflow, parts: Collection[str], *, is_guarded: bool
+) -> None:
+    """Compare `new`, the compiled definition, with the definitions that `options` and the context name.
+
+    Raises:
+        ConstructError: one is no definition.
+        DefinitionError: one does not compile.
+    """
+    comparison = Comparison(construct=workflow, new=new, parts=parts, is_guarded=is_guarded)
+    comparison.with_given(options.groups.upgrades.earlier, options.options_by_key(workflow))
+    comparison.with_deployed()
 
 
 _REMEDY = (

@@ -7,7 +7,6 @@ from typing import Any
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
 from unum_compiler.analysis.edges import (
@@ -18,13 +17,12 @@ from unum_compiler.analysis.edges import (
     timed_functions,
 )
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_constructs.assembly.binding import Program
 from unum_constructs.assembly.common_permissions import Statements
-from unum_constructs.assembly.cross_stack import CrossStackFunction
 from unum_constructs.assembly.options import RuntimeOptions
+from unum_constructs.assembly.shared_resources import State
+from unum_constructs.assembly.wired_program import WiredProgram
 from unum_constructs.assembly.wiring import Wiring, operations
 from unum_constructs.cdk.lookup import arn_of, role_of
-from unum_constructs.cdk.storage import Storage
 from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import activities, permissions
@@ -32,38 +30,6 @@ from unum_constructs.resources.timer import WorkflowTimer
 from unum_runtime.functions.configuration import INLINE, STORE
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import describe_alias, run_alias
-
-
-@dataclass(frozen=True, kw_only=True)
-class WiredProgram:
-    """Program with planned references between functions.
-
-    Attributes:
-        program: compiled definition, with functions by key, `ENTRY` and `SERVICES` included.
-        wiring: invocations and references between the functions.
-        known: the functions by key, as known in the workflow's stack.
-    """
-
-    program: Program
-    wiring: Wiring
-    known: Mapping[str, Host | CrossStackFunction]
-
-
-@dataclass(frozen=True, kw_only=True)
-class State:
-    """Storage of execution state.
-
-    Attributes:
-        storage: place of the state.
-        payload_bucket: bucket for values that exceed an item; None without one.
-        retention_s: lifetime of the history, in seconds.
-        result_retention_s: lifetime of start records and results, in seconds.
-    """
-
-    storage: Storage
-    payload_bucket: s3.IBucket | None
-    retention_s: int
-    result_retention_s: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,9 @@ from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common, policy_id
 from unum_constructs.assembly.concurrency import warn_of_long_queues
 from unum_constructs.assembly.function_permissions import FunctionPermissions
+from unum_constructs.assembly.options import WorkflowOptions
+from unum_constructs.assembly.shared_resources import SharedResources
+from unum_constructs.assembly.wired_program import WiredProgram
 from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_of, session_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.hosting.environment import TOKEN
@@ -43,6 +46,24 @@ from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES,
 @dataclass(frozen=True, kw_only=True)
 class Assembly(FunctionPermissions):
     """All parts of one workflow."""
+
+    @classmethod
+    def of(
+        cls, workflow: Construct, options: WorkflowOptions, wired: WiredProgram, shared: SharedResources
+    ) -> "Assembly":
+        """Return the parts of `workflow`; functions of other stacks get layers there."""
+        program = wired.program
+        return cls(
+            wired=wired,
+            layers=shared.layers,
+            distant_layers=cross_stack.distant_layers_of(
+                workflow, shared.layers, program.workflow, program.hosts.values()
+            ),
+            state=shared.state,
+            runtime=options.runtime,
+            timer=shared.timer,
+            activities=shared.activities,
+        )
 
     @property
     def start_alias(self) -> str:

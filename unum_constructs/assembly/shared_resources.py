@@ -1,0 +1,145 @@
+"""Resources that all functions of a workflow share: they hold state, code and events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from unum_compiler.analysis.edges import uses_timer
+from unum_compiler.analysis.event_bounds import waits_long
+from unum_constructs.assembly import cross_stack
+from unum_constructs.assembly.options import WorkflowOptions
+from unum_constructs.assembly.user_code_traces import trace_user_code
+from unum_constructs.assembly.wired_program import WiredProgram
+from unum_constructs.cdk.queues import new_dead_letter_queue
+from unum_constructs.cdk.storage import Storage
+from unum_constructs.layer.workflow_layer import WorkflowLayers
+from unum_constructs.resources.activities import new_activities
+from unum_constructs.resources.deployment_guard import is_guarded
+from unum_constructs.resources.event_rules import checked_events
+from unum_constructs.resources.payload_bucket import payload_bucket_for
+from unum_constructs.resources.timer import WorkflowTimer
+from unum_constructs.sweep import Sweep
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Storage of execution state.
+
+    Attributes:
+        storage: place of the state.
+        payload_bucket: bucket for values that exceed an item; None without one.
+        retention_s: lifetime of the history, in seconds.
+        result_retention_s: lifetime of start records and results, in seconds.
+    """
+
+    storage: Storage
+    payload_bucket: s3.IBucket | None
+    retention_s: int
+    result_retention_s: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedResources:
+    """Resources that all functions of a workflow share.
+
+    Attributes:
+        state: storage of execution state.
+        layers: runtime and definition, for each Python, in the workflow's stack.
+        failure_queue: dead-letter queue.
+        activities: queues by activity name.
+        timer: timer queue; None if no event waits.
+        sweep: search for stalled executions; None for none.
+        is_guarded: True if deployments are checked for running executions.
+    """
+
+    state: State
+    layers: WorkflowLayers
+    failure_queue: sqs.Queue
+    activities: Mapping[str, sqs.Queue]
+    timer: WorkflowTimer | None
+    sweep: Sweep | None
+    is_guarded: bool
+
+
+def new_shared_resources(workflow: Construct, options: WorkflowOptions, wired: WiredProgram) -> SharedResources:
+    """Make the resources that the functions of `wired` share, in `workflow`.
+
+    Raises:
+        ConstructError: an option contradicts another, or a resource that the user has given.
+    """
+    compiled, hosts, key = wired.program.workflow, wired.program.hosts.values(), options.encryption_key
+    storage = options.store.storage_for(
+        workflow,
+        options.name,
+        name=cross_stack.fixed_name(workflow, options.store.purpose, hosts),
+        encryption_key=key,
+    )
+    swept = options.sweep and options.sweep.checked(workflow, storage, hosts)
+    sweep, events = checked_events(workflow, options.runtime.events, swept, hosts)
+    traces = trace_user_code(workflow, options.groups.monitoring.opentelemetry, hosts)
+    in_vpc = options.groups.own_functions.vpc is not None
+    guarded = is_guarded(workflow, storage, options.decision, is_in_vpc=in_vpc)
+    layers = WorkflowLayers(
+        workflow,
+        workflow=compiled,
+        python=wired.provision.python,
+        in_bucket=storage.in_bucket,
+        traces=traces,
+        events=events,
+    )
+    failure_queue = new_dead_letter_queue(workflow, "Failures", key)
+    return SharedResources(
+        layers=layers,
+        failure_queue=failure_queue,
+        activities=new_activities(workflow, "Activities", compiled, key, kept=options.kept.activities),
+        timer=_new_timer(workflow, options, wired, layers, failure_queue),
+        state=_new_state(workflow, options, wired, storage),
+        sweep=sweep,
+        is_guarded=guarded,
+    )
+
+
+def _new_timer(
+    workflow: Construct,
+    options: WorkflowOptions,
+    wired: WiredProgram,
+    layers: WorkflowLayers,
+    failure_queue: sqs.Queue,
+) -> WorkflowTimer | None:
+    compiled, kept = wired.program.workflow, options.kept
+    if not (uses_timer(compiled) or kept.timer or kept.schedules):
+        return None
+    return WorkflowTimer(
+        workflow,
+        "Timer",
+        layers=layers,
+        provision=wired.provision,
+        failure_queue=failure_queue,
+        targets=dict.fromkeys(wired.known.values()),
+        queue_name=cross_stack.fixed_name(workflow, "timer", wired.program.hosts.values()),
+        waits_long=waits_long(compiled) or kept.schedules,
+    )
+
+
+def _new_state(workflow: Construct, options: WorkflowOptions, wired: WiredProgram, storage: Storage) -> State:
+    data = options.groups.execution_data
+    result_retention_s = data.result_retention_s(workflow)
+    bucket = payload_bucket_for(
+        workflow,
+        compiled=wired.program.workflow,
+        payload=data.payload,
+        bucket=data.payload_bucket or storage.payload_bucket(data.payload),
+        key=storage.encryption_key,
+        retention_s=result_retention_s,
+        name=cross_stack.fixed_name(workflow, cross_stack.BUCKET, wired.program.hosts.values()),
+    )
+    storage.expire(workflow, options.name, result_retention_s)
+    return State(
+        storage=storage,
+        payload_bucket=bucket,
+        retention_s=data.history_retention_s(workflow, result_retention_s),
+        result_retention_s=result_retention_s,
+    )
