@@ -3,10 +3,7 @@
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
-
-from unum_cli.grammar_amounts import AMOUNTS, count
-from unum_cli.grammar_versions import add_versions
+from typing import Any, TypeAlias
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
 
@@ -498,3 +495,41 @@ def _add_session(where: "argparse._ArgumentGroup") -> None:
 
 def _add_json_always(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
+
+
+def add_versions(commands: Any) -> argparse.ArgumentParser:
+    """Add the command to subparsers `commands` without address options; return its parser."""
+    summary = "list the published versions of a workflow's functions, or delete those that nothing needs"
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "versions", help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+    )
+    parser.set_defaults(command="versions", module="commands.versions")
+    parser.add_argument("action", choices=("list", "prune"), help="what to do")
+    parser.add_argument("--yes", action="store_true", help="delete them (default: say what would be deleted)")
+    text = "newest versions of each function to keep in any case (default: 2, for a rollback)"
+    parser.add_argument("--keep", metavar="N", type=partial(count, 1), default=2, help=text)
+    return parser
+
+
+AMOUNTS = (
+    ("items", 0, None, 10, "branches of each Map"),
+    ("rounds", 1, None, 3, "rounds of each loop"),
+    ("result-bytes", 0, None, 200, "result size of each Task"),
+    ("duration-ms", 0, 900_000, 0, "duration of each Task's user code or service call"),
+    ("memory-mb", 128, 10_240, 128, "memory of each function"),
+    ("timeout-s", 1, 900, 30, "timeout of each function"),
+)
+"""Assumptions of ``unum cost``: (option, minimum, maximum, default, help). Source of the maxima: AWS Lambda Developer
+Guide, "Lambda quotas"."""
+
+
+def count(least: int, text: str, *, most: int | None = None) -> int:
+    """Parse an amount between `least` and `most`, as ``type`` of an option.
+
+    Raises:
+        ArgumentTypeError: another text.
+    """
+    if text.isdecimal() and least <= int(text) <= (int(text) if most is None else most):
+        return int(text)
+    allowed = f"from {least} up" if most is None else f"from {least} to {most:,}"
+    raise argparse.ArgumentTypeError(f"expected an integer {allowed}, got {text!r}")

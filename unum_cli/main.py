@@ -5,14 +5,14 @@ Results go to standard output, everything else to standard error. Only the modul
 (`unum_cli.commands`, `unum_cli.ui`), so a compilation starts no AWS client.
 """
 
+import argparse
 import importlib
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_cli.environment import add_defaults
 from unum_cli.grammar import grammar
 from unum_cli.safe_output import safe_output, speak_utf8
 
@@ -53,3 +53,22 @@ def _run(options: Namespace) -> int:
 def _complain(error: Exception, code: int) -> int:
     print(f"{error}", file=sys.stderr)
     return code
+
+
+_ADDRESSES = ("table", "start_alias", "control_alias", "payload_bucket", "queue_url")
+"""Options that name a workflow without its stack."""
+
+
+def add_defaults(options: argparse.Namespace, environment: Mapping[str, str]) -> None:
+    """Set ``--stack`` and ``--workflow`` from `environment`, unless the command line names what it is about itself."""
+    if "stack" not in options or _is_about_files(options):
+        return
+    if all(getattr(options, name, None) is None for name in _ADDRESSES):
+        options.stack = options.stack or environment.get("UNUM_STACK") or None
+    options.workflow = options.workflow or environment.get("UNUM_WORKFLOW") or None
+
+
+def _is_about_files(options: argparse.Namespace) -> bool:
+    """Return True for a picture or a comparison of definitions in files alone."""
+    given = {"graph": "file", "diff": "old"}.get(options.command)
+    return given is not None and getattr(options, given) is not None

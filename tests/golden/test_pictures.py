@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.golden.recordings import cases, needed
-from unum_cli.picture.draw import draw
 from unum_cli.picture.mermaid import mermaid
+from unum_cli.picture.svg import draw
 from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.golden.recordings import cases, judge, needed
-from unum_cli.commands.single_states import workflow_around
-from unum_cli.commands.state_test import given
+from unum_cli.commands.state_test import given, workflow_around
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Home
 from unum_runtime.model.states import Json

@@ -8,7 +8,7 @@ from aws_cdk import App, Stack
 
 from tests.synth.deployment import RUNTIME_LAYER, Deployment, function
 from tests.synth.machines import Machine, chain, machine, task
-from unum_cli.commands.assembly import in_assembly
+from unum_cli.commands.diff import in_assembly
 from unum_constructs import UnumFunction
 from unum_constructs.errors import ConstructError
 from unum_runtime.functions.configuration import ENTRY, INLINE, STORE

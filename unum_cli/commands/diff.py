@@ -2,9 +2,9 @@
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 
 from unum_cli.commands.arguments import compiled_or_failed
-from unum_cli.commands.assembly import in_assembly, is_assembly
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected, names_workflow
 from unum_compiler.analysis.changes import Effect, changes
@@ -12,6 +12,7 @@ from unum_compiler.analysis.deployed_values import with_values_of
 from unum_runtime.errors import UnumError
 from unum_runtime.json_text import to_readable
 from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 _REMEDY = (
     "executions that run on OLD can fail: remove in two deployments, the first without the way in, the second when all "
@@ -61,3 +62,24 @@ def _deployed_and_new(options: argparse.Namespace) -> tuple[Workflow, Workflow]:
 
 def _in_file(file: str, name: str) -> Workflow:
     return in_assembly(file, name) if is_assembly(file) else compiled_or_failed(file, name)
+
+
+def is_assembly(path: str) -> bool:
+    """Return True if `path` is a folder."""
+    return Path(path).is_dir()
+
+
+def in_assembly(folder: str, name: str) -> Workflow:
+    """Return the definition of workflow `name` in the assembly `folder`.
+
+    Raises:
+        UsageError: the folder has no definition of that name, or several.
+    """
+    # Layers of several Pythons and runtimes contain equal definitions.
+    found = {path.read_text(encoding="utf-8") for path in Path(folder).rglob(f"{WORKFLOWS_FOLDER}/{name}.json")}
+    if len(found) != 1:
+        raise UsageError(
+            f"{folder}: expected one definition of workflow {name!r} in its files, found {len(found)}; run "
+            "`cdk synth` into an empty folder, and give that"
+        )
+    return Workflow.from_json(found.pop())

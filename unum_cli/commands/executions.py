@@ -15,8 +15,7 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_child, print_description, print_json, to_json
 from unum_cli.commands.stack import Deployed, all_deployed, deployed
 from unum_cli.safe_output import raw
-from unum_cli.timing.parents import Started, parent_in
-from unum_cli.timing.relations import Relations, awaited_by
+from unum_cli.timing.parents import Relations, Started, awaited_by, parent_in
 from unum_client.boto3_shapes.arns import Arns, home_of
 from unum_client.client import Client
 from unum_client.control import Missing

@@ -6,8 +6,8 @@ from unum_cli.commands.arguments import compiled_or_failed, write_text
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected, definition_of, given_definition, names_workflow
 from unum_cli.commands.printing import print_json
-from unum_cli.picture.draw import draw
 from unum_cli.picture.mermaid import mermaid
+from unum_cli.picture.svg import draw
 from unum_runtime.errors import UnumError
 from unum_runtime.model.ir import Workflow
 

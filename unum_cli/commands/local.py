@@ -10,7 +10,7 @@ from unum_cli.commands.arguments import compiled_or_failed, execution_input, wri
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.handlers import stand_ins
 from unum_cli.commands.printing import check_success, print_json
-from unum_cli.picture.draw import draw
+from unum_cli.picture.svg import draw
 from unum_cli.safe_output import raw
 from unum_client.descriptions import Description, Step
 from unum_client.reading import stored_steps

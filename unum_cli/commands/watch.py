@@ -8,7 +8,7 @@ from unum_cli.commands.arguments import write_text
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected, given_definition
 from unum_cli.commands.printing import check_success, print_json, to_json
-from unum_cli.picture.draw import draw
+from unum_cli.picture.svg import draw
 from unum_cli.safe_output import raw
 from unum_client.client import Client
 from unum_client.deliveries import to_datetime

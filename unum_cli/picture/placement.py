@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from unum_cli.picture.columns import columns
-from unum_cli.picture.layers import Layering, Link, layering
+from unum_cli.picture.layers import Layering, Link, columns, layering
 from unum_cli.picture.nested_graph import END, START, Edge, Graph, inside, top_level
 from unum_cli.picture.wording import shortened, width
 from unum_runtime.model.ir import Workflow

@@ -2,6 +2,8 @@
 
 `python -m unum_cli.project.session` deploys the app of the current folder, serves the page, prints the functions' log
 lines, and deploys again when a file changes; with arguments, it deploys, runs them as a command, and returns its code.
+
+`unum_emulator.shell` handles signals with the same code, because the emulator and the command line share no package.
 """
 
 import hashlib
@@ -11,14 +13,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from stat import S_ISREG
 from tempfile import TemporaryDirectory
+from types import FrameType
 
-from unum_cli.project.interruption import deferred_signals, ignore_signals, leave_on_signals
 from unum_cli.safe_output import safe_output, speak_utf8
 from unum_runtime.json_text import parse_json
 
@@ -247,6 +249,55 @@ def _settings() -> Iterator[None]:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def leave_on_signals() -> None:
+    """Raise SystemExit after SIGTERM and SIGHUP, with 128 plus signal as exit code."""
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _leave)
+
+
+def ignore_signals() -> None:
+    """Ignore further signals, which would interrupt cleaning up."""
+    for number in (signal.SIGINT, *_ENDING):
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def deferred_signals() -> Iterator[Callable[[], None]]:
+    """Defer signals while a program starts, so that no exception hides its process.
+
+    Yields:
+        Function that delivers deferred signals, and ends deferring.
+    """
+    deferred: list[int] = []
+    # Programs do not inherit such handlers, as they would a mask or SIG_IGN.
+    before = {
+        number: signal.signal(number, lambda number, _frame: deferred.append(number))
+        for number in (signal.SIGINT, *_ENDING)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+
+    def deliver() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        before.clear()
+        while deferred:
+            signal.raise_signal(deferred.pop(0))
+
+    try:
+        yield deliver
+    finally:
+        deliver()
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    ignore_signals()
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

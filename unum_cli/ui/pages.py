@@ -1,9 +1,9 @@
 """Pages that only read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -11,18 +11,21 @@ from starlette.responses import RedirectResponse, Response
 
 from unum_cli.logs.search import reading_logs
 from unum_cli.timing.levels import Levels, Row
-from unum_cli.ui.chart import chart
-from unum_cli.ui.directory import Place
+from unum_cli.timing.lineage import Lineage, lineage
+from unum_cli.timing.nesting import started_by_steps
+from unum_cli.timing.parents import Started, parent_in
+from unum_cli.timing.stretches import Part
+from unum_cli.ui.directory import Address, Place
 from unum_cli.ui.graph_data import graph_data
 from unum_cli.ui.matching import Wanted, matching
-from unum_cli.ui.nested import link_to_parent, links_to_children
 from unum_cli.ui.operations import offered
 from unum_cli.ui.past_reading import Reading
 from unum_cli.ui.site import Site
 from unum_client.client import Client
 from unum_client.deliveries import Delivery
-from unum_client.descriptions import Step
+from unum_client.descriptions import Description, Step
 from unum_client.reading.child_executions import ChildExecution, child_executions
+from unum_client.terminal.amounts import duration_text
 from unum_compiler.analysis.changes import Effect, changes
 from unum_compiler.cost.receipt import UNKNOWN
 from unum_runtime.json_text import to_readable, to_text
@@ -296,3 +299,104 @@ def _graphs(old: Workflow, new: Workflow) -> list[tuple[str, str]]:
         own = {name: "changed" if name in both else gone for name in version.states if name not in shared}
         made.append((title, to_text(graph_data(version, None, own))))
     return made
+
+
+WIDTH = 1000
+_LEAST = 3
+"""Least width of a bar, so that short work beside long waits can be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One part of a row's bar."""
+
+    part: Part
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row with its bars.
+
+    Attributes:
+        row: the row.
+        bars: its bars, from left to right.
+        text: the same in words.
+        begun_ms: begin, in milliseconds after that of the chart.
+        code_ms: duration of user code.
+    """
+
+    row: Row
+    bars: tuple[Bar, ...]
+    text: str
+    begun_ms: int
+    code_ms: int
+
+
+def chart(rows: Sequence[Row], from_ms: int, to_ms: int) -> list[Line]:
+    """Return the lines of `rows`, drawn between two times in milliseconds since 1970."""
+    scale = WIDTH / max(to_ms - from_ms, 1)
+    return [_line(row, from_ms, scale) for row in rows]
+
+
+def _line(row: Row, from_ms: int, scale: float) -> Line:
+    bars = [
+        Bar(each.part, _x(each.from_ms - from_ms, scale), max(_LEAST, round((each.to_ms - each.from_ms) * scale, 1)))
+        for each in row.stretches
+        if each.to_ms > each.from_ms or each.part is Part.CODE
+    ]
+    lengths: dict[Part, int] = {}
+    for each in row.stretches:
+        lengths[each.part] = lengths.get(each.part, 0) + each.to_ms - each.from_ms
+    begun_ms = row.stretches[0].from_ms - from_ms if row.stretches else 0
+    text = ", ".join(f"{part} {duration_text(length)}" for part, length in lengths.items() if length)
+    return Line(row, tuple(bars), text or "no time", begun_ms, lengths.get(Part.CODE, 0))
+
+
+def _x(ms: int, scale: float) -> float:
+    return min(round(max(ms, 0) * scale, 1), WIDTH - _LEAST)
+
+
+class ExecutionLink(NamedTuple):
+    """Another execution; `path` is empty if its workflow is unknown here, or several stacks have one of that name."""
+
+    one: Started
+    path: str
+    lineage: Lineage = Lineage.CONFIRMED
+
+
+def links_to_children(
+    places: Mapping[Address, Place], levels: Levels, checkpoint: Checkpoint
+) -> Iterator[ExecutionLink]:
+    """Yield a link for each execution that the step with `checkpoint` has started."""
+    return (_link(places, one) for step, one in started_by_steps(levels) if step == str(checkpoint.name))
+
+
+def link_to_parent(places: Mapping[Address, Place], place: Place, child: Description) -> ExecutionLink | None:
+    """Return a link to the parent that the input of `child` names; None if it names none.
+
+    The path is empty, too, if the parent's steps have not started `child`.
+    """
+    parent = parent_in(child.input)
+    if parent is None:
+        return None
+
+    def client_of(workflow: str) -> Client | None:
+        found = place if workflow == place.workflow else _place(places, workflow)
+        return None if found is None else found.client
+
+    found = lineage(client_of, child.input, Started(place.workflow, child.name))
+    link = _link(places, parent)._replace(lineage=found)
+    return link._replace(path="") if found is Lineage.DENIED else link
+
+
+def _link(places: Mapping[Address, Place], one: Started) -> ExecutionLink:
+    found = _place(places, one.workflow)
+    return ExecutionLink(one, f"{found.path}/executions/{one.name}" if found is not None else "")
+
+
+def _place(places: Mapping[Address, Place], name: str) -> Place | None:
+    """Return the workflow with a name; None for none, and for several."""
+    found = [place for (_, workflow), place in places.items() if workflow == name]
+    return found[0] if len(found) == 1 else None

@@ -1,20 +1,21 @@
 """The page's application and its server."""
 
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from unum_cli.ui.assets import asset
 from unum_cli.ui.guard import HOST, Guard
 from unum_cli.ui.operations import Operations
 from unum_cli.ui.pages import Pages
-from unum_cli.ui.site import Site
+from unum_cli.ui.site import FOLDER, Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,3 +67,22 @@ def server_of(site: Site) -> uvicorn.Server:
 
 def _asset(request: Request) -> Response:
     return FileResponse(asset(request.path_params["name"]))
+
+
+_FOLDERS = (FOLDER / "static", FOLDER / "static" / "vendor")
+"""`make setup` copies the libraries into the second folder, and wheels have it."""
+
+_SUFFIXES = frozenset((".css", ".js", ".svg"))
+
+
+def asset(name: str) -> Path:
+    """Return the file `name`.
+
+    Raises:
+        HTTPException: there is no such file.
+    """
+    # Names are looked up, never joined to a path, so no name leads out of the folders.
+    known = {path.name: path for folder in _FOLDERS for path in folder.glob("*.*") if path.suffix in _SUFFIXES}
+    if name not in known:
+        raise HTTPException(404, f"There is no file {name!r}; in a checkout, `make setup` copies libraries.")
+    return known[name]

@@ -6,8 +6,8 @@ import pytest
 
 from unum_cli.commands.command_errors import UsageError
 from unum_cli.commands.stack import deployed
-from unum_cli.environment import add_defaults
 from unum_cli.grammar import grammar
+from unum_cli.main import add_defaults
 
 ENVIRONMENT = {"UNUM_STACK": "Shop", "UNUM_WORKFLOW": "Orders"}
 

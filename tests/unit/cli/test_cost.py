@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unum_cli.grammar_amounts import AMOUNTS
+from unum_cli.grammar import AMOUNTS
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
 

@@ -12,10 +12,9 @@ from tests.unit.cli.traces.test_nesting import ARN, START, nest
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands import executions
 from unum_cli.timing.levels import Levels
-from unum_cli.timing.parents import STARTED_BY, Started, parent_in
-from unum_cli.timing.relations import Relations, awaited_by
+from unum_cli.timing.parents import STARTED_BY, Relations, Started, awaited_by, parent_in
 from unum_cli.ui.directory import Place
-from unum_cli.ui.nested import links_to_children
+from unum_cli.ui.pages import links_to_children
 from unum_client import Client
 from unum_client.control import Missing
 from unum_runtime.errors import DefinitionNotStored

@@ -12,8 +12,8 @@ import pytest
 from moto import mock_aws
 
 from tests.unit.protocol.platform import Platform, chain
+from unum_cli.commands import versions
 from unum_cli.commands.stack import Deployed
-from unum_cli.versions import command
 from unum_client.client import Client
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.list_index import stored_item
@@ -99,7 +99,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
             """Return a client that reads executions where the platform has them."""
             return Client(store=platform.memory, workflow=found.workflow, index=platform.memory)
 
-        monkeypatch.setattr(command, "client_at", client_at)
+        monkeypatch.setattr(versions, "client_at", client_at)
         yield Account(boto3.client("lambda"), role, platform)
 
 

@@ -13,8 +13,8 @@ import pytest
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.logs import command
 from unum_cli.logs.execution_logs import Invocation
-from unum_cli.logs.insights import MOST_GROUPS, MOST_REQUESTS, Console
 from unum_cli.logs.log_lines import Line
+from unum_cli.logs.search import MOST_GROUPS, MOST_REQUESTS, Console
 from unum_client.descriptions import Step
 
 AT = datetime(2027, 1, 15, 8, 0, 0, 7_000, UTC)

@@ -8,12 +8,10 @@ import pytest
 from tests.unit.cli.traces.collector import Collector
 from tests.unit.cli.ui.shop import Shop
 from unum_cli.commands.command_errors import CommandFailed
-from unum_cli.traces import trace_requests
-from unum_cli.traces.exporter import Exporter
+from unum_cli.traces import exporter
+from unum_cli.traces.exporter import Exporter, Settings, batches
 from unum_cli.traces.family import Family
-from unum_cli.traces.settings import Settings
 from unum_cli.traces.spans import Trace
-from unum_cli.traces.trace_requests import batches
 
 
 def wait(_seconds: float) -> None:
@@ -43,7 +41,7 @@ def test_a_collector_gets_every_span(collector: Collector, shop: Shop) -> None:
 
 
 def test_requests_are_limited_in_size(collector: Collector, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_requests, "MOST_SPANS", 10)
+    monkeypatch.setattr(exporter, "MOST_SPANS", 10)
     send(collector, shop)
     (trace,) = traces(shop)
     assert len(collector.requests) == -(-len(trace.spans) // 10)
@@ -102,9 +100,9 @@ def test_other_answers_are_acceptance(collector: Collector, shop: Shop, answer: 
 
 
 def test_without_a_collector(shop: Shop) -> None:
-    exporter = Exporter(settings("http://127.0.0.1:1"), wait)
+    sender = Exporter(settings("http://127.0.0.1:1"), wait)
     with pytest.raises(CommandFailed, match=r"no answer: .*refused; expected an OpenTelemetry collector"):
-        exporter.send(batches(traces(shop)))
+        sender.send(batches(traces(shop)))
 
 
 def test_an_unreadable_certificate(shop: Shop) -> None:

@@ -13,9 +13,9 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_cli.timing import nesting
 from unum_cli.timing.parents import STARTED_BY, Started, executions_in
 from unum_cli.traces import family as family_module
+from unum_cli.traces.exporter import document
 from unum_cli.traces.family import Family
 from unum_cli.traces.spans import Trace
-from unum_cli.traces.trace_requests import document
 from unum_client import Client
 from unum_compiler import compile_workflow
 from unum_runtime.functions.service_function import _token

@@ -15,8 +15,8 @@ from opentelemetry.trace import SpanContext
 
 from tests.unit.cli.traces.collector import Collector, decoded, facts
 from unum_cli.traces.conventions import ERROR
+from unum_cli.traces.exporter import document
 from unum_cli.traces.spans import Event, Kind, Link, Span, Trace
-from unum_cli.traces.trace_requests import document
 from unum_runtime.functions.tracing import otlp_exporter
 from unum_runtime.functions.tracing.otlp_exporter import JsonExporter
 from unum_runtime.model.otlp_json import attributes

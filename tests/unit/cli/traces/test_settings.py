@@ -3,7 +3,7 @@
 import pytest
 
 from unum_cli.commands.command_errors import UsageError
-from unum_cli.traces.settings import PREFIX, Settings, settings
+from unum_cli.traces.exporter import PREFIX, Settings, settings
 
 
 def of(given: str = "", **environment: str) -> Settings:

@@ -14,10 +14,10 @@ from tests.unit.cli.ui.shop import Shop
 from tests.unit.client.test_region_history import begun
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
-from unum_cli.traces import execution_spans, step_spans
+from unum_cli.traces import execution_spans
+from unum_cli.traces.exporter import document
 from unum_cli.traces.family import Family
 from unum_cli.traces.spans import Link
-from unum_cli.traces.trace_requests import document
 from unum_compiler import compile_workflow
 from unum_runtime.model import span_ids
 from unum_runtime.model.delivery_record import Arrival
@@ -170,7 +170,7 @@ def test_what_every_trace_holds(shop: Shop, check: Callable[[Shop], None]) -> No
         (CHECKS[0], span_ids, "_span", lambda *_: uuid4().hex[:16]),
         (CHECKS[0], span_ids, "_span", lambda *_: "0" * 15 + "1"),
         (CHECKS[1], execution_spans.ExecutionSpans, "_fan_in", lambda *_: Link("0" * 32, "0" * 16)),
-        (CHECKS[2], step_spans, "_failed", lambda *_: []),
+        (CHECKS[2], execution_spans, "_failed", lambda *_: []),
     ],
     ids=["random ids", "one id for all", "no fan-in", "lost retries"],
 )

@@ -11,7 +11,7 @@ import pytest
 from moto import mock_aws
 
 from tests.unit.cli.traces.collector import Collector, decoded, spans_of
-from unum_cli.traces.settings import PREFIX
+from unum_cli.traces.exporter import PREFIX
 from unum_compiler import compile_workflow
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_simulator.local import LocalWorkflow

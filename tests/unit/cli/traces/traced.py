@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.unit.cli.traces.collector import decoded, spans_of
 from tests.unit.protocol.platform import Platform
+from unum_cli.traces.exporter import document
 from unum_cli.traces.family import Family
-from unum_cli.traces.trace_requests import document
 from unum_client import Client
 
 
