@@ -1,7 +1,7 @@
 """Items that a verification reads from each store: expired ones too, each with its expiry."""
 
 from tests.contract.conftest import MovableClock
-from unum_client.verification.stored_items import stored_items
+from unum_client.verification.stored_history import stored_items
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Store
 

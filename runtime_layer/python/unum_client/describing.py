@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from unum_client.alias_requests import Caller, send_request
 from unum_client.control import StartsPause
@@ -10,7 +10,7 @@ from unum_client.deliveries import to_datetime
 from unum_client.descriptions import Description, ForkedFrom
 from unum_client.reading import stored_steps
 from unum_client.starting import transfer
-from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, RouteGone
+from unum_runtime.errors import ClientError, ExecutionDoesNotExist, InvokeError, RouteGone
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.requests import PAUSE_REQUEST, describe_request
@@ -124,3 +124,15 @@ def _parse(answer: dict[str, Any]) -> Description:
         forked_from=ForkedFrom(**answer["ForkedFrom"]) if "ForkedFrom" in answer else None,
         attributes=answer.get("Attributes", {}),
     )
+
+
+class NoTable:
+    """Store that cannot be read: see `unum_runtime.store.base.Store`."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ClientError(
+            "table: expected the workflow's table, got None; steps, lists and definitions are read there, descriptions "
+            "too unless the client has `describe_alias`"
+        )
+
+    create = read = query = collect = extend = add = acquire = renew = release = _refuse

@@ -1,19 +1,20 @@
-# ruff: noqa: N803, A002
-# The names of arguments are boto3's.
 """Client in the shape of ``boto3.client("stepfunctions")``, for executions.
 
 Methods, arguments, results and errors have boto3's names. ``docs/client.md`` lists the differences.
 """
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Never
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Never
 
 from unum_client.boto3_shapes.arns import Arns, ResourceNotFound, activity_name, home_of
-from unum_client.boto3_shapes.exceptions import Exceptions
-from unum_client.boto3_shapes.execution_shapes import (
+from unum_client.boto3_shapes.exceptions import UNSUPPORTED, Exceptions
+from unum_client.boto3_shapes.shapes import (
     DescribeExecutionOutput,
+    DescribeMapRunOutput,
     GetExecutionHistoryOutput,
     ListExecutionsOutput,
+    ListMapRunsOutput,
     RedriveExecutionOutput,
     StartExecutionOutput,
     StopExecutionOutput,
@@ -21,22 +22,14 @@ from unum_client.boto3_shapes.execution_shapes import (
     child_item,
     execution_description,
     execution_item,
-)
-from unum_client.boto3_shapes.map_run_shapes import (
-    DescribeMapRunOutput,
-    ListMapRunsOutput,
     map_run_description,
     map_run_item,
 )
-from unum_client.boto3_shapes.paginator import Paginator
-from unum_client.boto3_shapes.unsupported import UNSUPPORTED
 from unum_client.client import Client
-from unum_client.events.child_events import child_events
-from unum_client.events.history_events import events
+from unum_client.events.history_events import child_events, events
 from unum_client.events.journal import HistoryEvent, without_data
-from unum_client.reading.child_executions import ChildExecution
+from unum_client.reading.child_executions import ChildExecution, find_child
 from unum_client.reading.execution_list import checked_status
-from unum_client.reading.find_child import find_child
 from unum_client.reading.map_runs import MapRun
 from unum_client.reading.page_tokens import Page
 from unum_client.task_responses import ActivityTask
@@ -50,6 +43,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from unum_client.address import Address
+
+# ruff: noqa: N803, A002
+# The names of arguments are boto3's.
 
 
 PAGED = ("get_execution_history", "list_executions", "list_map_runs")
@@ -419,3 +415,36 @@ def _parse(text: str) -> Json:
     except (TypeError, ValueError, RecursionError) as error:
         shown = repr(text)[:80]
         raise InvalidExecutionInput(f"input: expected JSON text, got {shown}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Paginator:
+    """Page iterator for one operation, as in boto3.
+
+    Attributes:
+        operation: method that returns one page.
+    """
+
+    operation: Callable[..., Any]
+
+    def paginate(self, *, PaginationConfig: Mapping[str, int] | None = None, **arguments: Any) -> Iterator[Any]:
+        """Yield the pages.
+
+        Args:
+            PaginationConfig: ``PageSize`` for a page size other than 100.
+            arguments: arguments of the operation.
+
+        Raises:
+            ClientError: `PaginationConfig` has other members.
+        """
+        config = dict(PaginationConfig or {})
+        size = config.pop("PageSize", 0)
+        if config:
+            raise ClientError(
+                f"PaginationConfig: expected PageSize alone, got {sorted(config)}; end the loop after enough pages"
+            )
+        page = self.operation(**{"maxResults": size, **arguments})
+        yield page
+        while "nextToken" in page:
+            page = self.operation(**{"maxResults": size, **arguments, "nextToken": page["nextToken"]})
+            yield page

@@ -10,8 +10,7 @@ from tests.unit.client.test_map_runs import HERE, client_of, each
 from tests.unit.protocol.platform import Platform
 from unum_client.boto3_shapes.arns import ResourceNotFound
 from unum_client.client import Client
-from unum_client.reading.child_executions import ChildExecution
-from unum_client.reading.find_child import find_child
+from unum_client.reading.child_executions import ChildExecution, find_child
 from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status

@@ -16,8 +16,7 @@ from botocore.validate import validate_parameters
 
 from tests.unit.client.alias_caller import ALIAS, Door
 from unum_client import Client
-from unum_client.boto3_shapes.exceptions import Exceptions
-from unum_client.boto3_shapes.unsupported import UNSUPPORTED
+from unum_client.boto3_shapes.exceptions import UNSUPPORTED, Exceptions
 from unum_client.control import Control
 from unum_client.polling import Waiter
 from unum_client.stepfunctions import StepFunctionsClient

@@ -10,16 +10,18 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from unum_client.events.join_outcome import joined
-from unum_client.events.journal import Event, HistoryEvent, Journal, Known, data, failure_data
-from unum_client.events.passed_states import pass_on, reason
+from unum_client.events.journal import Event, HistoryEvent, Journal, Known, assigned, data, failure_data
 from unum_client.events.scope_events import Account
-from unum_client.events.task_events import TaskAttempt
+from unum_client.events.task_events import EVALUATION, TaskAttempt
+from unum_client.reading.child_executions import ChildExecution
+from unum_client.reading.map_runs import runs
+from unum_client.reading.stored_definitions import Past
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Frames, Name, Scope
 from unum_runtime.model.region import region_of
-from unum_runtime.model.states import Choice, Fail, FanOut, State, Task, Wait, Work
+from unum_runtime.model.states import Choice, Fail, FanOut, Json, State, Task, Wait, Work
 from unum_runtime.protocol.history.timeline import (
     Following,
     Timeline,
@@ -30,7 +32,7 @@ from unum_runtime.protocol.history.timeline import (
     redrives,
     tolerates_failures,
 )
-from unum_runtime.protocol.planning.advance import Visit, branch_start
+from unum_runtime.protocol.planning.advance import Visit, Visits, branch_start
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -417,3 +419,94 @@ def _as_entered(led: Following, joined: Effect | None) -> list[Visit]:
         evaluation = replace(led.visits[-1].evaluation, entered_ms=entered.entered_ms)
         return [*led.visits[:-1], replace(led.visits[-1], given=entered.given, evaluation=evaluation)]
     return led.visits
+
+
+def child_events(past: Past, child: ChildExecution, *, now_ms: int) -> list[HistoryEvent]:
+    """Return the events of `child`, in order of time.
+
+    Args:
+        past: commits of the parent, and the definitions that it has run on.
+        child: child execution of the parent.
+        now_ms: current time, in milliseconds since 1970.
+    """
+    timeline, journal = Timeline(*past), Journal()
+    (opened,) = (run.opened() for run in runs(timeline) if run.id == child.map_run)
+    assert opened is not None  # noqa: S101 - a child is computed from it
+    role = past.last.home.role_arn
+    details = data(input=Success(child.input)) | ({"roleArn": role} if role else {})
+    started_ms = round(child.started_at.timestamp() * 1000)
+    began = Event(type="ExecutionStarted", at_ms=started_ms, previous=None, details=details)
+    account = Account(journal, journal.add(began))
+    last = branch_end(timeline, opened, child.index[-1], account, succeeds=child.status is Status.SUCCEEDED)
+    if child.stopped_at is None:
+        return journal.shaped(until_ms=max(now_ms, timeline.latest_ms))
+    at_ms = max(round(child.stopped_at.timestamp() * 1000), last.at_ms)
+    journal.end(Event(type=ENDINGS[child.status], at_ms=at_ms, previous=last, details=_result(child)))
+    return journal.shaped(until_ms=at_ms)
+
+
+def _result(child: ChildExecution) -> dict[str, Json]:
+    if child.status is Status.SUCCEEDED:
+        return data(output=Success(child.output))
+    return failure_data(None if child.error is None else Failure(child.error, child.cause))
+
+
+def pass_on(account: Account, visits: Visits, *, is_inside: bool = False, meets: bool = False) -> None:
+    """Report visited states.
+
+    Args:
+        account: reporter of the scope.
+        visits: visited states, in order.
+        is_inside: True if the first state was entered before.
+        meets: True if the last state also gets input of another branch.
+    """
+    for number, visit in enumerate(visits):
+        if number > 0 or not is_inside:
+            # The last state of a neighbour join has two inputs, and only one of them is known here.
+            value = None if meets and visit.exit is None else visit.given
+            account.enter(visit.state, value, visit.evaluation.entered_ms)
+        _visit(account, visit)
+    if visits and visits[-1].failure is not None and visits[-1].failure.error == EVALUATION:
+        account.fail_to_evaluate(visits[-1].state, visits[-1].failure)
+
+
+def reason(ends: Iterable[tuple[Event, bool]], started: Event, *, succeeded: bool) -> Event:
+    """Return the event that ended a fan-out: its first failed branch, otherwise its last branch.
+
+    Args:
+        ends: last event of each branch, with True for a failed branch.
+        started: event that started the branches.
+        succeeded: True if the fan-out succeeded.
+    """
+    ends = list(ends)
+    failed = [event for event, has_failed in ends if has_failed]
+    if failed and not succeeded:
+        return min(failed, key=lambda event: event.at_ms)
+    return max((event for event, _ in ends), key=lambda event: event.at_ms, default=started)
+
+
+def _visit(account: Account, visit: Visit) -> None:
+    if isinstance(visit.state, FanOut):
+        _compute(account, visit.state, visit)
+    if visit.exit is not None:
+        variables = assigned(visit.evaluation.variables, visit.exit.evaluation.variables)
+        account.exit(visit.state, Success(visit.exit.value), visit.exit.evaluation.entered_ms, variables)
+
+
+def _compute(account: Account, state: FanOut, visit: Visit) -> None:
+    """Report a fan-out computed in place, or one without branches; unopened fan-outs report nothing."""
+    succeeded = visit.exit is not None and visit.exit.target == state.next
+    if not succeeded and not visit.branches:
+        return
+    started = account.start(state, len(visit.branches), visit.evaluation.entered_ms)
+    ends = [_branch(account.branch(index, started), state, visits) for index, visits in enumerate(visit.branches)]
+    account.last = reason(ends, started, succeeded=succeeded)
+    account.end(state, succeeded=succeeded)
+
+
+def _branch(account: Account, state: FanOut, visits: Visits) -> tuple[Event, bool]:
+    """Report a branch; return its last event, with True for a failed branch."""
+    has_failed = visits[-1].failure is not None
+    account.iterate(state, "Started")
+    pass_on(account, visits)
+    return account.iterate(state, "Failed" if has_failed else "Succeeded"), has_failed

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from unum_client.verification.findings import Finding, Rule
-from unum_client.verification.joined_results import joined_wrongly
-from unum_runtime.errors import OutcomeCollected, UnumError
+from unum_runtime.errors import InconsistentHistory, OutcomeCollected, UnumError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Outcome, Phase, Status, Success
 from unum_runtime.model.naming import Key, Name, Scope
 from unum_runtime.model.states import FanOut
 from unum_runtime.protocol.control.entry import entered
 from unum_runtime.protocol.control.stop import note_key
 from unum_runtime.protocol.delivery.commit import limit_outcome
+from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.history.timeline import Timeline, entered_state
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
@@ -307,3 +307,27 @@ def _scope_text(scope: Scope | None) -> str:
 def _shown(value: object) -> str:
     text = str(value)
     return text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004 - a line for people
+
+
+def joined_wrongly(rt: Runtime, timeline: Timeline, opened: OpenScope, commit: Checkpoint) -> str | None:
+    """Return a fault of `commit`, outcome of fan-out `opened` or joining Task; None without fault.
+
+    A failure is believed: the first failed branch decides, and others may have succeeded since. So is the outcome of a
+    quorum, which did not wait for the branches that ended after it.
+    """
+    is_own = commit.state == opened.scope.state
+    is_success = isinstance(commit.outcome, Success) and commit.continuation.caught is None
+    is_believed = (
+        opened.arrival.state.quorum is not None or commit.phase is not Phase.LEFT or (is_own and not is_success)
+    )
+    lasts = (timeline.last(opened.scope.branch(index)) for index in range(opened.scope.size))
+    if is_believed or any(last is not None and isinstance(last.outcome, Collected) for last in lasts):
+        return None
+    try:
+        expected = join_results(rt, opened.scope)
+    except InconsistentHistory as missing:
+        return f"is committed, but {missing}"
+    except (UnumError, LookupError, TypeError, ValueError):
+        return None  # found with the branch that cannot be planned
+    outcome = limit_outcome(rt, expected.outcome, expected.continuation, limit=rt.workflow.payload_limit)
+    return "its result is not made of the results of its branches" if is_own and outcome != commit.outcome else None

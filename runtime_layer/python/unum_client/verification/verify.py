@@ -3,19 +3,19 @@
 Functions of a workflow may write its items, so code that somebody has taken over can forge or erase outcomes, and IAM
 cannot make a write conditional. A verification reads everything that is stored, trusts nothing of it but start records,
 and plans each step again, as functions do. It cannot tell a result that a function invented from one that it computed.
+
+An execution with a pending event and no commit within a day is stalled: Lambda keeps an event for 6 hours, and sweeps
+send lost ones again each hour. So either both have failed, or somebody has erased the commits that had been there.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from unum_client.reading.pending_steps import reading_runtime
 from unum_client.verification.causes import Causes
-from unum_client.verification.expiries import check_expiries, kept_s
 from unum_client.verification.findings import Finding, Rule
-from unum_client.verification.silence import is_silent
-from unum_client.verification.stored_history import DAMAGED, Kept, StoredHistory, read_history
-from unum_client.verification.stored_items import stored_items
+from unum_client.verification.stored_history import DAMAGED, Kept, StoredHistory, read_history, stored_items
 from unum_runtime.clock import Clock
 from unum_runtime.errors import DefinitionNotStored, InconsistentHistory, UnumError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, read_start_record
@@ -23,9 +23,12 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import start_key
 from unum_runtime.protocol.control.stop import notes_partition
 from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.history.overdue import is_overdue
 from unum_runtime.protocol.history.past import past_digest
+from unum_runtime.protocol.history.pending import Complete, Missing, Opened, part_of, pending_after, pending_join
 from unum_runtime.protocol.history.start_records import start_record, stored_start
 from unum_runtime.protocol.history.timeline import Timeline, top_level
+from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems, resolve
 
@@ -155,3 +158,81 @@ def _copied_digest(step: Checkpoint) -> str:
         return past_digest(step)
     except (*DAMAGED,):
         return ""
+
+
+SLACK_S = 3_600
+"""Allowed difference. It is that between the last event of an execution and the expiry of its items, so that nothing
+may be taken for missing within it."""
+
+
+def kept_s(start: Checkpoint, start_expires_at_s: int, retention_s: int) -> int:
+    """Return the shortest lifetime of an execution's items, in seconds.
+
+    No function but the one in which executions start can write start records, so that of an execution shows whether the
+    retention was shorter at its start than it is now.
+    """
+    return min(retention_s, start_expires_at_s - start.committed_ms // 1000)
+
+
+def check_expiries(
+    stored: Iterable[Kept], start: Checkpoint, start_expires_at_s: int, retention_s: int, now_ms: int
+) -> Iterator[Finding]:
+    """Yield faults of items with lifetimes shorter or longer than the workflow's retention.
+
+    Args:
+        stored: commits, expired or not.
+        start: the start record.
+        start_expires_at_s: its expiry, in seconds since 1970.
+        retention_s: retention of the workflow, in seconds.
+        now_ms: current time, in milliseconds since 1970.
+    """
+    least_s = kept_s(start, start_expires_at_s, retention_s)
+    most_s = max(retention_s, start_expires_at_s - start.committed_ms // 1000)
+    for each in stored:
+        step = each.checkpoint
+        lasts_s = each.expires_at_s - step.committed_ms // 1000
+        if lasts_s < least_s - SLACK_S:
+            text = f"expires {_span(lasts_s)} its commit, expected at least {_span(least_s)}"
+            yield Finding(Rule.EXPIRY, str(step.name), f"{text}: until it is deleted it counts as absent")
+        elif each.expires_at_s > now_ms // 1000 + most_s + SLACK_S:
+            late_s = each.expires_at_s - now_ms // 1000
+            yield Finding(Rule.EXPIRY, str(step.name), f"is kept for {late_s} s more, expected at most {most_s}")
+
+
+def _span(seconds: int) -> str:
+    return f"{seconds} s after" if seconds >= 0 else f"{-seconds} s before"
+
+
+SILENT_MS = 86_400_000
+
+
+def is_silent(rt: Runtime, timeline: Timeline) -> bool:
+    """Return True if all pending commits were due a day ago."""
+    last = timeline.top_level[-1]
+    if last.ending is not None or timeline.start.fork is not None:
+        return False
+    with suppress(UnumError, LookupError, TypeError, ValueError):
+        pending = [*_pending(rt, pending_after(rt, last))]
+        return bool(pending) and all(is_overdue(rt, each, SILENT_MS) for each in pending)
+    return False
+
+
+def _pending(rt: Runtime, found: Missing | Opened | None) -> Iterator[Missing]:
+    if isinstance(found, Missing):
+        yield found
+    if not isinstance(found, Opened):
+        return
+    is_open, latest_ms = False, 0
+    for shard in range(found.scope.shards):
+        part = part_of(rt, found, shard)
+        latest_ms = max(latest_ms, part.latest_ms)
+        for each in part.missing:
+            is_open = True
+            yield each
+        if part.is_decided:
+            return
+        for inner in part.inside.values():
+            is_open = True
+            yield from _pending(rt, inner)
+    if not is_open:
+        yield pending_join(rt, found, Complete(found.scope), latest_ms)
