@@ -10,10 +10,10 @@ from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.ir import Workflow
+from unum_simulator.exploration import Violation
 from unum_simulator.local import LocalWorkflow
 from unum_simulator.simulation import simulate
 from unum_simulator.stand_ins.modelled_services import ModelledServices
-from unum_simulator.violation import Violation
 
 STEPS = 500
 """More than any of them needs: a loop that reaches it would not end."""

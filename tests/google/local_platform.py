@@ -24,8 +24,8 @@ from tests.google.firestore_server import HOST, PROJECT, firestore_client, fires
 from tests.patience import PATIENCE_S
 from unum_client.reading import stored_steps
 from unum_compiler.definition import Definition
+from unum_google.adapters import SERVICE, TASKS_HOST
 from unum_google.firestore import FirestoreStore
-from unum_google.settings import SERVICE, TASKS_HOST
 from unum_runtime.model.ir import Workflow
 
 ROOT = Path(__file__).parents[2]

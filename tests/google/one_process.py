@@ -15,8 +15,8 @@ import pytest
 from tests.unit.protocol.platform import MovableClock
 from unum_client.reading import stored_steps
 from unum_compiler.definition import Definition
-from unum_google import adapters, function, settings
-from unum_google.settings import SERVICE
+from unum_google import adapters, function
+from unum_google.adapters import SERVICE
 from unum_google.tasks import EVENTS
 from unum_runtime.errors import ExecutionDoesNotExist, StoreError
 from unum_runtime.store.memory import MemoryStore
@@ -168,7 +168,7 @@ def place(patch: pytest.MonkeyPatch, folder: Path, definition: Mapping[str, Any]
             patch.setattr(module, "store", lambda: memory)
         patch.setattr(module, "events", lambda: queue)
     patch.setattr(function, "caller_of", lambda *_: ACCOUNT)  # tests of tokens are elsewhere
-    for cached in (settings.service, adapters.definition, adapters._stored, adapters._pauses):
+    for cached in (adapters.service, adapters.definition, adapters._stored, adapters._pauses):
         cached.cache_clear()
     adapters._stored_until_ms.clear()
     behaviour.clear()

@@ -9,8 +9,8 @@ from google.auth import jwt
 from google.oauth2 import id_token
 
 from tests.google.local_platform import ACCOUNT, STARTER, TASKS_PYTHON, tasks_server, token
-from unum_google import function, tokens
-from unum_google.settings import Service
+from unum_google import function
+from unum_google.adapters import Service
 from unum_runtime.errors import NotOurEvent
 
 pytestmark = [pytest.mark.e2e, pytest.mark.enable_socket]
@@ -52,7 +52,7 @@ def let_in(issuer: str, email: str, claims: dict[str, str]) -> bool:
     )
     try:
         return function._answer(request, own)[1] not in {401, 403}
-    except tokens.Unauthorized:
+    except function.Unauthorized:
         return False
     except NotOurEvent:  # it was read
         return True
@@ -81,7 +81,7 @@ def test_the_account_of_the_workflow_is_let_in_and_no_attack(issuer: str) -> Non
 def test_headers_are_read_after_the_caller_is_known() -> None:
     headers = {function.TRIES: "many"}
     request = SimpleNamespace(path="/events", method="POST", headers=headers, is_json=False)
-    with pytest.raises(tokens.Unauthorized):
+    with pytest.raises(function.Unauthorized):
         function._answer(
             request,
             Service(definition="", project="", hosts={}, routes={}, address=ADDRESS, queues={}, account=ACCOUNT),
@@ -94,8 +94,8 @@ def test_headers_are_read_after_the_caller_is_known() -> None:
         (function, "caller_of", any_account, [0, 1, 2, 3, 4, 5]),
         (id_token, "verify_token", trusting, [1, 2, 5]),
         (id_token, "verify_token", for_anyone, [5]),
-        (tokens, "_ISSUERS", ("https://accounts.google.com", "https://elsewhere.example"), [3]),
-        (tokens, "_is_verified", lambda _claims: True, [4]),
+        (function, "_ISSUERS", ("https://accounts.google.com", "https://elsewhere.example"), [3]),
+        (function, "_is_verified", lambda _claims: True, [4]),
     ],
 )
 def test_a_missing_check_lets_attacks_in(

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.google.local_platform import EXAMPLE, HANDLERS
+from unum_google.adapters import SERVICE, Service
 from unum_google.function import START, SWEEP
 from unum_google.lost_events import Search
-from unum_google.settings import SERVICE, Service
 
 TEXT = (EXAMPLE / "main.tf").read_text(encoding="utf-8")
 

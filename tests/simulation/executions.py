@@ -7,7 +7,7 @@ from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_simulator import Context, Faults, Scenario
-from unum_simulator.surroundings.provenance import STAMP, stamps
+from unum_simulator.invariants import STAMP, stamps
 
 FIRST = "execution"
 """Name of a scenario's first execution."""

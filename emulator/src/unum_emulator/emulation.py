@@ -14,11 +14,11 @@ from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
 from unum_emulator.access import downloads, keys
+from unum_emulator.access.endpoints import Origins
 from unum_emulator.access.guard import Guard
 from unum_emulator.access.keys import Keys
 from unum_emulator.access.middleware import GuardedApplication
-from unum_emulator.access.origins import Origins
-from unum_emulator.aws_lambda import event_sources, function_urls, invoke_api, node_errors, qualifiers
+from unum_emulator.aws_lambda import event_sources, function_addresses, invoke_api, node_errors
 from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents
 from unum_emulator.aws_lambda.executor import Executor
@@ -27,16 +27,13 @@ from unum_emulator.aws_lambda.faults import FaultInjector
 from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool
 from unum_emulator.aws_services import (
-    alarms,
     cloudformation,
     dynamodb_attributes,
-    iam_actions,
-    leading_keys,
     message_senders,
     parsing_cache,
+    policies,
     recorded_requests,
     schedules,
-    secure_transport,
     stepfunctions,
 )
 from unum_emulator.aws_services.responses import SingleWriteProtocol
@@ -46,16 +43,12 @@ from unum_emulator.settings import Settings
 
 _GAPS = (
     invoke_api,
-    qualifiers,
+    function_addresses,
     node_errors,
-    function_urls,
     event_sources,
-    alarms,
     cloudformation,
     stepfunctions,
-    secure_transport,
-    iam_actions,
-    leading_keys,
+    policies,
     parsing_cache,
     schedules,
     message_senders,
@@ -102,7 +95,7 @@ class Emulation:
             timeout_keep_alive=_KEEP_ALIVE_S,
         )
         server = uvicorn.Server(config)
-        # `unum_emulator.lifetime` handles signals, without waiting for open requests.
+        # `unum_emulator.server` handles signals, without waiting for open requests.
         server.capture_signals = nullcontext
         gc.freeze()  # imported objects never die; scanning them in every collection takes a tenth of a write's time
         uvloop.run(server.serve(sockets=[listener]))

@@ -3,6 +3,9 @@
 The emulator is bootstrapped for `cdk deploy`; `cdk` and the calling environment's commands are on the path. It ends
 with the command and returns its exit code. With `--project`, it needs no checkout: `cdk` is that of the project, and
 the path is the caller's.
+
+`unum_cli.project.session` handles signals with the same code, because the emulator and the command line share no
+package.
 """
 
 import argparse
@@ -12,13 +15,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from unum_emulator import cdk
 from unum_emulator.process import Emulator, EmulatorError
-from unum_emulator.signals import deferred_signals, ignore_signals, leave_on_signals
 
 _CHECKOUT = Path(__file__).parents[3]
 
@@ -147,6 +150,55 @@ def _for_other_tools(emulator: Emulator) -> str:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - the program's purpose is output
+
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def leave_on_signals() -> None:
+    """Raise SystemExit after SIGTERM and SIGHUP, with 128 plus signal as exit code."""
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _leave)
+
+
+def ignore_signals() -> None:
+    """Ignore further signals, which would interrupt cleaning up."""
+    for number in (signal.SIGINT, *_ENDING):
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def deferred_signals() -> Iterator[Callable[[], None]]:
+    """Defer signals while a program starts, so that no exception hides its process.
+
+    Yields:
+        Function that delivers deferred signals, and ends deferring.
+    """
+    deferred: list[int] = []
+    # Programs do not inherit such handlers, as they would a mask or SIG_IGN.
+    before = {
+        number: signal.signal(number, lambda number, _frame: deferred.append(number))
+        for number in (signal.SIGINT, *_ENDING)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+
+    def deliver() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        before.clear()
+        while deferred:
+            signal.raise_signal(deferred.pop(0))
+
+    try:
+        yield deliver
+    finally:
+        deliver()
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    ignore_signals()
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

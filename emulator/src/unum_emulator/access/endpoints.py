@@ -4,6 +4,12 @@ On AWS, anyone may call a function URL of type NONE and a method of an API witho
 programs. A web page of another origin may use what the app's own CORS settings name: those of a function URL, of an
 HTTP API, and of a bucket. AWS leaves that to browsers, which send simple requests all the same; here such a request
 would run code on the user's machine, so the emulator refuses it.
+
+A page that the user's browser shows can send requests to loopback addresses, and one whose name resolves to such an
+address (DNS rebinding) reads the answers, too. Browsers tell both: ``Host`` has the page's name, ``Origin`` the page
+that sends a request, and ``Sec-Fetch-Site`` where a request without origin comes from, such as an image's. Pages cannot
+change these headers.
+https://fetch.spec.whatwg.org/#origin-header https://www.w3.org/TR/fetch-metadata/
 """
 
 from typing import Any
@@ -12,6 +18,7 @@ from ministack import app
 from ministack.services import apigateway, apigateway_v1, lambda_svc, s3
 
 from unum_emulator.access.requests import Request
+from unum_emulator.settings import HOST
 
 _RESPONSES = ("/_ministack/cfn-response/", "/_ministack/cfn-signal/")
 """URLs with a random token, for a custom resource's answer and for signals; on AWS they are presigned."""
@@ -77,3 +84,37 @@ def _cors_of_http_api(name: str) -> dict[str, Any]:
         return {}
     api: dict[str, Any] = apigateway._apis.get_scoped(*scope, name) or {}
     return api.get("corsConfiguration") or {}
+
+
+_NAMES = (HOST, "localhost")
+_SAME = ("same-origin", "none")
+
+
+class Origins:
+    """Names of one emulator.
+
+    Attributes:
+        port: its TCP port.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._hosts = frozenset(f"{name}:{port}" for name in _NAMES)
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+
+    def is_own_host(self, request: Request) -> bool:
+        """Return True if the request names this machine and port."""
+        return request.host in self._hosts
+
+    def is_foreign(self, request: Request) -> bool:
+        """Return True if a web page of another origin sent `request`."""
+        origin = request.origin
+        if origin is not None:
+            return origin not in self._origins
+        return request.headers.get("sec-fetch-site", "none") not in _SAME
+
+
+def is_followed_link(request: Request) -> bool:
+    """Return True if a person followed a link to the request's URL, rather than a page loading it."""
+    fetch = [request.headers.get(f"sec-fetch-{name}") for name in ("mode", "dest", "user")]
+    return request.method == "GET" and request.origin is None and fetch == ["navigate", "document", "?1"]

@@ -1,10 +1,9 @@
 """The decision about each request, before any service of the emulator sees it."""
 
 from unum_emulator.access import endpoints, signatures
+from unum_emulator.access.endpoints import Origins, is_followed_link
 from unum_emulator.access.keys import Keys
-from unum_emulator.access.origins import Origins, is_followed_link
-from unum_emulator.access.refusal import AccessRefusedError
-from unum_emulator.access.requests import Request
+from unum_emulator.access.requests import AccessRefusedError, Request
 
 
 class Guard:

@@ -14,7 +14,7 @@ from ministack import app
 from ministack.core import iam_evaluator, lambda_runtime, responses
 from ministack.services import lambda_svc, sts
 
-from unum_emulator.access.refusal import AccessRefusedError
+from unum_emulator.access.requests import AccessRefusedError
 from unum_emulator.patching import replace
 from unum_emulator.settings import ACCOUNT, AccessKey
 

@@ -9,8 +9,7 @@ from ministack.core import router
 
 from unum_emulator.access import endpoints
 from unum_emulator.access.guard import Guard
-from unum_emulator.access.refusal import AccessRefusedError
-from unum_emulator.access.requests import Request
+from unum_emulator.access.requests import AccessRefusedError, Request
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

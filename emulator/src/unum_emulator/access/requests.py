@@ -1,4 +1,4 @@
-"""A request as the guard sees it: as it was sent, before any decoding."""
+"""A request as the guard sees it: as it was sent, before any decoding; and its refusal."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -66,3 +66,17 @@ class Request:
     def parameter(self, name: str) -> str:
         """Return the value of a query parameter, or an empty text."""
         return next((value for found, value in self.parameters if found == name), "")
+
+
+class AccessRefusedError(Exception):
+    """A request that the emulator does not answer.
+
+    Attributes:
+        code: AWS's code for the error.
+        message: what the request had, what is allowed, and what to do.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message

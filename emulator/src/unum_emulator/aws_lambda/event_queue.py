@@ -23,8 +23,7 @@ from ministack.services import lambda_svc
 
 from unum_emulator import patching
 from unum_emulator.aws_lambda import invocation
-from unum_emulator.aws_lambda.async_event import AsyncEvent, Policy
-from unum_emulator.aws_lambda.destinations import Condition, Destinations
+from unum_emulator.aws_lambda.destinations import AsyncEvent, Condition, Destinations, Policy
 from unum_emulator.aws_lambda.executor import unlimited_wait
 from unum_emulator.aws_lambda.faults import FaultInjector
 from unum_emulator.aws_lambda.recursion import loop_error

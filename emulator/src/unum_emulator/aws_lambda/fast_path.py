@@ -20,8 +20,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from unum_emulator.access.guard import Guard
 from unum_emulator.access.middleware import refused
-from unum_emulator.access.refusal import AccessRefusedError
-from unum_emulator.access.requests import Request
+from unum_emulator.access.requests import AccessRefusedError, Request
 from unum_emulator.aws_lambda import invoke_api
 from unum_emulator.aws_services.responses import SingleWriteProtocol
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from ministack import app
 from ministack.services import lambda_svc
 
-from unum_emulator.aws_lambda import invocation, payload_quotas, recursion
+from unum_emulator.aws_lambda import invocation, recursion
 from unum_emulator.aws_lambda.function import FunctionRef
 from unum_emulator.aws_lambda.invocation import Invocation, InvocationType
 from unum_emulator.aws_lambda.recursion import Lineage
@@ -35,7 +35,7 @@ def invoked_function(path: str) -> str | None:
     return unquote(found["function"]) if found else None
 
 
-def accept(request_id: str, function: str, headers: Mapping[str, str], body: bytes) -> payload_quotas.Response:
+def accept(request_id: str, function: str, headers: Mapping[str, str], body: bytes) -> invocation.Response:
     """Accept an event like ministack's dispatcher, for a request known to be an asynchronous Invoke.
 
     Args:
@@ -44,11 +44,11 @@ def accept(request_id: str, function: str, headers: Mapping[str, str], body: byt
         headers: request headers, with lower-case names.
         body: the payload.
     """
-    if refused := payload_quotas.refusal(body, InvocationType.EVENT):
+    if refused := invocation.refusal(body, InvocationType.EVENT):
         return refused
     name, qualifier = lambda_svc._resolve_request_scoped_name_and_qualifier(function)
     with invocation.as_current(Invocation(request_id, Lineage.parse(headers.get(recursion.HEADER)))):
-        answer: payload_quotas.Response = _run_to_end(
+        answer: invocation.Response = _run_to_end(
             lambda_svc._invoke(name, json.loads(body or b"{}"), headers, qualifier)
         )
         return answer
@@ -84,7 +84,7 @@ def _refuse_payloads() -> None:
     original = replace(lambda_svc, "handle_request", None)
 
     async def handle_request(method: str, path: str, headers: Mapping[str, str], body: bytes, query: Any) -> Any:
-        refused = payload_quotas.refusal(body, _kind(headers)) if _is_invoke(method, path) else None
+        refused = invocation.refusal(body, _kind(headers)) if _is_invoke(method, path) else None
         return refused or await original(method, path, headers, body, query)
 
     replace(lambda_svc, "handle_request", handle_request)

@@ -3,6 +3,15 @@
 It restores Lambda's execution environment: AWS's runtime client, a separate init phase, errors with the exception's
 class, enforced timeouts and memory limits, and a process that survives the handler's exceptions.
 https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+
+Environment variables and import path are Lambda's:
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-python.html (the deployment package comes before layers, layers
+before the runtime's libraries). ministack puts layers first, and passes its own environment on. Functions here inherit
+nothing; layers have a separate directory, so code must not assume /opt.
+
+Lambda kills a process above its configured memory. Only Linux reports the usage; other systems
+enforce no limit. https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 """
 
 import json
@@ -12,13 +21,13 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unum_emulator.aws_lambda import memory, payload_quotas
-from unum_emulator.aws_lambda.environment import function_environment
+from unum_emulator.aws_lambda import invocation
 from unum_emulator.aws_lambda.function import FunctionVersion
 from unum_emulator.aws_lambda.packages import PackageStore, discard
 from unum_emulator.aws_lambda.runtime_api import Delivery, Report, ReportKind, RuntimeApi
@@ -111,7 +120,7 @@ class Sandbox:
         report = self._deliver(delivery)
         body, failed = self._result(report, delivery.request_id)
         duration_ms = round((time.monotonic() - started_s) * 1000)
-        return Outcome(body, failed, self._new_output(), duration_ms, memory.peak_mb(self._process.pid))
+        return Outcome(body, failed, self._new_output(), duration_ms, peak_mb(self._process.pid))
 
     def kill(self) -> None:
         """Kill the process with all its children."""
@@ -178,7 +187,7 @@ class Sandbox:
                 return self._api.report(0) or Report(
                     ReportKind.EXIT
                 )  # the process may have posted its result before it ended
-            if memory.resident_mb(self._process.pid) > self.function.memory_mb:
+            if resident_mb(self._process.pid) > self.function.memory_mb:
                 self.kill()
                 return Report(ReportKind.OUT_OF_MEMORY)
         self.kill()
@@ -188,7 +197,7 @@ class Sandbox:
         """Return the caller's response, and True for an error."""
         match report.kind:
             case ReportKind.RESPONSE:
-                too_large = payload_quotas.response_error(len(report.body))
+                too_large = invocation.response_error(len(report.body))
                 return (too_large, True) if too_large else (json.loads(report.body), False)
             case ReportKind.ERROR | ReportKind.INIT_ERROR:
                 return json.loads(report.body), True
@@ -215,3 +224,76 @@ def _exit_reason(code: int) -> str:
     if code < 0:
         return f"Runtime exited with error: signal: {signal.Signals(-code).name.removeprefix('SIG').lower()}"
     return f"Runtime exited with error: exit status {code}"
+
+
+def function_environment(
+    function: FunctionVersion, *, home: Path, task: Path, layers: Path, runtime: Path, endpoint: str
+) -> dict[str, str]:
+    """Return all variables of a process, except the address of its Runtime API and its log stream.
+
+    Args:
+        function: the function; its own variables take precedence, except Lambda's reserved names.
+        home: private directory, in place of /tmp and the caller's home, which other processes share.
+        task: directory of the function's code.
+        layers: directory of the merged layers.
+        runtime: directory of the managed runtime's libraries.
+        endpoint: AWS endpoint for the SDKs.
+    """
+    defaults = {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "HOME": str(home),
+        "LANG": "en_US.UTF-8",
+        "PATH": os.pathsep.join([os.defpath, str(layers / "bin")]),
+        "LD_LIBRARY_PATH": os.pathsep.join([str(task), str(task / "lib"), str(layers / "lib")]),
+        "TMPDIR": str(home),
+        "TZ": ":UTC",
+    }
+    path = [str(entry) for entry in (task, *_layer_paths(layers, function.runtime))]
+    path += filter(None, [function.variables.get("PYTHONPATH")])
+    return {
+        **defaults,
+        **function.variables,
+        "PYTHONPATH": os.pathsep.join([*path, str(runtime)]),
+        **_reserved(function, task=task, runtime=runtime),
+    }
+
+
+def _layer_paths(layers: Path, runtime: str) -> tuple[Path, Path]:
+    return layers / "python" / "lib" / runtime / "site-packages", layers / "python"
+
+
+def _reserved(function: FunctionVersion, *, task: Path, runtime: Path) -> Mapping[str, str]:
+    return {
+        **function.credentials,
+        "_HANDLER": function.handler,
+        "AWS_DEFAULT_REGION": function.ref.region,
+        "AWS_REGION": function.ref.region,
+        "AWS_EXECUTION_ENV": f"AWS_Lambda_{function.runtime}",
+        "AWS_LAMBDA_FUNCTION_NAME": function.ref.name,
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
+        "AWS_LAMBDA_FUNCTION_VERSION": function.version,
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "AWS_LAMBDA_LOG_GROUP_NAME": function.log_group,
+        "LAMBDA_TASK_ROOT": str(task),
+        "LAMBDA_RUNTIME_DIR": str(runtime),
+    }
+
+
+def resident_mb(pid: int) -> int:
+    """Return the process's current usage in MB; 0 after its end or on other systems."""
+    return _field(pid, b"VmRSS:")
+
+
+def peak_mb(pid: int) -> int:
+    """Return the process's peak usage in MB; 0 after its end or on other systems."""
+    return _field(pid, b"VmHWM:")
+
+
+def _field(pid: int, name: bytes) -> int:
+    try:
+        with open(f"/proc/{pid}/status", "rb", buffering=0) as status:  # noqa: PTH123 - is read after each invocation
+            _, _, value = status.read().partition(name)
+    except OSError:
+        return 0
+    return int(value.split(None, 1)[0]) // 1024 if value else 0

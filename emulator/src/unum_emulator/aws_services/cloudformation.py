@@ -1,8 +1,12 @@
-"""Properties of AWS::Lambda::Function that ministack's CloudFormation ignores or handles differently.
+"""Properties of functions and alarms that ministack's CloudFormation ignores, refuses or handles differently.
 
 ReservedConcurrentExecutions and RecursiveLoop are settings of the function, not of its configuration. They take effect
 at creation and at every update; a missing property resets the setting.
 https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-function.html
+
+ministack refuses alarms on metric math. Here such an alarm exists, with its configuration, and keeps the state
+INSUFFICIENT_DATA: nothing here computes its expression.
+https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-cloudwatch-alarm.html
 """
 
 from collections.abc import Mapping
@@ -15,7 +19,8 @@ from unum_emulator.patching import replace
 
 
 def install() -> None:
-    """Extend creation and update of functions."""
+    """Extend creation and update of functions, and let templates create alarms on expressions."""
+    _allow_expressions()
     _name_inline_code()
     handlers = provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"]
     create, update = handlers["create"], handlers["update"]
@@ -56,3 +61,22 @@ def _apply(name: str, props: Mapping[str, Any]) -> None:
     # Assigned even if absent: an update that removes the property removes the setting.
     record["concurrency"] = None if reserved is None else int(reserved)
     record["recursive_loop"] = props.get("RecursiveLoop", "Terminate")
+
+
+_NO_METRIC = {"Namespace": "Emulator", "MetricName": "Expression"}
+"""Metric without data in the place of an expression."""
+
+
+def _allow_expressions() -> None:
+    """Let templates create alarms on expressions."""
+    original = replace(provisioners, "_cw_metric_alarm_record", None)
+
+    def record(name: str, props: Mapping[str, Any]) -> dict[str, Any]:
+        metrics = props.get("Metrics")
+        if not metrics:
+            plain: dict[str, Any] = original(name, props)
+            return plain
+        kept = {key: value for key, value in props.items() if key != "Metrics"}
+        return {**original(name, {**kept, **_NO_METRIC}), "Metrics": metrics}
+
+    replace(provisioners, "_cw_metric_alarm_record", record)

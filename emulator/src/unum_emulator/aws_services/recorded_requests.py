@@ -1,20 +1,22 @@
-"""Requests in the history: who sends them, what they write, and which messages queues accept.
+"""Requests in the history: who sends them, which items and objects they write, and which messages queues accept.
 
 Items are read from ministack's tables right after the write, in the same step of its event loop: no other request comes
-in between, so the lines have the order in which the writes took effect.
+in between, so the lines have the order in which the writes took effect. Objects are read right before and after the
+request, in the same step.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from html import unescape
 from http import HTTPStatus
 from typing import Any
 
 from ministack import app
-from ministack.services import dynamodb, sqs
+from ministack.services import dynamodb, s3, sqs
 
 from unum_emulator.aws_lambda.faults import FaultInjector
-from unum_emulator.aws_services import recorded_objects
 from unum_emulator.history import History, as_sender, sender
 from unum_emulator.patching import replace
 
@@ -43,7 +45,7 @@ def install(history: History, faults: FaultInjector) -> None:
     if history.is_kept:
         _record_writes(history)
         _record_messages(history)
-        recorded_objects.install(history)
+        _record_objects(history)
 
 
 def _record_writes(history: History) -> None:
@@ -112,3 +114,61 @@ def _parsed(body: str) -> Any:
         return json.loads(body)
     except ValueError:
         return body
+
+
+_MOST_BYTES = 1_000_000
+"""Largest content that the history keeps; of a larger one, only the size."""
+
+_KEY = re.compile(r"<Key>(.*?)</Key>", re.DOTALL)
+
+
+def _record_objects(history: History) -> None:
+    """Record all writes and deletions of objects."""
+    put, delete, delete_all = s3._put_object, s3._delete_object, s3._delete_objects
+    replace(s3, "_put_object", _recorded_object(history, "put_object", put))
+    replace(s3, "_delete_object", _recorded_object(history, "delete_object", delete))
+
+    def delete_objects(bucket: str, body: bytes, *more: Any) -> Answer:
+        names = [unescape(name) for name in _KEY.findall(body.decode())]
+        before = {name: _content(bucket, name) for name in names}
+        answer: Answer = delete_all(bucket, body, *more)
+        for name in names:
+            _add(history, "delete_objects", bucket, name, before[name], is_accepted=_content(bucket, name) is None)
+        return answer
+
+    replace(s3, "_delete_objects", delete_objects)
+
+
+def _recorded_object(history: History, operation: str, write: Callable[..., Answer]) -> Callable[..., Answer]:
+    def recorded(bucket: str, name: str, *more: Any, **options: Any) -> Answer:
+        before = _content(bucket, name)
+        answer = write(bucket, name, *more, **options)
+        accepted = answer[0] in (HTTPStatus.OK, HTTPStatus.NO_CONTENT)
+        _add(history, operation, bucket, name, before, is_accepted=accepted)
+        return answer
+
+    return recorded
+
+
+def _add(history: History, operation: str, bucket: str, name: str, before: Any, *, is_accepted: bool) -> None:
+    history.add(
+        "object",
+        by=sender(),
+        bucket=bucket,
+        name=name,
+        operation=operation,
+        accepted=is_accepted,
+        before=before,
+        after=_content(bucket, name),
+    )
+
+
+def _content(bucket: str, name: str) -> Any:
+    """Return an object's content: JSON as its value, the size of others, None for an absent object."""
+    content = s3._get_object_data(bucket, name)
+    if content is None:
+        return None
+    try:
+        return json.loads(content) if len(content) <= _MOST_BYTES else len(content)
+    except ValueError:
+        return len(content)
