@@ -1,8 +1,15 @@
-"""Assemble the protocol's `Runtime` from adapters for Google Cloud and the user's handlers."""
+"""Assemble the protocol's `Runtime` from adapters for Google Cloud and the user's handlers.
+
+The environment configures them:
+
+* `UNUM_SERVICE`: JSON object with the fields of `Service`.
+* ``FIRESTORE_EMULATOR_HOST`` and `TASKS_HOST`: servers on this machine in place of Google's, without TLS.
+"""
 
 import importlib
 import os
 import time
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,19 +18,19 @@ from google.cloud import firestore, tasks_v2
 from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpcTransport
 
 from unum_google.firestore import FirestoreStore
-from unum_google.settings import TASKS_HOST, service
 from unum_google.tasks import CloudTasks
 from unum_runtime.clock import SystemClock
-from unum_runtime.cold_start.records import dataclass
+from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.coroutines import Interruption, finish
 from unum_runtime.errors import DefinitionError, DefinitionNotStored, NotOurEvent, Problem, StatesError
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.delivery.pause import PauseReader
 from unum_runtime.protocol.history.definition_records import read_definition, write_definition
-from unum_runtime.protocol.runtime import Call, Log, Runtime
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Log, Runtime
 from unum_runtime.store.conditional import ConditionalStore
 
 _CLOCK = SystemClock()
@@ -189,3 +196,60 @@ def _call(call: Call, value: Json, deadline_ms: int) -> Any:
 def _attribute(path: str) -> Any:
     module, _, attribute = path.rpartition(".")
     return getattr(importlib.import_module(module), attribute)
+
+
+SERVICE = "UNUM_SERVICE"
+TASKS_HOST = "CLOUD_TASKS_EMULATOR_HOST"
+
+GOOGLE_CERTS = "https://www.googleapis.com/oauth2/v1/certs"
+"""Google's public keys for ID tokens. Source: Google Identity documentation, "Validate ID tokens"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """Settings of the workflow in one function.
+
+    Attributes:
+        definition: path of the compiled workflow, a JSON file beside the function's code.
+        project: name of the project.
+        database: name of the Firestore database, if the state is there.
+        hosts: handlers of the workflow's functions that run here, as ``module.attribute`` by key.
+        routes: URL of each function of the workflow, by key.
+        address: URL of this function, the audience of tokens for it.
+        queues: full name of the Cloud Tasks queue of each function, by its URL.
+        account: email of the service account of all functions of the workflow. Its tokens alone carry events.
+        starters: emails of the accounts that may start executions; functions may not, unless they are listed.
+        retention_s: retention of items in seconds.
+        timeout_s: time that Google Cloud gives a request to this function, in seconds; at most half an hour, because
+            then Cloud Tasks delivers an event again.
+        attempts: deliveries of an event that may end without an answer, before its Task fails.
+        certs_url: URL of the public keys of tokens.
+        store: ``module.attribute`` of a function that takes a `Clock` and returns the store of the workflow, a
+            `ConditionalStore`; Firestore if empty.
+    """
+
+    definition: str
+    project: str
+    hosts: Mapping[str, str]
+    routes: Mapping[str, str]
+    address: str
+    queues: Mapping[str, str]
+    account: str
+    database: str = "(default)"
+    starters: tuple[str, ...] = ()
+    retention_s: int = DEFAULT_RETENTION_S
+    timeout_s: int = 540
+    attempts: int = 3
+    certs_url: str = field(default=GOOGLE_CERTS)
+    store: str = ""
+
+
+@cache
+def service() -> Service:
+    """Return the settings of this function.
+
+    Raises:
+        KeyError: the environment has none.
+    """
+    given = parse_json(os.environ[SERVICE])
+    return Service(**given | {"starters": tuple(given.get("starters", ()))})

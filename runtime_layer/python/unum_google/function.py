@@ -9,20 +9,23 @@ Three paths take requests, each with an ID token:
 Answers other than 2xx make Cloud Tasks deliver an event again. Those with 5xx, or none at all, are deaths of the
 function: this module never answers with 5xx. Sources: Cloud Tasks documentation, "Create HTTP target tasks"; Functions
 Framework, "Configure the functions framework".
+
+Cloud Run checks that a caller may invoke a function, and lets it send any path and body. Checks of ID tokens say what a
+caller may do: events are internal state of executions, so only the workflow's own account sends them.
 """
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
-from google.auth.exceptions import GoogleAuthError
+from google.auth.exceptions import GoogleAuthError, TransportError
+from google.auth.transport.requests import Request
+from google.oauth2 import id_token
 
-from unum_google.adapters import events, runtime_for, runtime_on, start_runtime, store
+from unum_google.adapters import Service, events, runtime_for, runtime_on, service, start_runtime, store
 from unum_google.lost_events import Search, fail_dying, search
-from unum_google.settings import Service, service
 from unum_google.tasks import EVENTS
-from unum_google.tokens import Unauthorized, caller_of
 from unum_runtime.errors import (
     ExecutionAlreadyExists,
     ExecutionDeleted,
@@ -32,6 +35,7 @@ from unum_runtime.errors import (
     RefusedDelivery,
     StartsPaused,
     StoreError,
+    UnumError,
 )
 from unum_runtime.json_text import parse_json, to_ascii
 from unum_runtime.model.envelope import Envelope, is_envelope
@@ -146,3 +150,46 @@ def _start(event: Json) -> Answer:
     except RefusedDelivery as refused:  # the execution exists with this input, and needs nothing any more
         log("refused", reason=str(refused))
     return {"execution": event["name"]}, 200
+
+
+_ISSUERS = ("accounts.google.com", "https://accounts.google.com")
+
+
+class Unauthorized(UnumError):
+    """A request without a valid token."""
+
+
+def caller_of(authorization: str | None, audience: str, certs_url: str) -> str:
+    """Return the verified email of the account that sent a request.
+
+    Args:
+        authorization: the header of this name; None without one.
+        audience: URL of this function, for which the token must be.
+        certs_url: URL of the public keys.
+
+    Raises:
+        Unauthorized: no token, or one that is forged, expired, of another issuer, for another function, or without a
+            verified email.
+        StoreError: the public keys could not be read.
+    """
+    kind, _, token = (authorization or "").partition(" ")
+    if kind.lower() != "bearer" or not token:
+        raise Unauthorized("expected a bearer token, got none")
+    try:
+        claims: Any = id_token.verify_token(token, _transport(), audience=audience, certs_url=certs_url)
+    except TransportError as error:
+        raise StoreError(f"{certs_url}: {error}") from error
+    except (GoogleAuthError, ValueError) as error:
+        raise Unauthorized(f"token: {error}") from error
+    if claims.get("iss") not in _ISSUERS or not _is_verified(claims):
+        raise Unauthorized(f"token: expected a verified email of {_ISSUERS[1]}, got {claims.get('iss')!r}")
+    return str(claims["email"])
+
+
+def _is_verified(claims: Any) -> bool:
+    return claims.get("email_verified") is True
+
+
+@cache
+def _transport() -> Request:
+    return Request()

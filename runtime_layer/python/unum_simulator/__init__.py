@@ -8,13 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from unum_simulator.exploration import Figures, explore, replay, search
+    from unum_simulator.exploration import Figures, Trace, Violation, explore, replay, search
     from unum_simulator.faults import NO_FAULTS, Faults
     from unum_simulator.invariants import Invariant
     from unum_simulator.local import Function
     from unum_simulator.scenario import Context, Scenario
     from unum_simulator.simulation import Simulation, simulate
-    from unum_simulator.violation import Trace, Violation
 
 __all__ = [
     "NO_FAULTS",
@@ -34,13 +33,12 @@ __all__ = [
 ]
 
 _NAMES = {
-    "exploration": ("Figures", "explore", "replay", "search"),
+    "exploration": ("Figures", "Trace", "Violation", "explore", "replay", "search"),
     "faults": ("NO_FAULTS", "Faults"),
     "invariants": ("Invariant",),
     "local": ("Function",),
     "scenario": ("Context", "Scenario"),
     "simulation": ("Simulation", "simulate"),
-    "violation": ("Trace", "Violation"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

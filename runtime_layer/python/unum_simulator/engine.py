@@ -41,13 +41,19 @@ from unum_simulator.invariants import Broken, Invariant
 from unum_simulator.ports import Ports, Suspended
 from unum_simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
 from unum_simulator.scenario import BEGUN_MS, Context
+from unum_simulator.simulated_store import read_first, read_rest
 from unum_simulator.surroundings import calling_programs, told_statuses
-from unum_simulator.surroundings.attempts import check_record, check_tries
-from unum_simulator.surroundings.client_calls import read_first, read_rest
 from unum_simulator.surroundings.copied_steps import record_of_fork
-from unum_simulator.surroundings.redelivery import TIMED_OUT, finish, redeliver, send_back
+from unum_simulator.surroundings.redelivery import (
+    TIMED_OUT,
+    check_record,
+    check_sent_again,
+    check_tries,
+    finish,
+    redeliver,
+    send_back,
+)
 from unum_simulator.surroundings.responders import check_answered, check_response
-from unum_simulator.surroundings.sent_again import check_sent_again
 from unum_simulator.surroundings.signal_senders import check_heard, check_refused_signal, note_signal
 from unum_simulator.world import Delivery, Event, Given, Hop, Record, World
 

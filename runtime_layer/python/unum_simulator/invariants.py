@@ -1,4 +1,7 @@
-"""Invariants that hold under every platform fault, numbered as in the design."""
+"""Invariants that hold under every platform fault, numbered as in the design.
+
+Values are traced by stamps: user code of a test puts a text under `STAMP` into its result that no other run produces.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
@@ -37,10 +40,9 @@ from unum_simulator.committed_past import Author, Past
 from unum_simulator.comparison import explains, same_json
 from unum_simulator.expected_recovery import Due, deadline_ms, due_retry
 from unum_simulator.faults import RUN_S, tolerance_ms
-from unum_simulator.observed import Place, Preserved
+from unum_simulator.observed import Observed, Place, Preserved
 from unum_simulator.recorded_calls import Answer, Primitive
 from unum_simulator.reference import Reference, Unexplained
-from unum_simulator.surroundings.provenance import unknown_stamps
 from unum_simulator.world import Delivery, Event, Record, Work, World
 
 LONGEST_MS = 10**12
@@ -494,3 +496,36 @@ def _read_past(world: World) -> Past:
         entry=own.entry,
         secret=getattr(found(Name(world.identity, (), START_STEP)), "secret", ""),
     )
+
+
+STAMP = "stamp"
+
+
+def stamps(value: Json) -> Iterator[str]:
+    """Yield all stamps in `value`, nested ones included."""
+    if isinstance(value, dict):
+        if STAMP in value:
+            yield value[STAMP]
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from stamps(each)
+
+
+def unknown_stamps(world: World, event: Json) -> list[str]:
+    """Return the stamps in `event` that no commit of the execution in focus contains, and not its input either."""
+    found = set(stamps(event))
+    if not found:
+        return []
+    known = [to_text(world.own.value), *_committed(world, world.own)]
+    return sorted(stamp for stamp in found if not any(stamp in text for text in known))
+
+
+def _committed(world: World, seen: Observed) -> Iterator[str]:
+    own = execution_partition(world.scenario.workflow.name, seen.execution)
+    for key, record in world.records.items():
+        if key.partition == own or key.partition.startswith(f"{own}/"):
+            yield str(record.item.get("value", ""))
+    # The request for a fork may give the input of its first own step.
+    if seen.fork is not None and seen.fork.value is not None:
+        yield seen.fork.value.text

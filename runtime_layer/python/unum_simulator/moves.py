@@ -12,8 +12,8 @@ from unum_simulator import engine
 from unum_simulator.faults import EVENT_AGE_S, RUN_S, SKEW_MS, Fault
 from unum_simulator.recorded_calls import READS, SENDS, Answer, Primitive
 from unum_simulator.scenario import BEGUN_MS
+from unum_simulator.simulated_store import REPEATABLE, cuts
 from unum_simulator.surroundings.calling_programs import Caller
-from unum_simulator.surroundings.client_calls import REPEATABLE, cuts
 from unum_simulator.surroundings.copied_steps import fork_request
 from unum_simulator.surroundings.redelivery import errors, give_up, give_up_old
 from unum_simulator.surroundings.responders import FAILURE, HEARTBEAT, RESULT, response

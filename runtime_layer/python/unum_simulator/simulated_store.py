@@ -1,17 +1,22 @@
-"""An in-memory store that the simulation can copy, compare and inspect."""
+"""An in-memory store that the simulation can copy, compare and inspect, and the AWS client's behaviour in its calls.
+
+Source: Amazon DynamoDB API Reference, "BatchGetItem" (no isolation between items) and "Query" (pages).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, TypeAlias
 
 from unum_runtime.clock import Clock
 from unum_runtime.json_text import to_ascii
-from unum_runtime.model.checkpoint import OUTCOME
+from unum_runtime.model.checkpoint import OUTCOME, Item
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
+from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import DAY_S, object_lifetime_days
 from unum_runtime.store.memory import MemoryStore
+from unum_simulator.recorded_calls import Operation, Primitive
 
 OUTCOME_FIELDS = frozenset(OUTCOME)
 
@@ -78,3 +83,57 @@ class SimulatedStore(MemoryStore):
         items = ((key, expiry, frozenset(item.items())) for key, (item, expiry) in self._items.items())
         kept = (self._sets, self._leases, self._objects)
         return hash((frozenset(items), self.announced, *(frozenset(each.items()) for each in kept)))
+
+
+REPEATABLE = frozenset({Primitive.CREATE, Primitive.EXTEND})
+"""Writes whose repetition meets their own effect as if another delivery had made it; all others are idempotent."""
+
+MANY = 10**9
+
+Items: TypeAlias = dict[Key, Item]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPart:
+    """The first part of a split read; the second part is read at a later moment.
+
+    Attributes:
+        found: items of the first part.
+        rest: keys of the second part; for a query, the last key of the first part.
+    """
+
+    found: Items
+    rest: tuple[Key, ...]
+
+
+def cuts(store: Store, operation: Operation) -> Iterator[int]:
+    """Yield the ways to split a read: the number of items in the first part, negative if they are the last ones."""
+    match operation.primitive:
+        case Primitive.READ:
+            size = len(operation.positional[0])
+            yield from (cut for size_ in range(1, size) for cut in (size_, -size_))
+        case Primitive.QUERY:
+            # The last page may be full, so that another one follows, which is empty unless items came in between.
+            yield from range(1, len(operation.on(store)) + 1)
+
+
+def read_first(store: Store, operation: Operation, cut: int) -> FirstPart:
+    """Return the first part of a read that is split at `cut`."""
+    if operation.primitive is Primitive.QUERY:
+        found: Items = operation.on(store)
+        first = [*found][:cut]
+        return FirstPart({key: found[key] for key in first}, (first[-1],))
+    keys = operation.positional[0]
+    now, later = (keys[:cut], keys[cut:]) if cut > 0 else (keys[cut:], keys[:cut])
+    return FirstPart(store.read(now), later)
+
+
+def read_rest(store: Store, operation: Operation, first: FirstPart) -> Items:
+    """Return the whole answer of a split read, with the second part as of now."""
+    if operation.primitive is Primitive.READ:
+        return first.found | store.read(first.rest)
+    newest: int | None = operation.named.get("newest")
+    (last,) = first.rest
+    found: Items = store.query(*operation.positional, newest=None if newest is None else MANY)
+    following = [key for key in found if (key > last if newest is None else key < last)]
+    return first.found | {key: found[key] for key in following[: None if newest is None else newest - len(first.found)]}

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
-from unum_simulator.exploration import Run, random_run
+from unum_simulator.exploration import Run, Trace, random_run
 from unum_simulator.faults import Faults
 from unum_simulator.local import Function
 from unum_simulator.scenario import Scenario, VirtualClock
-from unum_simulator.violation import Trace
 
 DEFAULT_RUNS = 100
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import Ending, Item, Status, started_execution
@@ -15,14 +15,35 @@ from unum_runtime.protocol.control.operator_requests import Control, is_request,
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.store.base import Store
 from unum_simulator.committed_past import Author
-from unum_simulator.facts import Facts
 from unum_simulator.faults import EVENT_AGE_S, Faults
 from unum_simulator.observed import Observed
 from unum_simulator.recorded_calls import SENDS, Operation, Progress
 from unum_simulator.reference import Reference
 from unum_simulator.scenario import BEGUN_MS, Scenario, VirtualClock
-from unum_simulator.simulated_store import SimulatedStore
-from unum_simulator.surroundings.client_calls import FirstPart
+from unum_simulator.simulated_store import FirstPart, SimulatedStore
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Facts(dict[K, V], Generic[K, V]):
+    """A dictionary that never changes after creation.
+
+    Attributes:
+        digest: hash of all entries, independent of insertion order.
+    """
+
+    digest: int = 0
+
+    def plus(self, key: K, value: V) -> Self:
+        """Return a copy with `value` at `key`."""
+        more = type(self)(self)
+        more[key] = value
+        # XOR commutes: two worlds with the same facts in another order get the same digest and count as one.
+        more.digest = self.digest ^ hash((key, value))
+        if key in self:
+            more.digest ^= hash((key, self[key]))
+        return more
 
 
 @dataclass(frozen=True, slots=True)

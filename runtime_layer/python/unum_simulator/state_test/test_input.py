@@ -1,10 +1,16 @@
-"""Input of a test of one state, named as in the TestState API of Step Functions."""
+"""Input of a test of one state, named as in the TestState API of Step Functions, and checks of its mocked results.
 
-from collections.abc import Mapping
+Source: AWS Step Functions API Reference, "MockInput". Unknown fields pass, as on AWS.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
-from unum_runtime.model.states import Json
+from unum_runtime.asl.places import element, member
+from unum_runtime.asl.states_errors import excerpt
+from unum_runtime.model.states import DATA_SET_TASKS, Form, Json, Pattern, Task
 from unum_simulator.local import Function
 
 
@@ -75,3 +81,81 @@ class Given:
     error_caused_by_state: str | None = None
     map_iteration_failure_count: int = 0
     map_item_reader_data: str | None = None
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "structure": (dict,),
+    "map": (dict,),
+    "list": (list,),
+    "string": (str,),
+    "character": (str,),
+    "boolean": (bool,),
+    "timestamp": (str, int, float),
+    **dict.fromkeys(("integer", "long", "float", "double"), (int, float)),
+}
+"""What JSON has for the types of a service's model."""
+
+
+def check_result(task: Task, result: Json, validation: Validation) -> None:
+    """Raise ValueError unless the service of `task` could answer `result`.
+
+    Results of Lambda functions, of jobs and of task tokens have no model, so they pass.
+
+    Raises:
+        ValueError: the result does not fit the model; the text names every place.
+        ImportError: botocore, which has the API models, is not installed.
+    """
+    resource = "lambda:invoke" if task.form is Form.INVOKE else task.resource
+    has_model = resource is not None and not resource.startswith("arn:") and resource not in DATA_SET_TASKS
+    if validation is Validation.NONE or task.pattern is not Pattern.RESPONSE or not has_model:
+        return
+    shape = _answer(str(resource))
+    faults = [] if shape is None else list(_faults(result, shape, "$", strict=validation is Validation.STRICT))
+    if faults:
+        remedy = "mend the mock, or choose the field validation mode NONE"
+        raise ValueError(f"mock.result: no result of {resource}: {'; '.join(faults)}; {remedy}")
+
+
+def _answer(resource: str) -> Any:
+    """Return the response shape of `resource`, a ``botocore.model.Shape``; None without a model."""
+    from unum_runtime.aws.services.boto_clients import Clients  # noqa: PLC0415 - needs botocore, and few mocks do
+    from unum_runtime.aws.services.operation import parse  # noqa: PLC0415 - beside the other
+
+    called = parse(resource)
+    if not called.service:
+        return None
+    client = Clients(options={"region_name": "us-east-1"}).client(called.service)  # asked for its model alone
+    return client.meta.service_model.operation_model(called.operation).output_shape
+
+
+def _faults(value: Json, shape: Any, place: str, *, strict: bool) -> Iterator[str]:
+    if not _fits(value, shape):
+        yield f"{place}: expected a value of type {shape.type_name}, got {excerpt(value)}"
+    elif shape.type_name == "structure":
+        yield from _structure_faults(value, shape, place, strict=strict)
+    elif shape.type_name == "list":
+        for index, item in enumerate(value):
+            yield from _faults(item, shape.member, element(place, index), strict=strict)
+    elif shape.type_name == "map":
+        for key, item in value.items():
+            yield from _faults(item, shape.value, member(place, key), strict=strict)
+
+
+def _structure_faults(value: dict[str, Json], shape: Any, place: str, *, strict: bool) -> Iterator[str]:
+    from unum_runtime.aws.services.spelling import capitalize, fold_name  # noqa: PLC0415 - as above
+
+    given = {fold_name(name): (name, item) for name, item in value.items()}
+    for name, inner in shape.members.items():
+        if fold_name(name) in given:
+            spelled, item = given[fold_name(name)]
+            yield from _faults(item, inner, member(place, spelled), strict=strict)
+        elif strict and name in shape.required_members:
+            yield f"{place}: the required field {capitalize(name)!r} is missing"
+
+
+def _fits(value: Json, shape: Any) -> bool:
+    """Return True if `value` has the type of `shape`, members ignored; binary data and documents may be anything."""
+    kinds = None if getattr(shape, "is_document_type", False) else _KINDS.get(shape.type_name)
+    if kinds is None:
+        return True
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))

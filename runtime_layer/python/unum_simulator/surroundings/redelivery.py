@@ -1,4 +1,4 @@
-"""Lambda's treatment of failed deliveries: further attempts, failure records, and the dead-letter queue.
+"""Lambda's treatment of failed deliveries: further attempts, failure records, and the dead-letter queue; with checks.
 
 Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with asynchronous invocation" and "Capturing
 records of Lambda asynchronous invocations".
@@ -6,13 +6,19 @@ records of Lambda asynchronous invocations".
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
+from unum_client.reading.parsed_records import parse
 from unum_runtime.json_text import parse_json, to_text
-from unum_runtime.model.envelope import named_start
-from unum_runtime.model.naming import run_alias, start_alias
-from unum_runtime.model.states import Json
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.delivery_record import MOST_TRIES
+from unum_runtime.model.envelope import Envelope, named_start
+from unum_runtime.model.naming import Key, checkpoint_key, run_alias, scopes_around, start_alias
+from unum_runtime.model.states import Json, Pattern, Task
 from unum_runtime.protocol.requests.doors import is_answered
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_simulator.faults import EVENT_AGE_S, REDELIVERIES_S
+from unum_simulator.invariants import Broken, Invariant
 from unum_simulator.world import Delivery, Event, World
 
 KILLED = "Runtime.ExitError"
@@ -126,3 +132,72 @@ def _door(workflow: str, event: Json) -> str:
     """Return the name of the alias at which a start arrives."""
     by_name = is_answered(event) or named_start(event) is not None
     return run_alias(workflow) if by_name else start_alias(workflow)
+
+
+def check_record(world: World, delivery: Delivery, key: Key, item: Item) -> None:
+    """Raise Broken unless the outcome of the delivered Task says which attempt it was, and how earlier ones failed."""
+    envelope = delivery.hop.event.envelope
+    if not _is_tried(envelope, world) or key != checkpoint_key(world.scenario.workflow.name, envelope.name):
+        return
+    record = parse(str(item.get("dlv", "")), int(item["at"]))
+    found = None if record is None else [each.error for each in record.tries]
+    errors = [each.error for each in envelope.tries]
+    # The failure of a state without a checkpoint is committed in place of the Task that commits for it, which may not
+    # have run: a Map that is one step too many for the budget.
+    is_its_own = item["state"] == envelope.state
+    # A pack's entry leaves its record out if the result takes the place; it keeps the number.
+    is_told = found == errors or (record is None and ("packed" in item or not (is_its_own or errors)))
+    is_numbered = not is_its_own or item["attempt"] == sum(envelope.retries)
+    if not is_told or not is_numbered:
+        raise Broken(
+            Invariant.CONSISTENT, f"{delivery} commits attempt {item['attempt']} after {found}, expected {errors}"
+        )
+
+
+def check_tries(world: World, delivery: Delivery, event: Event) -> None:
+    """Raise Broken unless the sent `event` names each failed attempt, those that the delivered event names first."""
+    sent, before = event.envelope, delivery.hop.event.envelope
+    # An operator's request knows committed outcomes alone, which say nothing of attempts that were repeated.
+    if delivery.event.is_request or not _is_tried(sent, world):
+        return
+    earlier = before.tries if before and (before.name, before.state) == (sent.name, sent.state) else ()
+    is_kept = sent.tries[: len(earlier)] == earlier or len(earlier) == MOST_TRIES
+    if len(sent.tries) != min(sum(sent.retries), MOST_TRIES) or not is_kept:
+        raise Broken(Invariant.CONSISTENT, f"{delivery} sends {event} with the earlier attempts {sent.tries}")
+
+
+def _is_tried(envelope: Envelope | None, world: World) -> TypeGuard[Envelope]:
+    return envelope is not None and isinstance(world.scenario.workflow.states[envelope.state], Task)
+
+
+def check_sent_again(world: World, delivery: Delivery, sent: Event) -> None:
+    """Raise Broken unless `sent` repeats a throttled event within execution time."""
+    given_up, again = delivery.event.envelope, sent.envelope
+    if not delivery.event.is_record or delivery.event.error or given_up is None or again is None:
+        return
+    if (given_up.name, given_up.state) != (again.name, again.state):
+        return
+    # An earlier delivery of the event may have given out a token, whose answer ends the try. A check of the time of a
+    # try may end it here.
+    attempt = (given_up.name, given_up.state, sum(given_up.retries))
+    has_begun = any((each.name, each.state, each.attempt) == attempt for each in world.tokens.values())
+    if not (has_begun or _is_check(world, given_up)) and (given_up.retries, given_up.tries) != (
+        again.retries,
+        again.tries,
+    ):
+        raise Broken(Invariant.CONSISTENT, f"{delivery} counts an attempt of {sent}, which has not begun")
+    execution = again.name.execution
+    last_ms = (execution.started_ms // 1000 + world.scenario.retention_s - DEADLINE_MARGIN_S + 1) * 1000
+    if sent.ready_ms > last_ms:
+        raise Broken(Invariant.NO_LOST_WORK, f"{delivery} sends {sent} after the last moment of its execution")
+    joins = (
+        checkpoint_key(world.scenario.workflow.name, each.join) for each in scopes_around(execution, again.name.frames)
+    )
+    if not delivery.committed.isdisjoint(joins):
+        raise Broken(Invariant.NO_RERUN, f"{delivery} sends {sent}, although a fan-out around it has an outcome")
+
+
+def _is_check(world: World, event: Envelope) -> bool:
+    """Return True if `event` checks the time of a try that waits for a responder or a signal."""
+    state = world.scenario.workflow.states[event.state]
+    return event.job is not None and isinstance(state, Task) and state.pattern is Pattern.CALLBACK

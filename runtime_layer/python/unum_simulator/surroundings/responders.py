@@ -7,8 +7,7 @@ from unum_runtime.model.naming import Key, answer_key, checkpoint_key
 from unum_runtime.model.states import SIGNAL, Json, Pattern, Task
 from unum_runtime.protocol.requests.respond import request
 from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH, By
-from unum_simulator.invariants import Broken, Invariant
-from unum_simulator.surroundings.provenance import STAMP
+from unum_simulator.invariants import STAMP, Broken, Invariant
 from unum_simulator.world import Delivery, Event, Given, World
 
 RESULT, FAILURE, HEARTBEAT = range(3)

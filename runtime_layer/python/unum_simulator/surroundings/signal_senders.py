@@ -20,8 +20,7 @@ from unum_runtime.protocol.control import signal_by_key
 from unum_runtime.protocol.control.signal import request
 from unum_runtime.protocol.waiting.callback import By
 from unum_runtime.protocol.waiting.signal_slots import ATTEMPT, Slot, event_of
-from unum_simulator.invariants import Broken, Invariant
-from unum_simulator.surroundings.provenance import STAMP
+from unum_simulator.invariants import STAMP, Broken, Invariant
 from unum_simulator.world import Delivery, Event, World
 
 LAST_IDS = 100
