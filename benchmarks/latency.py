@@ -3,7 +3,7 @@
     python benchmarks/latency.py [--json] [--runs 5] [--widths 2,10,...] [--output FOLDER]
 
 Workflows and state machines share one definition, one set of functions and one run. The emulator's Step Functions is
-ministack's without its pause of 0.15 s per execution (`unum_emulator.aws_services.stepfunctions`).
+ministack's without its pause of 0.15 s per execution (`unum_emulator.aws_services.state_machines`).
 """
 
 import argparse

@@ -106,7 +106,7 @@ def _add_strict(parser: argparse.ArgumentParser) -> None:
 
 def _add_graph(commands: _Commands) -> None:
     summary = "draw a definition, a deployed workflow or an execution, as SVG or as a Mermaid flowchart"
-    parser = _add(commands, "graph", "graph", summary)
+    parser = _add(commands, "graph", "graph_command", summary)
     parser.add_argument("file", metavar="FILE", nargs="?", help=f"{_DEFINITION} (default: that of the workflow)")
     parser.add_argument("--name", help="name of the workflow in FILE (default: file name without endings)")
     parser.add_argument("--execution", metavar="EXECUTION", help="execution to draw, in the version that it runs on")
@@ -131,12 +131,12 @@ def _add_diff(commands: _Commands) -> None:
 
 
 def _add_schema(commands: _Commands) -> None:
-    parser = _add(commands, "schema", "schema", "print the JSON Schema of compiled definitions")
+    parser = _add(commands, "schema", "schema_command", "print the JSON Schema of compiled definitions")
     _add_json_always(parser)
 
 
 def _add_run(commands: _Commands) -> None:
-    parser = _add(commands, "run", "local", "run a definition in this process and print its output")
+    parser = _add(commands, "run", "run_command", "run a definition in this process and print its output")
     _add_definition(parser)
     _add_stand_ins(
         parser,
@@ -242,7 +242,7 @@ def _add_steps(commands: _Commands) -> None:
 
 def _add_logs(commands: _Commands) -> None:
     summary = "print the log lines of an execution, of user code and of the runtime"
-    parser = _add(commands, "logs", "command", summary, room="logs")
+    parser = _add(commands, "logs", "logs_command", summary, room="logs")
     parser.add_argument("--step", metavar="STATE", help="only the invocations that committed STATE, or STATE[INDEX]")
     parser.add_argument("--follow", action="store_true", help="print lines as they come, until the execution has ended")
     parser.add_argument("--platform", action="store_true", help="also print Lambda's own lines, as START and REPORT")
@@ -250,10 +250,12 @@ def _add_logs(commands: _Commands) -> None:
 
 
 def _add_history(commands: _Commands) -> None:
-    parser = _add(commands, "history", "history", "print an execution's events, in the format of Step Functions")
+    summary = "print an execution's events, in the format of Step Functions"
+    parser = _add(commands, "history", "history_command", summary)
     _add_execution(parser)
     _add_version(parser)
-    parser = _add(commands, "verify", "history", "check an execution's stored history for forged and lost commits")
+    summary = "check an execution's stored history for forged and lost commits"
+    parser = _add(commands, "verify", "history_command", summary)
     kept = "retention of the workflow's items (default: that of --stack, else a week)"
     parser.add_argument("--retention", metavar="SECONDS", type=partial(count, 1), help=kept)
     _add_execution(parser)
@@ -262,7 +264,7 @@ def _add_history(commands: _Commands) -> None:
 
 def _add_trace(commands: _Commands) -> None:
     summary = "print an execution's trace in the model of OpenTelemetry, or send it to a collector"
-    parser = _add(commands, "trace", "command", summary, room="traces")
+    parser = _add(commands, "trace", "trace_command", summary, room="traces")
     where = "send to this collector, by OTLP over HTTP (default: OTEL_EXPORTER_OTLP_ENDPOINT)"
     parser.add_argument("--otlp", metavar="URL", nargs="?", const="", help=where)
     without = "leave out attempts of user code, which functions with the option `opentelemetry` send themselves"
@@ -281,7 +283,7 @@ def _add_list(commands: _Commands) -> None:
 
 
 def _add_memo(commands: _Commands) -> None:
-    parser = _add(commands, "memo", "memo", "list, show or forget results that executions share (`memoize`)")
+    parser = _add(commands, "memo", "memo_command", "list, show or forget results that executions share (`memoize`)")
     parser.add_argument("action", choices=("list", "show", "forget"), help="what to do")
     parser.add_argument("--step", metavar="TASK", help="Task that shares the results (default for list: all)")
     which = parser.add_mutually_exclusive_group()
@@ -292,28 +294,30 @@ def _add_memo(commands: _Commands) -> None:
 
 
 def _add_map_runs(commands: _Commands) -> None:
-    parser = _add(commands, "map-runs", "map_runs", "show the progress of an execution's Map Runs")
+    parser = _add(commands, "map-runs", "map_runs_command", "show the progress of an execution's Map Runs")
     _add_execution(parser)
     _add_version(parser)
 
 
 def _add_children(commands: _Commands) -> None:
-    parser = _add(commands, "children", "map_runs", "list the child executions of an execution's distributed Maps")
+    summary = "list the child executions of an execution's distributed Maps"
+    parser = _add(commands, "children", "map_runs_command", summary)
     parser.add_argument("--child", metavar="NAME", help="show this child execution with its steps")
     _add_execution(parser)
     _add_version(parser)
 
 
 def _add_control(commands: _Commands) -> None:
-    parser = _add(commands, "stop", "control", "stop an execution")
+    parser = _add(commands, "stop", "control_command", "stop an execution")
     parser.add_argument("--error", metavar="NAME", help="error name of the stopped execution")
     parser.add_argument("--cause", metavar="TEXT", help="explanation for people")
     _add_execution(parser)
     _add_redrive(commands)
-    _add_execution(_add(commands, "nudge", "control", "send the events that an execution waits for again"))
-    _add_execution(_add(commands, "delete", "control", "delete an execution that has ended, and say what remains"))
-    _add_execution(_add(commands, "why", "control", "show what an execution waits for"))
-    parser = _add(commands, "fork", "control", "start an execution from a state of another one")
+    _add_execution(_add(commands, "nudge", "control_command", "send the events that an execution waits for again"))
+    summary = "delete an execution that has ended, and say what remains"
+    _add_execution(_add(commands, "delete", "control_command", summary))
+    _add_execution(_add(commands, "why", "control_command", "show what an execution waits for"))
+    parser = _add(commands, "fork", "control_command", "start an execution from a state of another one")
     parser.add_argument(
         "--from", dest="node", metavar="STATE", required=True, help="state that begins the new execution"
     )
@@ -324,7 +328,8 @@ def _add_control(commands: _Commands) -> None:
 
 
 def _add_signal(commands: _Commands) -> None:
-    parser = _add(commands, "signal", "control", "send a signal to Tasks that wait for it, in one execution or in all")
+    summary = "send a signal to Tasks that wait for it, in one execution or in all"
+    parser = _add(commands, "signal", "control_command", summary)
     parser.add_argument(
         "execution", metavar="EXECUTION", nargs="?", help="name of the execution (default: all that wait with --key)"
     )
@@ -339,16 +344,16 @@ def _add_signal(commands: _Commands) -> None:
 
 
 def _add_pause(commands: _Commands) -> None:
-    parser = _add(commands, "pause", "control", "start no executions from now on; those that exist go on")
+    parser = _add(commands, "pause", "control_command", "start no executions from now on; those that exist go on")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--reason", metavar="TEXT", help="why, for those whose starts are refused")
     what.add_argument("--show", action="store_true", help="change nothing; show since when and why it is paused")
     _add_deployed(parser)
-    _add_deployed(_add(commands, "resume", "control", "start executions again after a pause"))
+    _add_deployed(_add(commands, "resume", "control_command", "start executions again after a pause"))
 
 
 def _add_redrive(commands: _Commands) -> None:
-    parser = _add(commands, "redrive", "control", "continue failed executions from what had succeeded")
+    parser = _add(commands, "redrive", "control_command", "continue failed executions from what had succeeded")
     parser.add_argument("execution", metavar="EXECUTION", nargs="?", help="name of the execution; or give --status")
     parser.add_argument(
         "--on",
@@ -421,25 +426,25 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_send_task_success(commands: _Commands) -> None:
-    parser = _add(commands, "send-task-success", "tasks", "answer a waiting Task with its result")
+    parser = _add(commands, "send-task-success", "tasks_command", "answer a waiting Task with its result")
     parser.add_argument("--output", metavar="JSON", required=True, help=f"the Task's result; {_JSON}")
     _add_token(parser)
 
 
 def _add_send_task_failure(commands: _Commands) -> None:
-    parser = _add(commands, "send-task-failure", "tasks", "answer a waiting Task with an error")
+    parser = _add(commands, "send-task-failure", "tasks_command", "answer a waiting Task with an error")
     parser.add_argument("--error", metavar="NAME", help="error name, for retriers and catchers")
     parser.add_argument("--cause", metavar="TEXT", help="explanation for people")
     _add_token(parser)
 
 
 def _add_send_task_heartbeat(commands: _Commands) -> None:
-    parser = _add(commands, "send-task-heartbeat", "tasks", "report that work on a waiting Task continues")
+    parser = _add(commands, "send-task-heartbeat", "tasks_command", "report that work on a waiting Task continues")
     _add_token(parser)
 
 
 def _add_get_activity_task(commands: _Commands) -> None:
-    parser = _add(commands, "get-activity-task", "tasks", "receive a Task of an activity; waits up to a minute")
+    parser = _add(commands, "get-activity-task", "tasks_command", "receive a Task of an activity; waits up to a minute")
     parser.add_argument("activity", metavar="NAME", help="name of the activity")
     parser.add_argument("--worker-name", metavar="NAME", default="", help="name of the worker, for people")
     parser.add_argument("--queue-url", metavar="URL", help="URL of the activity's queue; not needed with a stack")
@@ -456,7 +461,7 @@ def _add_watch(commands: _Commands) -> None:
 
 def _add_ui(commands: _Commands) -> None:
     summary = "serve a page on localhost that shows executions; by default those of all stacks"
-    parser = _add(commands, "ui", "command", summary, room="ui")
+    parser = _add(commands, "ui", "ui_command", summary, room="ui")
     parser.add_argument(
         "--allow-changes",
         action="store_true",
@@ -469,7 +474,8 @@ def _add_ui(commands: _Commands) -> None:
 
 
 def _add_completion(commands: _Commands) -> None:
-    parser = _add(commands, "completion", "completion", "print a script that completes commands, options and files")
+    summary = "print a script that completes commands, options and files"
+    parser = _add(commands, "completion", "completion_command", summary)
     parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
     parser.add_argument("--json", action="store_true", help="print an object with the script")
 
@@ -503,7 +509,7 @@ def add_versions(commands: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "versions", help=summary, description=f"{summary[0].upper()}{summary[1:]}."
     )
-    parser.set_defaults(command="versions", module="commands.versions")
+    parser.set_defaults(command="versions", module="commands.versions_command")
     parser.add_argument("action", choices=("list", "prune"), help="what to do")
     parser.add_argument("--yes", action="store_true", help="delete them (default: say what would be deleted)")
     text = "newest versions of each function to keep in any case (default: 2, for a rollback)"

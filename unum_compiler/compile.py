@@ -14,7 +14,7 @@ from unum_compiler.lowering.called_tasks import with_calls
 from unum_compiler.lowering.lower import lower, with_pace
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json
-from unum_compiler.parsing.read import read
+from unum_compiler.parsing.read_machine import read
 from unum_compiler.parsing.tokens import check_tokens
 from unum_compiler.problems import Report
 from unum_runtime.model.ir import Workflow

@@ -23,7 +23,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 
 from unum_emulator.process import Emulator
-from unum_emulator.settings import AccessKey
+from unum_emulator.process_settings import AccessKey
 
 ROLE = "arn:aws:iam::000000000000:role/any"
 PATIENCE_S = 120

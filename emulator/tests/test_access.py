@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from unum_emulator.settings import AccessKey
+from unum_emulator.process_settings import AccessKey
 
 EVIL = "http://evil.example"
 WRITING = """

@@ -16,7 +16,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 
-from unum_emulator.settings import AccessKey
+from unum_emulator.process_settings import AccessKey
 
 FRIEND, EVIL = "http://localhost:3000", "http://evil.example"
 WRITING = """

@@ -130,7 +130,7 @@ def test_an_event_is_delivered_twice_with_one_request_id(recorded: Any) -> None:
 
 def test_an_unknown_fault_is_refused() -> None:
     pytest.importorskip("ministack")
-    from unum_emulator.aws_lambda.faults import Faults  # noqa: PLC0415 - its import needs the emulator's packages
+    from unum_emulator.aws_lambda.injected_faults import Faults  # noqa: PLC0415 - its import needs the emulator's packages
 
     with pytest.raises(ValueError, match=r"expected some of .*, got 'sleep=1'"):
         Faults.parse("sleep=1")

@@ -18,7 +18,7 @@ from tests.e2e.lost_starts import start_lost
 from tests.patience import PATIENCE_S
 from unum_client import Client, Description
 from unum_emulator.process import Emulator
-from unum_emulator.settings import Settings
+from unum_emulator.process_settings import Settings
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import lease_key, start_key
 from unum_runtime.model.states import Json

@@ -20,7 +20,7 @@ from unum_cli.main import main
 from unum_client import Client, Description
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_emulator.settings import ACCOUNT, REGION
+from unum_emulator.process_settings import ACCOUNT, REGION
 from unum_runtime.model.checkpoint import Status
 
 APP = app_command("tests.e2e.upgrade.app")

@@ -144,7 +144,7 @@ def test_the_command_has_the_page_with_all_its_files(distributions: Path, tmp_pa
     wheels["unum_cli"] += "[ui]"
     python = environment(tmp_path, sys.executable, *wheels.values())
     code = (
-        "from unum_cli.ui.server import asset; from unum_cli.ui.site import _TEMPLATES; import unum_cli.ui.server; "
+        "from unum_cli.ui.page_server import asset; from unum_cli.ui.site import _TEMPLATES; "
         "names = ('page.css', 'live.js', 'graph.js', 'dagre.js', 'icon.svg'); "
         "print(*[asset(each).stat().st_size > 0 for each in names]); "
         "print(*[bool(_TEMPLATES.get_template(each)) for each in _TEMPLATES.list_templates()])"

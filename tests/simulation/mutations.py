@@ -30,7 +30,7 @@ from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, Delive
 from unum_runtime.protocol.fanout import completion, lanes, read_outcome
 from unum_runtime.protocol.planning import evaluation, plan, retry
 from unum_runtime.protocol.runtime import Runtime
-from unum_simulator import Faults, Invariant, engine
+from unum_simulator import Faults, Invariant, simulated_deliveries
 
 HOUR_S = 3600
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -136,7 +136,7 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
             effects = commit.commit(rt, outcome, delivery)
         perform.perform(rt, DeliveryState(envelope.routes), *effects)
 
-    patch.setattr(engine, "step", work)
+    patch.setattr(simulated_deliveries, "step", work)
     patch.setattr(start, "step", work)
 
 

@@ -9,7 +9,7 @@ from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.scenarios import CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.states import Json
-from unum_simulator import Context, Faults, Figures, Scenario, Violation, engine, explore, invariants
+from unum_simulator import Context, Faults, Figures, Scenario, Violation, explore, invariants, simulated_deliveries
 from unum_simulator.ports import Ports
 from unum_simulator.recorded_calls import Answer, Operation, Progress
 from unum_simulator.world import Delivery, World
@@ -68,13 +68,13 @@ def test_each_delivery_of_a_world_runs_the_code_for_itself(monkeypatch: pytest.M
 
 def noted(patch: pytest.MonkeyPatch) -> list[Delivery]:
     """The deliveries whose code is run, each time that it is run."""
-    protocol, runs = engine._run_protocol, []
+    protocol, runs = simulated_deliveries._run_protocol, []
 
     def note(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
         runs.append(delivery)
         return protocol(world, delivery, ports)
 
-    patch.setattr(engine, "_run_protocol", note)
+    patch.setattr(simulated_deliveries, "_run_protocol", note)
     return runs
 
 

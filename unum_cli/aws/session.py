@@ -6,7 +6,7 @@ from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from unum_cli.aws.settings import Settings, botocore_settings, plain_settings
+from unum_cli.aws.aws_settings import Settings, botocore_settings, plain_settings
 from unum_client.aws_clients import AwsClients
 from unum_runtime.wire.call_errors import Unsupported
 
@@ -44,7 +44,7 @@ class Session(AwsClients):
     def create(self, service: str, *, retries: int = RETRIES, **config: Any) -> Any:  # noqa: D102 - in the base class
         if self._settings is None:
             return self._boto3_client(service, retries, config)
-        from unum_cli.aws.requests import wire_client  # noqa: PLC0415 - no command that fails before needs it
+        from unum_cli.aws.wire_requests import wire_client  # noqa: PLC0415 - no command that fails before needs it
 
         try:
             return wire_client(service, self._settings, retries, config.get("read_timeout"))

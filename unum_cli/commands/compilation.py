@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import asdict
 
-from unum_cli.commands.arguments import compiled, problem_lines
+from unum_cli.commands.command_arguments import compiled, problem_lines
 from unum_cli.commands.command_errors import CommandFailed
 from unum_runtime.errors import DefinitionError
 from unum_runtime.json_text import to_readable, to_sorted

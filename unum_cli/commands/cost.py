@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from math import inf
 
-from unum_cli.commands.arguments import compiled_or_failed, json_option
+from unum_cli.commands.command_arguments import compiled_or_failed, json_option
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.handlers import is_answered, stand_ins
 from unum_cli.commands.printing import print_json
@@ -26,7 +26,7 @@ from unum_compiler.cost.receipt import UNKNOWN, StoredReceipt, stored_receipt
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
 from unum_compiler.lowering.called_tasks import called_keys, with_calls
-from unum_compiler.payload import wants_bucket
+from unum_compiler.payload_storage import wants_bucket
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Guard, Json, Task
 from unum_runtime.protocol.fanout.packing import packed_tasks

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from unum_cli.commands.arguments import compiled_or_failed
+from unum_cli.commands.command_arguments import compiled_or_failed
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected, names_workflow
 from unum_compiler.analysis.changes import Effect, changes

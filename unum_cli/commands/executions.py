@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from unum_cli.aws.session import Session
-from unum_cli.commands.arguments import attributes_in, compiled_or_failed, execution_input
+from unum_cli.commands.command_arguments import attributes_in, compiled_or_failed, execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_child, print_description, print_json, to_json
 from unum_cli.commands.stack import Deployed, all_deployed, deployed

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from unum_cli.commands.arguments import json_option
+from unum_cli.commands.command_arguments import json_option
 from unum_cli.commands.command_errors import UsageError
 from unum_runtime.model.called_functions import called_key
 from unum_runtime.model.ir import Workflow

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 
-from unum_cli.commands.arguments import attributes_in
+from unum_cli.commands.command_arguments import attributes_in
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected
 from unum_cli.commands.printing import attributes_text, to_json

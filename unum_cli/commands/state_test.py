@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from unum_cli.commands.arguments import document, json_option, problem_lines
+from unum_cli.commands.command_arguments import document, json_option, problem_lines
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.handlers import is_answered, stand_ins
 from unum_cli.commands.printing import print_json

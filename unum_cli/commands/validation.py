@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import asdict, dataclass
 
-from unum_cli.commands.arguments import definition_in, problem_lines, problem_places, workflow_name
+from unum_cli.commands.command_arguments import definition_in, problem_lines, problem_places, workflow_name
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_compiler.checks.warnings import Warned
 from unum_runtime.errors import DefinitionError

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping
 
-from unum_cli.commands.arguments import write_text
+from unum_cli.commands.command_arguments import write_text
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected, given_definition
 from unum_cli.commands.printing import check_success, print_json, to_json

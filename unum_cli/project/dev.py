@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     inside = options.inside[1:] if options.inside[:1] == ["--"] else options.inside
     if not inside:  # two sessions that watch would replace each other's settings for other terminals
         _lock(Path.cwd())
-    session = [sys.executable, "-m", "unum_cli.project.session", *inside]
+    session = [sys.executable, "-m", "unum_cli.project.dev_session", *inside]
     shell = [str(python), "-m", "unum_emulator.shell", "--python", str(python), "--project", str(Path.cwd())]
     path = os.pathsep.join([str(_app_python().parent), os.environ.get("PATH", os.defpath)])
     _become([*shell, *(["--auth"] if options.auth else []), *session], {**os.environ, "PATH": path})

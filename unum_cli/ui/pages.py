@@ -17,7 +17,7 @@ from unum_cli.timing.parents import Started, parent_in
 from unum_cli.timing.stretches import Part
 from unum_cli.ui.directory import Address, Place
 from unum_cli.ui.graph_data import graph_data
-from unum_cli.ui.matching import Wanted, matching
+from unum_cli.ui.matching_executions import Wanted, matching
 from unum_cli.ui.operations import offered
 from unum_cli.ui.past_reading import Reading
 from unum_cli.ui.site import Site

@@ -99,7 +99,7 @@ def _paths(key: str, text: str) -> tuple[Path, ...]:
     try:
         return list_paths(fill(text, list_paths))
     except PathSyntaxError:
-        return ()  # `parsing.expressions` reports it
+        return ()  # `parsing.data_flow_fields` reports it
 
 
 def _context_variables(_key: str, text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ Source of the rules: AWS Step Functions Developer Guide, "ItemReader (Map)" and 
 import re
 from collections.abc import Collection
 
-from unum_compiler.parsing.expressions import read_data
+from unum_compiler.parsing.data_flow_fields import read_data
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.problems import Feature, did_you_mean, listed, shown
 from unum_runtime.aws.items import config

@@ -1,6 +1,6 @@
 """Field names of all objects in a definition: the specification's tables.
 
-To support a new field, add its name here and its check to `expressions` or `jsonata_fields`. A field that is in no
+To support a new field, add its name here and its check to `data_flow_fields` or `jsonata_fields`. A field that is in no
 table is a mistake; nothing is ignored silently.
 """
 

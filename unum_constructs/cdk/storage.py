@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
 from unum_compiler.analysis.edges import Operation
-from unum_compiler.payload import Payload
+from unum_compiler.payload_storage import Payload
 from unum_constructs.cdk.encryption import (
     READING_ITEMS,
     READING_OBJECTS,

@@ -6,7 +6,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from unum_compiler.payload import Payload
+from unum_compiler.payload_storage import Payload
 from unum_constructs.cdk.argument_checks import check_types, checked_choice, whole_seconds
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.envelope import EVENT_LIFE_S

@@ -19,7 +19,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from unum_compiler.definition import Definition
-from unum_compiler.payload import Payload
+from unum_compiler.payload_storage import Payload
 from unum_constructs.cdk.argument_checks import check_types
 from unum_constructs.errors import ConstructError
 from unum_constructs.layer.opentelemetry import OpenTelemetry

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from constructs import Construct
 
-from unum_compiler.payload import Payload
+from unum_compiler.payload_storage import Payload
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Workflow
 from unum_runtime.model.states import Parallel

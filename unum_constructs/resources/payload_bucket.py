@@ -5,7 +5,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from unum_compiler.payload import Payload, wants_bucket
+from unum_compiler.payload_storage import Payload, wants_bucket
 from unum_constructs.cdk.buckets import new_bucket
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.ir import Workflow

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from unum_emulator.process import Emulator
-from unum_emulator.settings import ACCOUNT, REGION
+from unum_emulator.process_settings import ACCOUNT, REGION
 
 CLI_VERSION = "2.1148.1"
 """Version for npx; npm's tag `latest` is a version that refuses assemblies of aws-cdk-lib 2."""

@@ -13,33 +13,33 @@ from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
-from unum_emulator.access import downloads, keys
-from unum_emulator.access.endpoints import Origins
-from unum_emulator.access.guard import Guard
-from unum_emulator.access.keys import Keys
+from unum_emulator.access import access_keys, downloads
+from unum_emulator.access.access_keys import Keys
 from unum_emulator.access.middleware import GuardedApplication
+from unum_emulator.access.opened_endpoints import Origins
+from unum_emulator.access.request_guard import Guard
 from unum_emulator.aws_lambda import event_sources, function_addresses, invoke_api, node_errors
 from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents
 from unum_emulator.aws_lambda.executor import Executor
 from unum_emulator.aws_lambda.fast_path import FastPath
-from unum_emulator.aws_lambda.faults import FaultInjector
+from unum_emulator.aws_lambda.injected_faults import FaultInjector
 from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool
 from unum_emulator.aws_services import (
     cloudformation,
     dynamodb_attributes,
+    iam_policies,
     message_senders,
     parsing_cache,
-    policies,
     recorded_requests,
-    schedules,
-    stepfunctions,
+    scheduler,
+    state_machines,
 )
-from unum_emulator.aws_services.responses import SingleWriteProtocol
+from unum_emulator.aws_services.single_writes import SingleWriteProtocol
 from unum_emulator.history import History
 from unum_emulator.patching import replace
-from unum_emulator.settings import Settings
+from unum_emulator.process_settings import Settings
 
 _GAPS = (
     invoke_api,
@@ -47,10 +47,10 @@ _GAPS = (
     node_errors,
     event_sources,
     cloudformation,
-    stepfunctions,
-    policies,
+    state_machines,
+    iam_policies,
     parsing_cache,
-    schedules,
+    scheduler,
     message_senders,
     dynamodb_attributes,
 )
@@ -63,7 +63,7 @@ class Emulation:
 
     def __init__(self, settings: Settings) -> None:
         self._guard = Guard(Keys(settings.key), Origins(settings.port))
-        keys.install(settings.key)
+        access_keys.install(settings.key)
         downloads.install(settings)
         self._pool = SandboxPool(settings)
         history = History(settings.history)

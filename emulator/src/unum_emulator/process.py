@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from unum_emulator.settings import ACCOUNT, REGION, AccessKey
+from unum_emulator.process_settings import ACCOUNT, REGION, AccessKey
 
 _START_LIMIT_S = 60
 _STOP_LIMIT_S = 10

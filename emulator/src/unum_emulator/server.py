@@ -22,7 +22,7 @@ from pathlib import Path
 
 from unum_emulator.aws_lambda.packages import discard
 from unum_emulator.patching import require_version
-from unum_emulator.settings import ACCOUNT, HOST, REGION, Settings
+from unum_emulator.process_settings import ACCOUNT, HOST, REGION, Settings
 
 _INHERITED = ("PATH", "LANG", "LC_ALL")
 _BACKLOG = 1024  # hundreds of functions may connect at once

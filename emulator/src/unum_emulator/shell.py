@@ -4,7 +4,7 @@ The emulator is bootstrapped for `cdk deploy`; `cdk` and the calling environment
 with the command and returns its exit code. With `--project`, it needs no checkout: `cdk` is that of the project, and
 the path is the caller's.
 
-`unum_cli.project.session` handles signals with the same code, because the emulator and the command line share no
+`unum_cli.project.dev_session` handles signals with the same code, because the emulator and the command line share no
 package.
 """
 

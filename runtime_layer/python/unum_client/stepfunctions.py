@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from unum_client.boto3_shapes.arns import Arns, ResourceNotFound, activity_name, home_of
 from unum_client.boto3_shapes.exceptions import UNSUPPORTED, Exceptions
-from unum_client.boto3_shapes.shapes import (
+from unum_client.boto3_shapes.execution_shapes import (
     DescribeExecutionOutput,
     DescribeMapRunOutput,
     GetExecutionHistoryOutput,

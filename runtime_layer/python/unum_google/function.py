@@ -24,7 +24,7 @@ from google.auth.transport.requests import Request
 from google.oauth2 import id_token
 
 from unum_google.adapters import Service, events, runtime_for, runtime_on, service, start_runtime, store
-from unum_google.lost_events import Search, fail_dying, search
+from unum_google.dropped_events import Search, fail_dying, search
 from unum_google.tasks import EVENTS
 from unum_runtime.errors import (
     ExecutionAlreadyExists,

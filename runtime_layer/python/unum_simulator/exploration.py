@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from unum_runtime.model.checkpoint import Ending, Status
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import Control
-from unum_simulator.engine import begin
 from unum_simulator.faults import NO_FAULTS
 from unum_simulator.invariants import Broken, Invariant, check_end
 from unum_simulator.moves import Move, make, moves
 from unum_simulator.scenario import Scenario
+from unum_simulator.simulated_deliveries import begin
 from unum_simulator.surroundings.calling_programs import LAST_IDS as LAST_CALLS
 from unum_simulator.surroundings.calling_programs import MOST_CALLS, Caller, check_repeated
 from unum_simulator.surroundings.responders import RESULT, response

@@ -8,7 +8,7 @@ from typing import assert_never
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import start_key
 from unum_runtime.protocol.control.operator_requests import Control
-from unum_simulator import engine
+from unum_simulator import simulated_deliveries
 from unum_simulator.faults import EVENT_AGE_S, RUN_S, SKEW_MS, Fault
 from unum_simulator.recorded_calls import READS, SENDS, Answer, Primitive
 from unum_simulator.scenario import BEGUN_MS
@@ -134,20 +134,20 @@ def _ask(world: World, move: Move) -> None:
             world.left = replace(left, stops=left.stops - 1)
             name = [*world.observed][move.index].name
             stop = world.request(Control.STOP, name, error="Stopped", cause=f"{world.left.stops} more may follow")
-            engine.begin(world, stop, is_copy=True)
+            simulated_deliveries.begin(world, stop, is_copy=True)
         case Kind.REQUEST:
             _begin_request(world, REQUESTS[move.index], move.sent)
         case Kind.SIGNAL:
             world.left = replace(left, signals=left.signals - 1)
-            engine.begin(world, signal_event(world, move.index, move.sent), is_copy=False)
+            simulated_deliveries.begin(world, signal_event(world, move.index, move.sent), is_copy=False)
         case Kind.CALL:
             world.left = replace(left, calls=left.calls - 1)
-            engine.begin(world, Caller(world, move.index).call(left.calls), is_copy=True)
+            simulated_deliveries.begin(world, Caller(world, move.index).call(left.calls), is_copy=True)
         case Kind.FORGET:
             world.left = replace(left, forgets=left.forgets - 1)
             asked = Caller(world, move.index).forgetting()
             assert asked is not None  # noqa: S101 - see `_calling_moves`
-            engine.begin(world, asked, is_copy=True)
+            simulated_deliveries.begin(world, asked, is_copy=True)
         case Kind.RESPOND:
             _respond(world, [*world.tokens][move.index], move.sent)
         case _:
@@ -180,10 +180,10 @@ def _deliver(world: World, move: Move) -> None:
     if move.skew_ms:
         world.left = replace(world.left, skews=world.left.skews - 1)
     if move.kind is Kind.DELIVER:
-        engine.begin(world, world.waiting.pop(move.index), is_copy=False, skew_ms=move.skew_ms)
+        simulated_deliveries.begin(world, world.waiting.pop(move.index), is_copy=False, skew_ms=move.skew_ms)
         return
     world.left = replace(world.left, duplicates=world.left.duplicates - 1)
-    engine.begin(world, _repeatable_events(world)[move.index], is_copy=True, skew_ms=move.skew_ms)
+    simulated_deliveries.begin(world, _repeatable_events(world)[move.index], is_copy=True, skew_ms=move.skew_ms)
 
 
 def _event_moves(world: World) -> Iterator[Move]:
@@ -305,7 +305,7 @@ def _respond(world: World, token: str, kind: int) -> None:
     is_heartbeat = kind == HEARTBEAT
     spent = replace(left, heartbeats=left.heartbeats - 1) if is_heartbeat else replace(left, answers=left.answers - 1)
     world.left = spent
-    engine.begin(world, event, is_copy=False)
+    simulated_deliveries.begin(world, event, is_copy=False)
 
 
 def _begin_request(world: World, asked: Control, which: int) -> None:
@@ -318,10 +318,10 @@ def _begin_request(world: World, asked: Control, which: int) -> None:
             world.left = replace(left, redrives=left.redrives - 1)
         case _:
             world.left = replace(left, forks=left.forks - 1)
-            engine.begin(world, fork_request(world, world.scenario.forks[which]), is_copy=False)
+            simulated_deliveries.begin(world, fork_request(world, world.scenario.forks[which]), is_copy=False)
             return
     name = [*world.observed][which].name
-    engine.begin(world, world.request(asked, name), is_copy=asked is Control.NUDGE)
+    simulated_deliveries.begin(world, world.request(asked, name), is_copy=asked is Control.NUDGE)
 
 
 def _call_moves(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
@@ -364,28 +364,28 @@ def _sending_faults(world: World, index: int, size: int) -> Iterator[Move]:
 def _answer_call(world: World, delivery: Delivery, move: Move) -> None:
     _spend_fault(world, move.fault)
     if delivery.pending.primitive is Primitive.USER_CODE:
-        engine.thaw(world, delivery)
+        simulated_deliveries.thaw(world, delivery)
         return
     world.focus_on(delivery.event)
     if move.fault is Fault.SPLIT:
-        world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
-        engine.split(world, delivery, move.sent)
+        world.say(delivery, lambda: f"{simulated_deliveries.describe(delivery.pending)}: {move.fault}")
+        simulated_deliveries.split(world, delivery, move.sent)
         return
     if delivery.pending.primitive in SENDS:
         answer = _send(world, delivery, move)
     elif move.fault in (Fault.CRASH_BEFORE, Fault.THROTTLED):
-        answer = engine.refusal(delivery.pending)
+        answer = simulated_deliveries.refusal(delivery.pending)
     else:
-        answer = engine.apply(world, delivery, repeated=move.fault is Fault.REPEATED)
+        answer = simulated_deliveries.apply(world, delivery, repeated=move.fault is Fault.REPEATED)
     if move.fault is not Fault.NONE:
-        world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
+        world.say(delivery, lambda: f"{simulated_deliveries.describe(delivery.pending)}: {move.fault}")
     match move.fault:
         case Fault.NONE | Fault.REPEATED | Fault.FROZEN:
-            engine.proceed(world, delivery, answer, freezes=move.fault is Fault.FROZEN)
+            simulated_deliveries.proceed(world, delivery, answer, freezes=move.fault is Fault.FROZEN)
         case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
-            engine.stop(world, delivery)
+            simulated_deliveries.stop(world, delivery)
         case Fault.THROTTLED | Fault.UNANSWERED:
-            engine.proceed(world, delivery, engine.refusal(delivery.pending))
+            simulated_deliveries.proceed(world, delivery, simulated_deliveries.refusal(delivery.pending))
         case _:
             assert_never(move.fault)
 
@@ -394,12 +394,14 @@ def _send(world: World, delivery: Delivery, move: Move) -> Answer:
     positions = range(len(delivery.pending.positional[0]))
     match move.fault:
         case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
-            return engine.send(world, delivery, positions[: move.sent])
+            return simulated_deliveries.send(world, delivery, positions[: move.sent])
         case Fault.THROTTLED:
-            return engine.send(world, delivery, [position for position in positions if position != move.sent])
+            return simulated_deliveries.send(
+                world, delivery, [position for position in positions if position != move.sent]
+            )
         case Fault.REPEATED:
-            return engine.send(world, delivery, [*positions, move.sent])
-    return engine.send(world, delivery, positions)
+            return simulated_deliveries.send(world, delivery, [*positions, move.sent])
+    return simulated_deliveries.send(world, delivery, positions)
 
 
 def _spend_fault(world: World, fault: Fault) -> None:

@@ -40,7 +40,7 @@ from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVEN_AT, REDRIV
 from unum_runtime.protocol.planning.plan import beyond_budget, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_simulator.committed_past import Past
-from unum_simulator.comparison import (
+from unum_simulator.expected_commits import (
     LIMIT,
     commit_fields,
     continuation_of,

@@ -18,7 +18,7 @@ from unum_runtime.protocol.planning.advance import (
     by_branch,
 )
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
-from unum_simulator.comparison import created_outcome
+from unum_simulator.expected_commits import created_outcome
 
 
 @dataclass(frozen=True, slots=True)

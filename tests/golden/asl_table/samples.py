@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from unum_compiler.parsing import batchers, datasets, read
+from unum_compiler.parsing import batchers, datasets, read_machine
 from unum_compiler.parsing.fields import CATCHERS, KINDS, RULES, SCOPES, STATES
 from unum_runtime.model.states import Json, Language
 
@@ -149,8 +149,8 @@ READER: dict[str, tuple[Json, dict[str, Json]]] = {
 
 FIELDS_OF_PARTS: dict[str, tuple[str, ...]] = {
     "a state machine": tuple(sorted(SCOPES["a state machine"])),
-    "a retrier": tuple(sorted(read._RETRIER)),
-    "a catcher": tuple(sorted({*read._CATCHER, *CATCHERS[Language.JSONPATH], *CATCHERS[Language.JSONATA]})),
+    "a retrier": tuple(sorted(read_machine._RETRIER)),
+    "a catcher": tuple(sorted({*read_machine._CATCHER, *CATCHERS[Language.JSONPATH], *CATCHERS[Language.JSONATA]})),
     "a rule of a Choice": tuple(sorted({"Next", "Comment", "Condition", *RULES[Language.JSONATA]})),
     "`ReaderConfig`": tuple(sorted({*datasets._CONFIG, *datasets._NUMBER[Language.JSONPATH]})),
     "`WriterConfig`": tuple(sorted(datasets._WRITER_CONFIG)),

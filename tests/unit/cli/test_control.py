@@ -14,7 +14,7 @@ from tests.unit.protocol.job_platform import watching
 from tests.unit.protocol.map_platform import deliver_all, deployed, lose
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.aws.session import Session
-from unum_cli.commands.control import last_errors
+from unum_cli.commands.control_command import last_errors
 from unum_client.aws_connection import AwsConnection
 from unum_client.control import Control
 from unum_runtime.aws.timer import Delayed

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.client.test_stored_definitions import client_of, deployed
 from tests.unit.protocol.platform import Platform, chain
-from unum_cli.commands import diff, graph, history, map_runs, watch
+from unum_cli.commands import diff, graph_command, history_command, map_runs_command, watch
 from unum_client.polling import Waiter
 from unum_compiler import to_compiled
 from unum_runtime.model.checkpoint import Checkpoint, Failure, start_record
@@ -27,7 +27,7 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
     old = deployed(chain("A", "B"))
     old.run("old", {"n": 1})
     newest = deployed(chain("A", "C"), on=old)
-    for command in (diff, graph):
+    for command in (diff, graph_command):
         monkeypatch.setattr(command, "connected", lambda _options: client_of(newest))
     return newest
 
@@ -59,7 +59,7 @@ def test_an_execution_without_a_commit_is_shown_by_what_is_deployed(
     record = start_record(Execution("e", platform.clock.ms), {})
     record_start(platform.store, "w", record, expires_at_s=platform.runtime().expires_at_s())
     stop_soon = replace(client_of(platform), waiter=Waiter(now_s=lambda: 0, sleep=lambda _: stopped(platform, record)))
-    for module in (history, map_runs, watch, graph):
+    for module in (history_command, map_runs_command, watch, graph_command):
         monkeypatch.setattr(module, "connected", lambda _options: stop_soon)
     ran = unum(*command.split(), "e", *ADDRESS)
     if command == "watch":

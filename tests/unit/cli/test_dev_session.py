@@ -14,7 +14,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 
-SESSION = (sys.executable, "-m", "unum_cli.project.session")
+SESSION = (sys.executable, "-m", "unum_cli.project.dev_session")
 UNDER_A_SHELL = (sys.executable, "-c", f"import subprocess; subprocess.run({[*SESSION]!r})")
 UNUM = (sys.executable, "-c", "import sys; from unum_cli.main import main; sys.exit(main())")
 CDK = """#!/bin/sh

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from unum_cli.main import main
-from unum_cli.project.session import LogLines, scan
+from unum_cli.project.dev_session import LogLines, scan
 
 
 def test_names_follow_from_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

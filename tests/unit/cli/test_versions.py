@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_cli.commands import versions
+from unum_cli.commands import versions_command
 from unum_cli.commands.stack import Deployed
 from unum_client.client import Client
 from unum_runtime.model.checkpoint import start_record
@@ -99,7 +99,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
             """Return a client that reads executions where the platform has them."""
             return Client(store=platform.memory, workflow=found.workflow, index=platform.memory)
 
-        monkeypatch.setattr(versions, "client_at", client_at)
+        monkeypatch.setattr(versions_command, "client_at", client_at)
         yield Account(boto3.client("lambda"), role, platform)
 
 

@@ -9,7 +9,7 @@ from botocore.validate import validate_parameters
 from tests.unit.protocol.platform import Platform, chain
 from unum_client import Client
 from unum_client.boto3_shapes.arns import Arns, InvalidArn, ResourceNotFound
-from unum_client.boto3_shapes.shapes import map_run_description
+from unum_client.boto3_shapes.execution_shapes import map_run_description
 from unum_client.reading.map_runs import Counts, MapRun, Tolerance
 from unum_client.stepfunctions import StepFunctionsClient
 from unum_compiler.definition import Definition

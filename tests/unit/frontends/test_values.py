@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from unum_compiler.frontends.values import named_functions, take_values
+from unum_compiler.frontends.deploy_time_values import named_functions, take_values
 
 ARN, TABLE, KEY = (f"${{Token[TOKEN.{number}]}}" for number in (11, 12, 13))
 PARTITION = "${Token[AWS.Partition.3]}"

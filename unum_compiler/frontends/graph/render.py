@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, NamedTuple
 
+from unum_compiler.frontends.function_keys import unique_keys
 from unum_compiler.frontends.graph.graph_expressions import call, out, payload, var
 from unum_compiler.frontends.graph.nodes import Choose, Fold, Goto, Map, Parallel, Piece, Step, Task, Work
 from unum_compiler.frontends.graph.service_nodes import Ask, Call
-from unum_compiler.frontends.keys import unique_keys
 from unum_runtime.model.states import Json
 
 

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 from typing import Any, NoReturn
 
 from unum_compiler.frontends.unum.application import Edge, Node
-from unum_compiler.frontends.unum.neighbours import TwoResultsError, branches, map_state, meets_neighbours
+from unum_compiler.frontends.unum.neighbour_chains import TwoResultsError, branches, map_state, meets_neighbours
 from unum_compiler.problems import shown
 from unum_runtime.model.states import Json
 

@@ -11,7 +11,7 @@ from botocore.credentials import Credentials
 from ministack.services import lambda_svc
 
 from unum_emulator.patching import replace
-from unum_emulator.settings import REGION, Settings
+from unum_emulator.process_settings import REGION, Settings
 
 _VALID_S = 7 * 24 * 3600  # AWS: 10 minutes, but ministack keeps a layer's URL as it was at its publication
 

@@ -7,9 +7,9 @@ from typing import Any
 from ministack import app
 from ministack.core import router
 
-from unum_emulator.access import endpoints
-from unum_emulator.access.guard import Guard
-from unum_emulator.access.requests import AccessRefusedError, Request
+from unum_emulator.access import opened_endpoints
+from unum_emulator.access.guarded_requests import AccessRefusedError, Request
+from unum_emulator.access.request_guard import Guard
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -43,8 +43,8 @@ class GuardedApplication:
         except AccessRefusedError as error:
             await _answer(send, refused(request, error))
             return
-        if self._guard.is_preflight(request) and not endpoints.has_cors_of_its_own(request):
-            await _answer(send, endpoints.preflight(request))
+        if self._guard.is_preflight(request) and not opened_endpoints.has_cors_of_its_own(request):
+            await _answer(send, opened_endpoints.preflight(request))
             return
         await self._inner(scope, receive, _with_cors_of(request, send))
 
@@ -56,7 +56,7 @@ def refused(request: Request, error: AccessRefusedError) -> Response:
     for name, value in request.parameters:
         parameters.setdefault(name, []).append(value)
     # An unsigned request names no service; without one, ministack guesses S3.
-    own = "lambda" if endpoints.has_cors_of_its_own(request) else None
+    own = "lambda" if opened_endpoints.has_cors_of_its_own(request) else None
     service = own or router.detect_service(request.method, request.path, headers, parameters)
     response: Response = app._credential_failure(service, "", str(uuid.uuid4()), error, headers)
     return response
@@ -94,9 +94,9 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 def _with_cors_of(request: Request, send: Send) -> Send:
     """Return a channel without ministack's wildcards; an app's own CORS headers stay."""
-    if endpoints.has_cors_of_its_own(request):
+    if opened_endpoints.has_cors_of_its_own(request):
         return send
-    added = endpoints.bucket_headers(request) if request.origin is not None else {}
+    added = opened_endpoints.bucket_headers(request) if request.origin is not None else {}
     fields = [(name.lower().encode(), value.encode()) for name, value in added.items()]
 
     async def send_without_wildcards(message: Message) -> None:

@@ -24,7 +24,7 @@ from botocore.credentials import Credentials
 from ministack.core import sigv4
 from ministack.services import s3
 
-from unum_emulator.access.requests import AccessRefusedError, Request
+from unum_emulator.access.guarded_requests import AccessRefusedError, Request
 
 Secret = Callable[[str, str], str]
 """Function that returns the secret of an access key with a session token; raises AccessRefusedError."""

@@ -20,7 +20,7 @@ from typing import Any
 import botocore.session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from unum_emulator.aws_lambda.function import FunctionRef, role_credentials
+from unum_emulator.aws_lambda.function_version import FunctionRef, role_credentials
 from unum_emulator.aws_lambda.invocation import Invocation
 
 # AWS's defaults. Source: the API page named in `Policy`.

@@ -25,7 +25,7 @@ from unum_emulator import patching
 from unum_emulator.aws_lambda import invocation
 from unum_emulator.aws_lambda.destinations import AsyncEvent, Condition, Destinations, Policy
 from unum_emulator.aws_lambda.executor import unlimited_wait
-from unum_emulator.aws_lambda.faults import FaultInjector
+from unum_emulator.aws_lambda.injected_faults import FaultInjector
 from unum_emulator.aws_lambda.recursion import loop_error
 from unum_emulator.history import History, sender
 

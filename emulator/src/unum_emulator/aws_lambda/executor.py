@@ -15,8 +15,8 @@ from typing import Any
 
 from ministack.services import lambda_svc
 
-from unum_emulator.aws_lambda.faults import FaultInjector
-from unum_emulator.aws_lambda.function import FunctionRef, FunctionVersion
+from unum_emulator.aws_lambda.function_version import FunctionRef, FunctionVersion
+from unum_emulator.aws_lambda.injected_faults import FaultInjector
 from unum_emulator.aws_lambda.invocation import InvocationType, current_invocation
 from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool

@@ -18,11 +18,11 @@ from ministack.core import responses, router
 from ministack.services import dynamodb
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from unum_emulator.access.guard import Guard
+from unum_emulator.access.guarded_requests import AccessRefusedError, Request
 from unum_emulator.access.middleware import refused
-from unum_emulator.access.requests import AccessRefusedError, Request
+from unum_emulator.access.request_guard import Guard
 from unum_emulator.aws_lambda import invoke_api
-from unum_emulator.aws_services.responses import SingleWriteProtocol
+from unum_emulator.aws_services.single_writes import SingleWriteProtocol
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ministack.services import lambda_svc
 
-from unum_emulator.aws_lambda.function import FunctionRef
+from unum_emulator.aws_lambda.function_version import FunctionRef
 from unum_emulator.patching import replace
 
 Record = Mapping[str, Any]

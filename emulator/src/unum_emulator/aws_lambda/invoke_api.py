@@ -14,7 +14,7 @@ from ministack import app
 from ministack.services import lambda_svc
 
 from unum_emulator.aws_lambda import invocation, recursion
-from unum_emulator.aws_lambda.function import FunctionRef
+from unum_emulator.aws_lambda.function_version import FunctionRef
 from unum_emulator.aws_lambda.invocation import Invocation, InvocationType
 from unum_emulator.aws_lambda.recursion import Lineage
 from unum_emulator.patching import replace

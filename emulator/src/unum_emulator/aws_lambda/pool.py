@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from unum_emulator.aws_lambda.function import FunctionVersion
+from unum_emulator.aws_lambda.function_version import FunctionVersion
 from unum_emulator.aws_lambda.packages import PackageStore, link_managed_runtime
 from unum_emulator.aws_lambda.sandbox import Sandbox, SandboxResources
-from unum_emulator.settings import Settings
+from unum_emulator.process_settings import Settings
 
 # A warm call takes milliseconds, and a cold start some tenths of a second of processor time. So a caller first waits
 # for a busy sandbox of its function, for as long as the last start took, within these bounds.

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from unum_emulator.aws_lambda.function import FunctionRef
+from unum_emulator.aws_lambda.function_version import FunctionRef
 
 LIMIT = 16
 HEADER = "x-amzn-trace-id"

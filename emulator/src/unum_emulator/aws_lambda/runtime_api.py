@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 import httptools
 
-from unum_emulator.settings import HOST
+from unum_emulator.process_settings import HOST
 
 _PREFIX = "/2018-06-01/runtime"
 _NEXT = f"GET {_PREFIX}/invocation/next"

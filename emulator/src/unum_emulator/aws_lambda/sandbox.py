@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from unum_emulator.aws_lambda import invocation
-from unum_emulator.aws_lambda.function import FunctionVersion
+from unum_emulator.aws_lambda.function_version import FunctionVersion
 from unum_emulator.aws_lambda.packages import PackageStore, discard
 from unum_emulator.aws_lambda.runtime_api import Delivery, Report, ReportKind, RuntimeApi
 

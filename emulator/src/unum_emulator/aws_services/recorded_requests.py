@@ -16,7 +16,7 @@ from typing import Any
 from ministack import app
 from ministack.services import dynamodb, s3, sqs
 
-from unum_emulator.aws_lambda.faults import FaultInjector
+from unum_emulator.aws_lambda.injected_faults import FaultInjector
 from unum_emulator.history import History, as_sender, sender
 from unum_emulator.patching import replace
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from botocore.session import Session as BotocoreSession
 
+from unum_cli.aws.aws_settings import botocore_settings, plain_settings
 from unum_cli.aws.session import Session
-from unum_cli.aws.settings import botocore_settings, plain_settings
 from unum_runtime.wire.call_errors import CallError, Unsupported
 from unum_runtime.wire.signing import Credentials
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
-from unum_cli.logs.command import _Lines
 from unum_cli.logs.execution_logs import Invocation
 from unum_cli.logs.log_lines import InvocationLog
+from unum_cli.logs.logs_command import _Lines
 
 AT = datetime.fromtimestamp(0, UTC)
 WITHOUT_STEP = Invocation(log_group="g", log_stream="s", request_id="r", began_at=AT)

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_cli.logs import command
+from unum_cli.logs import logs_command
 from unum_cli.logs.execution_logs import Invocation
 from unum_cli.logs.log_lines import Line
 from unum_cli.logs.search import MOST_GROUPS, MOST_REQUESTS, Console
@@ -116,7 +116,7 @@ def test_the_command_prints_one_address_on_standard_error(
 ) -> None:
     told = [(FAILED, Line(at=AT, text="one")), (FAILED, Line(at=AT, text="two"))]
     lines: Any = SimpleNamespace(there=lambda: told, search=SimpleNamespace(console=console), name="order-17")
-    command._print_lines(lines, Namespace(follow=False, platform=False, json=as_json))
+    logs_command._print_lines(lines, Namespace(follow=False, platform=False, json=as_json))
     said = capsys.readouterr()
     assert len(said.out.splitlines()) == 2
     expected = f"in CloudWatch Logs Insights: {CONSOLE.of_execution('order-17', [FAILED])}\n"

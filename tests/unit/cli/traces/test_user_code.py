@@ -13,9 +13,9 @@ from tests.unit.cli.traces.traced import client_of, named
 from tests.unit.cli.traces.user_code import Traced, call_in_span, query, sent, tree
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
-from unum_cli.traces.command import _without_user_code
 from unum_cli.traces.exporter import document
 from unum_cli.traces.family import Family
+from unum_cli.traces.trace_command import _without_user_code
 from unum_compiler.options import FunctionOptions
 from unum_runtime.functions.tracing import otel_spans
 from unum_runtime.model import span_ids

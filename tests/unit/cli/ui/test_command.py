@@ -18,8 +18,8 @@ from botocore.awsrequest import AWSResponse
 
 from unum_cli.aws.session import Session
 from unum_cli.grammar import grammar
-from unum_cli.ui import command
-from unum_cli.ui.server import open_socket
+from unum_cli.ui import ui_command
+from unum_cli.ui.page_server import open_socket
 from unum_runtime.errors import ClientError
 
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:f:start-"
@@ -80,7 +80,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch) -> Stacks:
     session = boto3.Session(region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="s")
     answer: Any = made.answer
     session.events.register("before-send.cloudformation.DescribeStacks", answer)
-    monkeypatch.setattr(command, "session_of", lambda _options: SessionOf(session))
+    monkeypatch.setattr(ui_command, "session_of", lambda _options: SessionOf(session))
     return made
 
 
@@ -99,11 +99,11 @@ def options(*arguments: str) -> Namespace:
 )
 @pytest.mark.usefixtures("stacks")
 def test_workflows_are_found(arguments: tuple[str, ...], expected: set[tuple[str, str]]) -> None:
-    assert set(command._directory(options(*arguments)).places()) == expected
+    assert set(ui_command._directory(options(*arguments)).places()) == expected
 
 
 def test_a_later_deployment_appears(stacks: Stacks) -> None:
-    directory = command._directory(options())
+    directory = ui_command._directory(options())
     before = directory.places()
     del stacks.named["Other"]
     assert directory.places() is before
@@ -115,7 +115,7 @@ def test_a_later_deployment_appears(stacks: Stacks) -> None:
 
 def test_the_first_deployment_appears_at_once(stacks: Stacks) -> None:
     stacks.named = {"Plain": []}
-    directory = command._directory(options())
+    directory = ui_command._directory(options())
     assert directory.places() == {}
     stacks.named["Plain"] = ["First"]
     assert set(directory.places()) == {("Plain", "First")}
@@ -123,7 +123,7 @@ def test_the_first_deployment_appears_at_once(stacks: Stacks) -> None:
 
 def test_outputs_that_only_look_like_a_workflow_hide_no_other(stacks: Stacks) -> None:
     stacks.named["Plain"] = ["not a workflow"]
-    places = command._directory(options()).places()
+    places = ui_command._directory(options()).places()
     assert len(places) == 4
     with pytest.raises(ClientError, match="workflow: expected"):
         _ = places["Plain", "not a workflow"].client
@@ -132,7 +132,7 @@ def test_outputs_that_only_look_like_a_workflow_hide_no_other(stacks: Stacks) ->
 @pytest.mark.usefixtures("stacks")
 def test_only_with_changes_allowed_is_the_client_able_to_change() -> None:
     for arguments, able in [((), False), (("--allow-changes",), True)]:
-        for place in command._directory(options(*arguments)).places().values():
+        for place in ui_command._directory(options(*arguments)).places().values():
             assert (place.client.starts is not None, place.client.tasks is not None) == (able, able)
 
 

@@ -14,11 +14,11 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from tests.unit.cli.ui.shop import HOSTILE, Shop, Visitor, open_shop, served
-from unum_cli.ui import guard, opening, operations, server, site
+from unum_cli.ui import guard, opening, operations, page_server, site
 from unum_cli.ui.guard import HOST, Guard, Secrets
 from unum_cli.ui.opening import OneTimeCode
 from unum_cli.ui.operations import Operations
-from unum_cli.ui.server import open_socket
+from unum_cli.ui.page_server import open_socket
 from unum_runtime.model.checkpoint import Status
 
 EVIL = "evil.example"
@@ -210,7 +210,7 @@ def test_only_this_machine_can_connect() -> None:
 
 
 def test_a_page_that_only_shows_has_no_path_that_changes(shop: Shop, visitor: Visitor) -> None:
-    app = server.application(visitor.site)
+    app = page_server.application(visitor.site)
     assert {method for route in app.routes if isinstance(route, Route) for method in route.methods or ()} == {
         "GET",
         "HEAD",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from uuid import uuid4
 
-from unum_cli.commands.arguments import compiled_or_failed, execution_input, write_text
+from unum_cli.commands.command_arguments import compiled_or_failed, execution_input, write_text
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.handlers import stand_ins
 from unum_cli.commands.printing import check_success, print_json

@@ -14,9 +14,9 @@ from ministack import app
 from ministack.core import iam_evaluator, lambda_runtime, responses
 from ministack.services import lambda_svc, sts
 
-from unum_emulator.access.requests import AccessRefusedError
+from unum_emulator.access.guarded_requests import AccessRefusedError
 from unum_emulator.patching import replace
-from unum_emulator.settings import ACCOUNT, AccessKey
+from unum_emulator.process_settings import ACCOUNT, AccessKey
 
 _ACCOUNT = re.compile(r"\d{12}")
 _MISSING = "InvalidToken"

@@ -1,7 +1,8 @@
 """Session of ``unum dev``, in an environment where AWS is the emulator.
 
-`python -m unum_cli.project.session` deploys the app of the current folder, serves the page, prints the functions' log
-lines, and deploys again when a file changes; with arguments, it deploys, runs them as a command, and returns its code.
+`python -m unum_cli.project.dev_session` deploys the app of the current folder, serves the page, prints the functions'
+log lines, and deploys again when a file changes; with arguments, it deploys, runs them as a command, and returns its
+code.
 
 `unum_emulator.shell` handles signals with the same code, because the emulator and the command line share no package.
 """

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         from unum_cli.ui.guard import Secrets  # noqa: PLC0415 - the packages of a web server are an extra
         from unum_cli.ui.opening import OneTimeCode, opened  # noqa: PLC0415 - only this command needs it
-        from unum_cli.ui.server import open_socket, server_of  # noqa: PLC0415 - the same
+        from unum_cli.ui.page_server import open_socket, server_of  # noqa: PLC0415 - the same
         from unum_cli.ui.site import Site  # noqa: PLC0415 - the same
     except ImportError as error:
         raise CommandFailed(f"{error}; the page needs more packages: pip install 'unum-cli[ui]'") from error

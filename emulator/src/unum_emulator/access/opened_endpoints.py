@@ -17,8 +17,8 @@ from typing import Any
 from ministack import app
 from ministack.services import apigateway, apigateway_v1, lambda_svc, s3
 
-from unum_emulator.access.requests import Request
-from unum_emulator.settings import HOST
+from unum_emulator.access.guarded_requests import Request
+from unum_emulator.process_settings import HOST
 
 _RESPONSES = ("/_ministack/cfn-response/", "/_ministack/cfn-signal/")
 """URLs with a random token, for a custom resource's answer and for signals; on AWS they are presigned."""

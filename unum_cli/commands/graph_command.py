@@ -2,7 +2,7 @@
 
 import argparse
 
-from unum_cli.commands.arguments import compiled_or_failed, write_text
+from unum_cli.commands.command_arguments import compiled_or_failed, write_text
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected, definition_of, given_definition, names_workflow
 from unum_cli.commands.printing import print_json

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from unum_emulator.aws_lambda.function import FunctionRef
+from unum_emulator.aws_lambda.function_version import FunctionRef
 from unum_emulator.history import History
 
 FAULTS = "emulator:faults"

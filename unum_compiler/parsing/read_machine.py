@@ -1,6 +1,6 @@
 """Typed tree of a definition, read from JSON.
 
-To support a new state field, add its name to `fields`, its check to `expressions` and `jsonata_fields`, and, only
+To support a new state field, add its name to `fields`, its check to `data_flow_fields` and `jsonata_fields`, and, only
 if the tree needs it, its value to the reader of the state below. Reading continues after every problem.
 
 Source of the rules: the ASL specification, "Errors"; AWS Step Functions Developer Guide, "Handling errors".
@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from unum_compiler.parsing import tree
-from unum_compiler.parsing.expressions import check_condition, read_data
+from unum_compiler.parsing.data_flow_fields import check_condition, read_data
 from unum_compiler.parsing.fields import CATCHERS, DATA, KINDS, RULES, SCOPES, STATES
-from unum_compiler.parsing.numbers import check_number
+from unum_compiler.parsing.number_bounds import check_number
 from unum_compiler.parsing.object_reader import Part, is_placeholder
 from unum_compiler.parsing.task_resources import Resources
 from unum_compiler.parsing.tree import Catcher
@@ -251,7 +251,7 @@ _CONFIG = ("Mode", "ExecutionType")
 _MODES = ("INLINE", "DISTRIBUTED")
 # Characters that the guide's page on distributed mode excludes: labels become parts of ARNs.
 _NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&`\"\x00-\x1f\x7f-\x9f]")
-# Placeholders of tokens; see `unum_compiler.frontends.values`.
+# Placeholders of tokens; see `unum_compiler.frontends.deploy_time_values`.
 _OF_DEPLOYMENT = re.compile(r"\$\{Value\d+\}")
 _PAIRS = tuple(
     (field, f"{field}Path") for field in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage")

@@ -1,9 +1,9 @@
 """The decision about each request, before any service of the emulator sees it."""
 
-from unum_emulator.access import endpoints, signatures
-from unum_emulator.access.endpoints import Origins, is_followed_link
-from unum_emulator.access.keys import Keys
-from unum_emulator.access.requests import AccessRefusedError, Request
+from unum_emulator.access import opened_endpoints, signatures
+from unum_emulator.access.access_keys import Keys
+from unum_emulator.access.guarded_requests import AccessRefusedError, Request
+from unum_emulator.access.opened_endpoints import Origins, is_followed_link
 
 
 class Guard:
@@ -23,7 +23,7 @@ class Guard:
             AccessRefusedError: foreign host, foreign origin, or no signature where one is needed.
         """
         self._admit_origin(request)
-        if endpoints.needs_no_signature(request) or self.is_preflight(request):
+        if opened_endpoints.needs_no_signature(request) or self.is_preflight(request):
             return False
         if not signatures.is_attempted(request):
             signatures.verify(request, b"", self._keys.secret)  # raises an error that says what is missing
@@ -74,7 +74,7 @@ class Guard:
         return self._allows(request) or is_followed_link(request) or _is_presigned_download(request)
 
     def _allows(self, request: Request) -> bool:
-        return request.origin is not None and endpoints.allows_origin(request, request.origin)
+        return request.origin is not None and opened_endpoints.allows_origin(request, request.origin)
 
 
 def _is_presigned_download(request: Request) -> bool:

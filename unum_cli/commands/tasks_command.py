@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from unum_cli.aws.session import Session
-from unum_cli.commands.arguments import json_option
+from unum_cli.commands.command_arguments import json_option
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import in_stack, needing_boto3, session_of
 from unum_cli.commands.printing import print_json

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from unum_cli.aws.session import Session
-from unum_cli.commands.arguments import execution_input
+from unum_cli.commands.command_arguments import execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected, located, session_of
 from unum_cli.commands.printing import print_json

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from weakref import finalize
 from xml.etree import ElementTree as ET
 
-from unum_cli.aws.settings import Settings
+from unum_cli.aws.aws_settings import Settings
 from unum_runtime.json_text import to_ascii
 from unum_runtime.wire.api import Api
 from unum_runtime.wire.backoff import is_transient, pause_s
