@@ -18,7 +18,7 @@ from tests.simulation.scenarios import RANDOM, scenario
 from tests.simulation.verified_worlds import Made, run_by_chance
 from tests.simulation.wave_scenarios import WAVES
 from tests.simulation.wide_worlds import WORLDS
-from unum_client.describing import StoredDescriptions
+from unum_client.past_reader import StoredDescriptions
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
 from unum_simulator import Faults, Scenario

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 from unum_client.address import check_address, check_queues
 from unum_client.control import Control, Deletion, Redriven, StartsPause, Waits
 from unum_client.deliveries import to_datetime
-from unum_client.describing import AskedDescriptions, Descriptions, NoTable, StoredDescriptions, descriptions_by
 from unum_client.descriptions import Description, Started, Step
-from unum_client.past_reader import PastReader
+from unum_client.past_reader import (
+    AskedDescriptions,
+    Descriptions,
+    NoTable,
+    PastReader,
+    StoredDescriptions,
+    descriptions_by,
+)
 from unum_client.polling import Pauses, Waiter
 from unum_client.reading import stored_steps
 from unum_client.reading.execution_list import ExecutionPage, Listing, checked_status

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_cli.picture.layers import Link, columns, layering
 from unum_cli.picture.mermaid import mermaid
 from unum_cli.picture.nested_graph import END, START, inside, top_level
-from unum_cli.picture.placement import Box, Drawing, lay_out
+from unum_cli.picture.placement import Box, Drawing, Link, columns, lay_out, layering
 from unum_cli.picture.svg import draw
 from unum_cli.picture.wording import rule_text
 from unum_client.reading.progress import Progress

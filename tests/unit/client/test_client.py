@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.client.run_alias import RUN, Answering
 from unum_client import Description, StepStatus
-from unum_client.describing import NoTable
+from unum_client.past_reader import NoTable
 from unum_client.starting import Starts
 from unum_runtime.errors import (
     ClientError,

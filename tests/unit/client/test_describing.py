@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unum_client.describing import ATTEMPTS, AskedDescriptions
+from unum_client.past_reader import ATTEMPTS, AskedDescriptions
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, RouteGone
 from unum_runtime.model.checkpoint import Status
 

@@ -6,7 +6,7 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
-from unum_compiler.analysis.flow import entering, leaving
+from unum_compiler.analysis.edges import entering, leaving
 from unum_compiler.definition import Definition
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import FanOut, Wait
