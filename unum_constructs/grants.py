@@ -139,7 +139,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_door(grantee, Door.STOP)
+        return self._grant_control(grantee, Door.STOP)
 
     def grant_redrive(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow redriving executions (`redrive`).
@@ -147,7 +147,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_door(grantee, Door.REDRIVE)
+        return self._grant_control(grantee, Door.REDRIVE)
 
     def grant_fork(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow forking executions (`fork`): starting others in their middle, with inputs of the grantee's choice.
@@ -155,7 +155,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_door(grantee, Door.FORK)
+        return self._grant_control(grantee, Door.FORK)
 
     def grant_delete(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow deleting executions that have ended (`delete_execution`).
@@ -163,7 +163,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_door(grantee, Door.DELETE)
+        return self._grant_control(grantee, Door.DELETE)
 
     def grant_pause(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow pausing the workflow, so that no execution starts, and resuming it (`pause_starts`, `resume_starts`).
@@ -171,7 +171,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_door(grantee, Door.PAUSE)
+        return self._grant_control(grantee, Door.PAUSE)
 
     def grant_memo(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow listing, reading and forgetting memoized results (`remembered`, `remembered_result`, `forget`).
@@ -181,7 +181,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_door(grantee, Door.MEMO)
+        return self._grant_control(grantee, Door.MEMO)
 
     def grant_signal(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow sending signals to executions (`signal`), whichever Task waits for them.
@@ -189,7 +189,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: no Task waits for a signal, or the workflow is imported without its control function.
         """
-        return self._grant_door(grantee, Door.SIGNAL)
+        return self._grant_control(grantee, Door.SIGNAL)
 
     def grant_call(self, grantee: iam.IGrantable, state: str) -> iam.Grant:
         """Allow calling one Task, and no other, with arguments of the grantee's choice (`call`, `begin_call`).
@@ -202,7 +202,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
             ConstructError: `state` cannot be called; or the workflow is imported without its control function.
         """
         try:
-            return self._grant_door(grantee, call_door(state))
+            return self._grant_control(grantee, call_door(state))
         except KeyError:
             raise ConstructError(
                 self,
@@ -216,7 +216,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_door(grantee, Door.NUDGE)
+        return self._grant_control(grantee, Door.NUDGE)
 
     def grant_activity(self, grantee: iam.IGrantable, name: str) -> iam.Grant:
         """Allow working for the activity `name`: receive its Tasks (`get_activity_task`), and respond to them.
@@ -253,16 +253,16 @@ class IUnumWorkflow(AnnouncedWorkflow):
             given.append(iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=self.storage.arns))
         return reduce(iam.Grant.combine, given)
 
-    def _door(self, door: str) -> lambda_.IFunction:
-        """Return the control function's alias `door`.
+    def _control_alias(self, kind: str) -> lambda_.IFunction:
+        """Return the control function's alias for requests of `kind`.
 
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
         raise NotImplementedError  # workflows of this app and imported ones have their aliases in other places
 
-    def _grant_door(self, grantee: iam.IGrantable, door: str) -> iam.Grant:
-        return self._grant_on_alias(grantee, [INVOKE], self._door(door))
+    def _grant_control(self, grantee: iam.IGrantable, kind: str) -> iam.Grant:
+        return self._grant_on_alias(grantee, [INVOKE], self._control_alias(kind))
 
     def _grant_on_alias(
         self, grantee: iam.IGrantable, actions: Sequence[str], *aliases: lambda_.IFunction

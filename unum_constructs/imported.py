@@ -79,8 +79,8 @@ class ImportedWorkflow(IUnumWorkflow):
         # Event source mappings are added later, as children of the function that they poll for.
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
 
-    def _door(self, door: str) -> lambda_.IFunction:
-        found = self.node.try_find_child(door.capitalize())
+    def _control_alias(self, kind: str) -> lambda_.IFunction:
+        found = self.node.try_find_child(kind.capitalize())
         if found is not None:
             return found  # type: ignore[return-value] # made below
         if self._control_function is None:
@@ -89,8 +89,8 @@ class ImportedWorkflow(IUnumWorkflow):
                 "control_function_arn: expected the ARN of the stack's output `ControlFunction`, got None; import the "
                 "workflow with it",
             )
-        arn = f"{self._control_function}:{door_alias(door, self.workflow_name)}"
-        return self._alias(door.capitalize(), arn, same_environment=self._same_environment)
+        arn = f"{self._control_function}:{door_alias(kind, self.workflow_name)}"
+        return self._alias(kind.capitalize(), arn, same_environment=self._same_environment)
 
     def _function_arn(self, arn: str | None) -> str | None:
         """Return `arn`; raise unless it names an unqualified function.

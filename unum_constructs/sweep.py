@@ -136,7 +136,7 @@ class WorkflowSweep(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         letters = permissions.retry_statements(dead_letters)
-        alias = control.doors[Door.SWEEP]
+        alias = control.aliases[Door.SWEEP]
         control.policy.add_statements(*listing, *letters)
         configuration = async_configuration(
             self,

@@ -1,5 +1,6 @@
 """Workflow construct: table, layer, wrapped functions, permissions, and start alias of one workflow."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Unpack
@@ -37,7 +38,7 @@ from unum_constructs.options.former_keywords import Groups, OtherKeywords
 from unum_constructs.options.limits import Limits
 from unum_constructs.options.monitoring import Monitoring
 from unum_constructs.resources.activities import AnsweredWorkflow
-from unum_constructs.resources.doors import new_doors
+from unum_constructs.resources.aliases import WorkflowAliases, new_aliases
 from unum_constructs.resources.own_functions import OwnFunctions
 from unum_constructs.resources.service_calls import CallingWorkflow
 from unum_constructs.resources.upgrades import Upgrades
@@ -104,9 +105,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, Importa
         storage: table or bucket with the state of executions; see also `table`.
         layer: layer with the runtime, for the newest Python among the functions; all workflows of the stack share it.
         start_alias: alias for event sources: whatever arrives is the input of an execution.
-        doors: aliases that start executions by name, describe them, and take answers with task tokens; also as
+        aliases: aliases that start executions by name, describe them, and take answers with task tokens; also as
             `run_alias`, `describe_alias` and `response_alias`.
-        control: function that stops, redrives, nudges, forks and deletes executions, with an alias for each, `doors`.
+        control: function that stops, redrives, nudges, forks and deletes executions, with an alias for each, `aliases`.
         failure_handler: function that takes over events that Lambda could not deliver.
         failure_queue: dead-letter queue of the failure handler and of `timer`; keeps messages for 14 days.
         failure_alarm: alarm on messages in `failure_queue`; add actions to it.
@@ -197,8 +198,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, Importa
         self.start_alias = new_start_alias(self, assembly, failures, planning)
         start_intake = self.failure_handler.open(self.start_alias, self)
         self.control.open(self.start_alias, self._workflow, sweeps=shared.sweep is not None)
-        self.doors = new_doors(self, self.control.version, failures, start_intake)
-        self.run_alias, self.describe_alias, self.response_alias = self.doors
+        self.aliases = new_aliases(self, self.control.version, failures, start_intake)
+        self.run_alias, self.describe_alias, self.response_alias = self.aliases
         self.sweep = new_sweep(self, shared, self.control, self.own_partitions)
 
         # 5. Acknowledgments, messages, outputs and tags.
@@ -208,7 +209,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, Importa
         WorkflowOutputs(
             start_alias=self.start_alias,
             control_function=self.control.function,
-            doors=self.doors,
+            aliases=self.aliases,
             storage=self.storage,
             failure_queue=self.failure_queue,
             payload_bucket=self.payload_bucket,
@@ -222,12 +223,18 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, Importa
         """Yield the other workflows of the app, lazily: few workflows need this search through all constructs."""
         for each in self.node.root.node.find_all():
             if isinstance(each, UnumWorkflow) and each is not self:
-                start, run, describe = each.start_alias, each.doors.run, each.doors.describe
+                start, run, describe = each.start_alias, each.aliases.run, each.aliases.describe
                 hosts = {*each._hosts.values()}  # noqa: SLF001 - the same class
                 yield OtherWorkflow(start.function_arn, run.function_arn, describe.function_arn, hosts)
 
-    def _door(self, door: str) -> lambda_.Alias:
-        return self.control.door(self, door)
+    @property
+    def doors(self) -> WorkflowAliases:
+        """Former name of `aliases`."""
+        warnings.warn("UnumWorkflow.doors is deprecated; write `aliases`", DeprecationWarning, stacklevel=2)
+        return self.aliases
+
+    def _control_alias(self, kind: str) -> lambda_.Alias:
+        return self.control.alias(self, kind)
 
     def _functions(self) -> Iterator[lambda_.Function]:
         called = map(function_behind, self._called.values())

@@ -210,6 +210,15 @@ def test_typo_is_an_error_with_the_keyword_that_is_meant(word: str, meant: str) 
     assert str(caught.value) == f"UnumWorkflow() got an unexpected keyword argument {word!r}; did you mean {meant}?"
 
 
+def test_aliases_keep_their_former_names() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    with pytest.warns(DeprecationWarning, match=r"UnumWorkflow\.doors is deprecated; write `aliases`"):
+        assert flow.doors is flow.aliases
+    with pytest.warns(DeprecationWarning, match=r"ControlFunction\.doors is deprecated; write `aliases`"):
+        assert flow.control.doors is flow.control.aliases
+
+
 def test_group_of_another_type_is_refused() -> None:
     with pytest.raises(ConstructError, match=r"Stack/Flow: limits: expected a Limits, got {'hop_budget': 7}"):
         Deployment.of(chain("A"), "A", limits={"hop_budget": 7})

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from unum_constructs.cdk.outputs import add_outputs
 from unum_constructs.cdk.storage import Storage
-from unum_constructs.resources.doors import Doors
+from unum_constructs.resources.aliases import WorkflowAliases
 
 
 class WorkflowOutputs(NamedTuple):
@@ -19,7 +19,7 @@ class WorkflowOutputs(NamedTuple):
 
     start_alias: lambda_.Alias
     control_function: lambda_.IFunction
-    doors: Doors
+    aliases: WorkflowAliases
     storage: Storage
     failure_queue: sqs.Queue
     payload_bucket: s3.IBucket | None
@@ -32,9 +32,9 @@ class WorkflowOutputs(NamedTuple):
             "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
             "Table": (self.storage.address, f"Table of workflow {name}"),
             "Workflow": (name, "Name of the workflow"),
-            "DescribeAlias": (self.doors.describe.function_arn, f"Describe alias of workflow {name}"),
-            "RunAlias": (self.doors.run.function_arn, f"Run alias of workflow {name}"),
-            "RespondAlias": (self.doors.respond.function_arn, f"Response alias of workflow {name}"),
+            "DescribeAlias": (self.aliases.describe.function_arn, f"Describe alias of workflow {name}"),
+            "RunAlias": (self.aliases.run.function_arn, f"Run alias of workflow {name}"),
+            "RespondAlias": (self.aliases.respond.function_arn, f"Response alias of workflow {name}"),
             "ControlFunction": (self.control_function.function_arn, f"Control function of workflow {name}"),
             "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
             "Retention": (str(self.retention_s), f"Seconds that workflow {name} keeps results"),

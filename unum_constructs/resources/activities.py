@@ -16,7 +16,7 @@ from unum_constructs.cdk.nag import ACTIVITIES, acknowledge
 from unum_constructs.cdk.outputs import add_outputs
 from unum_constructs.cdk.queues import new_queue
 from unum_constructs.errors import ConstructError
-from unum_constructs.resources.doors import Doors
+from unum_constructs.resources.aliases import WorkflowAliases
 from unum_runtime.model.ir import Workflow
 
 
@@ -40,7 +40,7 @@ class AnsweredWorkflow(Construct):
     """Workflow with Tasks that may wait for responses."""
 
     workflow_name: str
-    doors: Doors
+    aliases: WorkflowAliases
     _workflow: Workflow
 
     def add_task_response_url(self) -> lambda_.FunctionUrl:
@@ -59,6 +59,6 @@ class AnsweredWorkflow(Construct):
                 self, "add_task_response_url: expected a Task that waits for a response, found none; remove the call"
             )
         # An IAM policy cannot look into a request, but the alias behind the URL takes answers alone.
-        url = self.doors.respond.add_function_url(auth_type=lambda_.FunctionUrlAuthType.AWS_IAM)
+        url = self.aliases.respond.add_function_url(auth_type=lambda_.FunctionUrlAuthType.AWS_IAM)
         add_outputs(self, {"TaskResponseUrl": (url.url, f"Where Tasks of workflow {self.workflow_name} are answered")})
         return url

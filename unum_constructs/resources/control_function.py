@@ -4,6 +4,7 @@ It is a function apart from the failure handler, because functions of Tasks may 
 callers of its aliases may invoke this one.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -26,14 +27,14 @@ from unum_runtime.model.variants import callable_tasks
 from unum_runtime.protocol.control.doors import SIGNAL_EVENTS, Door, call_door
 
 DIRECTORY = Door.NUDGE
-"""The door whose alias tells the start alias, in its description."""
+"""Kind of the alias that tells the start alias, in its description."""
 
 
 class ControlFunction(PlanningFunction):
     """Function that carries out what operators ask of executions.
 
     Attributes:
-        doors: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``,
+        aliases: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``,
             ``pause``, ``memo``, one for each Task that can be called, ``signal`` if a Task waits for one, and ``sweep``
             if the workflow has a sweep.
         handler: failure handler, at which sweeps try records of failures again; set before `allow`.
@@ -43,8 +44,14 @@ class ControlFunction(PlanningFunction):
     ID = "Function"
     DESCRIPTION = "Stops, redrives, forks, nudges and deletes executions of a workflow"
 
-    doors: Mapping[str, lambda_.Alias]
+    aliases: Mapping[str, lambda_.Alias]
     handler: permissions.HasFunction
+
+    @property
+    def doors(self) -> Mapping[str, lambda_.Alias]:
+        """Former name of `aliases`."""
+        warnings.warn("ControlFunction.doors is deprecated; write `aliases`", DeprecationWarning, stacklevel=2)
+        return self.aliases
 
     def trust(self, senders: Mapping[str, Any]) -> None:
         """Let a sweep deliver dead letters of trusted `senders` as they are."""
@@ -61,15 +68,15 @@ class ControlFunction(PlanningFunction):
         self.function.add_environment("UNUM_REMOTE_INTAKE", remote_intake)
 
     def open(self, start_alias: lambda_.Alias, workflow: Workflow, *, sweeps: bool) -> None:
-        """Make the doors that `workflow` needs."""
+        """Make the aliases that `workflow` needs."""
         waits = any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks)
         self._start_alias = start_alias
         closed = {*(() if sweeps else (Door.SWEEP,)), *(() if waits else (Door.SIGNAL,))}
         kinds = [each for each in Door if each not in closed]
-        doors: list[str] = [*kinds, *map(call_door, callable_tasks(workflow))]
+        named: list[str] = [*kinds, *map(call_door, callable_tasks(workflow))]
         # The function reads the start alias in the description of `DIRECTORY` (GetAlias): as a variable, it would be a
-        # circular reference. By this reference the doors depend on all that the start alias depends on.
-        self.doors = {door: self._new_door(door, start_alias) for door in doors}
+        # circular reference. By this reference the aliases depend on all that the start alias depends on.
+        self.aliases = {kind: self._new_alias(kind, start_alias) for kind in named}
 
     def open_for_events(self, workflow: Construct) -> lambda_.Alias:
         """Return the alias that takes signals of event sources; make it for the first one.
@@ -79,9 +86,9 @@ class ControlFunction(PlanningFunction):
         Raises:
             ConstructError: no Task of the workflow waits for a signal.
         """
-        self.door(workflow, Door.SIGNAL)
-        if SIGNAL_EVENTS not in self.doors:
-            alias = self._new_door(SIGNAL_EVENTS, self._start_alias)
+        self.alias(workflow, Door.SIGNAL)
+        if SIGNAL_EVENTS not in self.aliases:
+            alias = self._new_alias(SIGNAL_EVENTS, self._start_alias)
             failures = async_configuration(
                 alias,
                 function_name=self.function.function_name,
@@ -90,27 +97,27 @@ class ControlFunction(PlanningFunction):
             )
             # The configuration names the alias by text, which CloudFormation takes for no dependency.
             failures.node.add_dependency(resource_of(alias, lambda_.CfnAlias), self.policy)
-            self.doors = {**self.doors, SIGNAL_EVENTS: alias}
-        return self.doors[SIGNAL_EVENTS]
+            self.aliases = {**self.aliases, SIGNAL_EVENTS: alias}
+        return self.aliases[SIGNAL_EVENTS]
 
-    def _new_door(self, door: str, start_alias: lambda_.Alias) -> lambda_.Alias:
+    def _new_alias(self, kind: str, start_alias: lambda_.Alias) -> lambda_.Alias:
         return lambda_.Alias(
             self,
-            door.capitalize(),
-            alias_name=door_alias(door, self.workflow_name),
+            kind.capitalize(),
+            alias_name=door_alias(kind, self.workflow_name),
             version=self.version,
             description=start_alias.function_arn,
         )
 
-    def door(self, workflow: Construct, door: str) -> lambda_.Alias:
-        """Return the alias `door` for grants on `workflow`.
+    def alias(self, workflow: Construct, kind: str) -> lambda_.Alias:
+        """Return the alias for requests of `kind`, for grants on `workflow`.
 
         Raises:
             ConstructError: no Task of the workflow waits for a signal, so it takes none.
         """
-        if door == Door.SIGNAL and door not in self.doors:
+        if kind == Door.SIGNAL and kind not in self.aliases:
             raise ConstructError(workflow, "signal: expected a definition with a Task that waits for one, got none")
-        return self.doors[door]
+        return self.aliases[kind]
 
     def _own_statements(self) -> Iterator[iam.PolicyStatement]:
         # The rest of long work goes to this version, and that of a long sweep to its alias. Dead letters go to the
@@ -125,6 +132,6 @@ def _days_of_logs(function: lambda_.Function) -> float | None:
     return group.retention_in_days if isinstance(group, logs.CfnLogGroup) else None
 
 
-def door_arns(function_arn: str, workflow_name: str) -> Mapping[Door, str]:
-    """Return the ARNs of the doors of the control function `function_arn`."""
-    return {door: f"{function_arn}:{door_alias(door, workflow_name)}" for door in Door}
+def alias_arns(function_arn: str, workflow_name: str) -> Mapping[Door, str]:
+    """Return the ARNs of the aliases of the control function `function_arn`."""
+    return {kind: f"{function_arn}:{door_alias(kind, workflow_name)}" for kind in Door}

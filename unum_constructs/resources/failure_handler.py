@@ -23,7 +23,7 @@ from unum_constructs.hosting import environment
 from unum_constructs.hosting.host import FailureDestination, async_configuration
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import permissions
-from unum_constructs.resources.control_function import ControlFunction, door_arns
+from unum_constructs.resources.control_function import ControlFunction, alias_arns
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_constructs.resources.remote_intake import RemoteIntake
@@ -90,7 +90,7 @@ class FailureHandler(PlanningFunction):
 
     def allow_own(self) -> None:
         """Let the handler forward to its other versions, and nudge executions through the control function."""
-        nudge = door_arns(self._control.function.function_arn, self.workflow_name)[Door.NUDGE]
+        nudge = alias_arns(self._control.function.function_arn, self.workflow_name)[Door.NUDGE]
         own = [
             *permissions.invoke_statements([self]),
             permissions.read_aliases_statement(self),

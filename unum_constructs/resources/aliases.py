@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from constructs import Construct
 
 
-class Doors(NamedTuple):
+class WorkflowAliases(NamedTuple):
     """Aliases besides the start alias and those of operators.
 
     Attributes:
@@ -33,9 +33,9 @@ class StartableWorkflow(Protocol):
     start_alias: lambda_.Alias
 
 
-def new_doors(
+def new_aliases(
     workflow: StartableWorkflow, describing: lambda_.Version, failures: Failures, destination: lambda_.Alias
-) -> Doors:
+) -> WorkflowAliases:
     """Make the aliases of `workflow`, besides its start alias, and send starts that fail to `destination`.
 
     Args:
@@ -60,4 +60,4 @@ def new_doors(
         )
         # The configuration names the alias by text, which CloudFormation takes for no dependency.
         configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))
-    return Doors(run=run, describe=describe, respond=respond)
+    return WorkflowAliases(run=run, describe=describe, respond=respond)
