@@ -23,7 +23,7 @@ from unum_compiler import compile_workflow
 from unum_emulator.process import Emulator
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import definition_key, definition_partition
-from unum_runtime.protocol.history.definition_records import BODY, read_definition
+from unum_runtime.protocol.requests.definition_records import BODY, read_definition
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.wire.service_clients import wire_client
 

@@ -23,10 +23,10 @@ from aws_cdk.interfaces.aws_events import IRuleRef
 
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
+from unum_runtime.features.signals.mailbox import is_signal_name
 from unum_runtime.functions.configuration import QUEUES
 from unum_runtime.json_text import find_fault, parse_json, to_ascii
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, start_event
-from unum_runtime.model.mailbox import is_signal_name
 from unum_runtime.model.naming import NAME_RULE
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.doors import Door

@@ -6,8 +6,8 @@ from typing import Any
 
 from unum_google.firestore import FirestoreStore
 from unum_google.firestore_documents import Entry, fields_of, set_fields
+from unum_runtime.features.document_stores.conditional import Document
 from unum_runtime.model.naming import Key
-from unum_runtime.store.conditional import Document
 
 
 class Overwriting(FirestoreStore):

@@ -6,11 +6,11 @@ from typing import Any
 
 from unum_azure.cosmos import CosmosStore
 from unum_runtime.errors import StoreError
+from unum_runtime.features.bucket_state import s3_names as names
+from unum_runtime.features.bucket_state.s3 import S3Store
+from unum_runtime.features.document_stores.conditional import ConditionalStore, Document
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
-from unum_runtime.store import s3_names as names
-from unum_runtime.store.conditional import ConditionalStore, Document
-from unum_runtime.store.s3 import S3Store
 
 
 class Unconditional(S3Store):

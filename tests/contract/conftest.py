@@ -23,11 +23,11 @@ from tests.contract.cosmos_service import CosmosServer, cosmos_server
 from tests.google.firestore_server import FirestoreServer, firestore_server
 from unum_emulator.process import Emulator
 from unum_google.firestore import FirestoreStore
+from unum_runtime.features.bucket_state.s3 import S3Store
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.memory import MemoryStore
-from unum_runtime.store.s3 import S3Store
 from unum_runtime.wire.service_clients import WireClient, wire_client
 
 REGION = "us-east-1"

@@ -11,7 +11,7 @@ from tests.contract import broken_stores as broken
 from tests.contract import test_cosmos_faults, test_erasure, test_index, test_leases, test_store
 from tests.contract.conftest import REGION, MovableClock, OneAtATime, s3_store
 from unum_azure.cosmos import CosmosStore
-from unum_runtime.store.s3 import S3Store
+from unum_runtime.features.bucket_state.s3 import S3Store
 
 ATTEMPTS = 40
 """A race that a mistake needs may not happen on a busy machine."""

@@ -11,8 +11,8 @@ from tests.contract.conftest import MovableClock
 from unum_azure import cosmos
 from unum_azure.cosmos import CosmosStore, create_container
 from unum_runtime.errors import StoreDenied, StoreError
+from unum_runtime.features.document_stores.conditional import Document
 from unum_runtime.model.naming import Key
-from unum_runtime.store.conditional import Document
 
 if TYPE_CHECKING:
     from azure.cosmos import ContainerProxy, DatabaseProxy

@@ -9,7 +9,7 @@ from tests.contract.conftest import MovableClock
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import DefinitionNotStored
 from unum_runtime.model.naming import definition_partition
-from unum_runtime.protocol.history.definition_records import read_definition, write_definition
+from unum_runtime.protocol.requests.definition_records import read_definition, write_definition
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects

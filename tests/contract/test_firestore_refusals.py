@@ -10,8 +10,8 @@ from tests.google.firestore_server import FirestoreServer
 from unum_google.firestore import FirestoreStore
 from unum_google.firestore_documents import EXPIRY, SORT
 from unum_runtime.errors import StoreDenied, StoreError
+from unum_runtime.features.document_stores import conditional
 from unum_runtime.model.naming import Key
-from unum_runtime.store import conditional
 
 LATER = 1_900_000_000
 KEY = Key("w/e:1", "000000001")

@@ -15,8 +15,8 @@ from google.cloud.firestore_v1.types import BatchGetDocumentsResponse, RunQueryR
 from tests.contract.conftest import MovableClock
 from unum_google.firestore import FirestoreStore
 from unum_runtime.errors import StoreDenied
+from unum_runtime.features.document_stores.conditional import Document
 from unum_runtime.model.naming import Key
-from unum_runtime.store.conditional import Document
 
 NOW_MS, SET = 1_800_000_000_000, Key("w/e:1/done", "done")
 

@@ -6,9 +6,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from unum_runtime.errors import StoreDenied, StoreError
+from unum_runtime.features.bucket_state.s3 import S3Store
+from unum_runtime.features.document_stores import conditional
 from unum_runtime.model.naming import Key
-from unum_runtime.store import conditional
-from unum_runtime.store.s3 import S3Store
 
 KEY = Key("w/e:1", "000000001")
 NAME = "state:w/e:1/=000000001"

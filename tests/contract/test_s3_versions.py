@@ -9,9 +9,9 @@ from moto import mock_aws
 
 from tests.contract.conftest import REGION, MovableClock, s3_store
 from unum_runtime.errors import StoreDenied
+from unum_runtime.features.bucket_state.s3 import S3Store
+from unum_runtime.features.bucket_state.s3_names import item_name
 from unum_runtime.model.naming import Key
-from unum_runtime.store.s3 import S3Store
-from unum_runtime.store.s3_names import item_name
 
 KEY, SET = Key("w/e:1", "000000001"), Key("w/e:1", "done")
 LATER = 1_900_000_000

@@ -7,9 +7,9 @@ import pytest
 from tests.contract.conftest import MovableClock
 from unum_google.firestore import FirestoreStore
 from unum_runtime.errors import StoreError
+from unum_runtime.features.bucket_state.s3 import S3Store
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Store
-from unum_runtime.store.s3 import S3Store
 
 WRITERS = 32
 LATER = 1_900_000_000

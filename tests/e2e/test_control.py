@@ -26,9 +26,9 @@ from unum_runtime.errors import (
     StartsPaused,
 )
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.protocol.control.fork import ForkRequest, fork
-from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.planning.existing_start import DELETED
+from unum_runtime.protocol.requests.definition_records import read_definition
 from unum_runtime.protocol.runtime import Runtime
 
 ITEMS, BROKEN = 50, (3, 17, 49)

@@ -21,7 +21,7 @@ from botocore.config import Config
 from tests.golden import adapter, recordings
 from unum_emulator.process import Emulator
 from unum_runtime.clock import SkippingClock
-from unum_runtime.functions import service_function
+from unum_runtime.features.services import service_function
 from unum_runtime.model.states import Form, Json
 from unum_simulator.local import LocalWorkflow
 

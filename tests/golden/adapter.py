@@ -15,8 +15,8 @@ from moto import mock_aws
 
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
-from unum_runtime.aws import items
 from unum_runtime.errors import DefinitionError, StatesError
+from unum_runtime.features import data_sets as items
 from unum_runtime.model.checkpoint import Ending, Success
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, Form, Json, Task

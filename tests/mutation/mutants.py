@@ -1,4 +1,4 @@
-"""Mutants of the protocol and the stores: every operator of mutmut and of `operators` at every place of both folders.
+"""Mutants of the protocol, its features and the stores: every operator of mutmut and of `operators` at every place.
 
 mutmut's own driver leaves out decorated functions and module level; here its operators see whole modules. What mutmut
 never mutates stays out: annotations, docstrings, calls of `len` and `isinstance`.
@@ -25,7 +25,17 @@ from tests.mutation.operators import FURTHER, MUTMUT, operators_of, unmutated
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "runtime_layer" / "python"
 RUNTIME = PYTHON / "unum_runtime"
-FOLDERS = (RUNTIME / "protocol", RUNTIME / "store")
+_FEATURES = ("bucket_state", "document_stores", "memo", "regions", "signals", "status_events", "waves")
+FOLDERS = (RUNTIME / "protocol", RUNTIME / "store", *(RUNTIME / "features" / name for name in _FEATURES))
+OF_STORES = ("store", "features/bucket_state", "features/document_stores")
+"""Rooms with stores."""
+
+RECORDS_AND_PORTS = frozenset(
+    RUNTIME / "features" / name
+    for name in ("memo/memo_keys.py", "regions/region.py", "signals/mailbox.py", "status_events/event_bus.py")
+)
+"""Modules of features that belong to no protocol, like the rooms `model` and `aws`."""
+
 STORES = (
     PYTHON / "unum_azure" / "cosmos.py",
     PYTHON / "unum_google" / "firestore.py",
@@ -96,7 +106,8 @@ def all_mutants() -> tuple[Mutant, ...]:
 
 def mutated_paths() -> list[Path]:
     """Return the paths of all mutated modules."""
-    return [*(path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))), *STORES]
+    inside = (path for folder in FOLDERS for path in sorted(folder.rglob("*.py")))
+    return [*(path for path in inside if path not in RECORDS_AND_PORTS), *STORES]
 
 
 def module_of(path: Path) -> str:

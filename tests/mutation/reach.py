@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.mutation.mutants import FOLDERS, ROOT, STORES, Mutant, module_of
+from tests.mutation.mutants import FOLDERS, OF_STORES, ROOT, STORES, Mutant, module_of
 from tests.mutation.trial import PYTEST, Verdict
 
 TESTS = (
@@ -149,8 +149,10 @@ def existing(tests: Sequence[str]) -> list[str]:
 
 def is_at_home(test: str, mutant: Mutant) -> bool:
     """Return True if the test is in the folder that mirrors the mutant's."""
-    is_of_store = mutant.room == "store" or mutant.path in STORES
-    homes = [f"tests/unit/{mutant.room}/", *(["tests/contract/"] if is_of_store else [])]
+    is_of_store = mutant.room in OF_STORES or mutant.path in STORES
+    # Tests of a feature are in the folders of the protocol's rooms that it extends.
+    room = "protocol" if mutant.room.startswith("features/") else mutant.room
+    homes = [f"tests/unit/{room}/", *(["tests/contract/"] if is_of_store else [])]
     return test.startswith((*homes, *(() if mutant.scope else (VALUES,))))
 
 

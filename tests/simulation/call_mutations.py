@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.call_scenarios import CRASH, EXPIRED, FORGOTTEN, HOUR_S, LOST, ONE, STOPPED, TWO
-from unum_runtime.protocol.control.sharing import calling
-from unum_runtime.protocol.delivery import memo
+from unum_runtime.features.memo import calling, memo
 from unum_runtime.protocol.history import start_records
 from unum_simulator import Faults, Invariant
 

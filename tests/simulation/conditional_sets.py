@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.simulation.listed_sets import ListedSets
+from unum_runtime.features.document_stores.conditional import ConditionalStore, Document
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Store
-from unum_runtime.store.conditional import ConditionalStore, Document
 
 
 class Versions(ConditionalStore):

@@ -9,7 +9,8 @@ import pytest
 from tests.simulation.definitions import Graph, machine, map_, pass_, task, varying
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.states import Guard, Json
-from unum_runtime.protocol.control import nudge, redrive, redrive_fan_out
+from unum_runtime.protocol.control import nudge
+from unum_runtime.protocol.control.redrives import redrive, redrive_fan_out
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.planning.plan import branch
 from unum_simulator.scenario import Context

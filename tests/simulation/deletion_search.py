@@ -19,16 +19,16 @@ from tests.simulation.deletions import NAME, Deleting
 from tests.simulation.generated_workflows import Moody, by_seed, small_sizes, workflow
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotDeletable, RefusedDelivery, TimeIsShort
-from unum_runtime.functions.failure_function import GivenUp, recover
+from unum_runtime.functions.operations.failure_function import GivenUp, recover
 from unum_runtime.model.checkpoint import Failure, Item, started_execution
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.list_index import PLACE
 from unum_runtime.model.naming import start_key
-from unum_runtime.protocol.control import delete, operator_requests, sweep
-from unum_runtime.protocol.control.delete import QUIET_MS
+from unum_runtime.protocol.control import operator_requests, sweep
+from unum_runtime.protocol.control.deletions import delete, deletion_marks
+from unum_runtime.protocol.control.deletions.delete import QUIET_MS
 from unum_runtime.protocol.control.stop import stop
-from unum_runtime.protocol.fanout import deletion_marks
 from unum_runtime.protocol.history.start_records import last_item, last_step
 from unum_runtime.protocol.planning.existing_start import is_deleted
 from unum_runtime.protocol.requests.begin import begin_with

@@ -12,8 +12,8 @@ from unum_runtime.errors import ExecutionAlreadyExists, RefusedDelivery, StoreEr
 from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Execution, Key, execution_partition_prefix, start_key, sweep_partition
-from unum_runtime.protocol.control import delete
-from unum_runtime.protocol.control.delete import QUIET_MS
+from unum_runtime.protocol.control.deletions import delete
+from unum_runtime.protocol.control.deletions.delete import QUIET_MS
 from unum_runtime.protocol.history.start_records import last_step, start_record
 from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.runtime import Call

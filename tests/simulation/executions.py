@@ -5,7 +5,7 @@ from typing import Any
 from tests.simulation.definitions import Graph, machine, map_, task
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.fork import ForkRequest
+from unum_runtime.protocol.control.forks.fork import ForkRequest
 from unum_simulator import Context, Faults, Scenario
 from unum_simulator.invariants import STAMP, stamps
 

@@ -23,7 +23,9 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model import naming
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.states import Guard, Json, Pattern
-from unum_runtime.protocol.control import forking, redrive_fan_out, take_over, walk
+from unum_runtime.protocol.control import take_over, walk
+from unum_runtime.protocol.control.forks import forking
+from unum_runtime.protocol.control.redrives import redrive_fan_out
 from unum_runtime.protocol.delivery import collect, join
 from unum_runtime.protocol.fanout import completion
 from unum_runtime.protocol.history import pending, timeline

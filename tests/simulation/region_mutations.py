@@ -9,12 +9,11 @@ import pytest
 from tests.simulation.broken_stores import TransitionStore
 from tests.simulation.mutations import CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.cold_start import records
-from unum_runtime.model import region
+from unum_runtime.features.regions import arrivals, region
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key
 from unum_runtime.protocol.delivery import deliver
-from unum_runtime.protocol.fanout import arrivals
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.planning import advance, plan
 from unum_runtime.protocol.planning.plan import Commit, CompleteBranch, Effect, Invoke, OpenScope

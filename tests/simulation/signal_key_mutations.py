@@ -7,9 +7,8 @@ import pytest
 
 from tests.simulation.signal_mutations import LOST_WORK, ONE_RESULT
 from tests.simulation.signal_scenarios import CRASH, ONE, TWO
-from unum_runtime.model.mailbox import result_key
-from unum_runtime.protocol.control import signal_by_key
-from unum_runtime.protocol.waiting import listeners, signal_wait
+from unum_runtime.features.signals import listeners, signal_by_key, signal_wait
+from unum_runtime.features.signals.mailbox import result_key
 from unum_runtime.protocol.waiting.callback import By
 from unum_simulator import Faults, Invariant
 

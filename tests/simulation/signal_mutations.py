@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.simulation.signal_scenarios import CRASH, LOST, ONE, RESENT, RETRIED, TWO
+from unum_runtime.features.signals import signal, signal_slots, signal_wait
 from unum_runtime.model.checkpoint import Item
-from unum_runtime.protocol.control import signal
 from unum_runtime.protocol.history import pending
-from unum_runtime.protocol.waiting import callback, signal_slots, signal_wait
+from unum_runtime.protocol.waiting import callback
 from unum_simulator import Faults, Invariant
 
 

@@ -20,16 +20,16 @@ from tests.simulation.graphs import GRAPHS
 from tests.simulation.signal_scenarios import GRAPHS as SIGNALS
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StoreError
+from unum_runtime.features.signals.mailbox import mailboxes_partition
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
-from unum_runtime.model.mailbox import mailboxes_partition
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.control import delete, sweep
+from unum_runtime.protocol.control import sweep
+from unum_runtime.protocol.control.deletions import delete, deletion_marks
+from unum_runtime.protocol.control.deletions.deletion_marks import CLOSED, ShardMarks, is_due
 from unum_runtime.protocol.delivery import deletion, deliver, ingress
 from unum_runtime.protocol.delivery.ingress import LATE_MS
-from unum_runtime.protocol.fanout import deletion_marks
-from unum_runtime.protocol.fanout.deletion_marks import CLOSED, ShardMarks, is_due
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryStore

@@ -9,13 +9,14 @@ from tests.simulation.definitions import Graph, machine, map_, task, varying
 from tests.simulation.recovery_scenarios import catch, retry
 from tests.simulation.scenarios import HOUR_S, scenario
 from unum_runtime.errors import RefusedDelivery
-from unum_runtime.functions import failure_function
-from unum_runtime.functions.failure_function import GivenUp
+from unum_runtime.functions.operations import failure_function
+from unum_runtime.functions.operations.failure_function import GivenUp
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import State
-from unum_runtime.protocol.delivery import ingress, platform_failure
+from unum_runtime.protocol.control import platform_failure
+from unum_runtime.protocol.delivery import ingress
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator import Faults, Invariant, Scenario, Violation, explore, search
 from unum_simulator.exploration import random_run

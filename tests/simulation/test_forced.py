@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.simulation.scenarios import HARSH, scenario
+from unum_runtime.features.memo import memo
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.model.variants import forced
-from unum_runtime.protocol.delivery import memo
 from unum_simulator import Faults, Scenario, Violation, explore, search
 from unum_simulator.simulated_store import SimulatedStore
 

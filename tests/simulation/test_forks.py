@@ -11,8 +11,10 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import Execution, Scope
-from unum_runtime.protocol.control import fork, forking, nudge, redrive_fan_out
-from unum_runtime.protocol.control.fork import ForkRequest
+from unum_runtime.protocol.control import nudge
+from unum_runtime.protocol.control.forks import fork, forking
+from unum_runtime.protocol.control.forks.fork import ForkRequest
+from unum_runtime.protocol.control.redrives import redrive_fan_out
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator import Faults, Invariant, Violation, explore, search

@@ -24,14 +24,14 @@ from unum_runtime.errors import (
     StartRefused,
     ValidationException,
 )
-from unum_runtime.functions import control_function
+from unum_runtime.functions.operations import control_function
 from unum_runtime.model.checkpoint import Began, Failure, Success, read_start_record
 from unum_runtime.model.naming import Key, start_key
-from unum_runtime.protocol.control import operator_requests, pausing
+from unum_runtime.protocol.control import describe, operator_requests, pausing
 from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.delivery.pause import read_pause
 from unum_runtime.protocol.history import start_records
-from unum_runtime.protocol.requests import describe, doors, function_url, respond
+from unum_runtime.protocol.requests import doors, function_url, respond
 from unum_runtime.protocol.runtime import Runtime
 
 Json = Any

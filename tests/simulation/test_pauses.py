@@ -15,8 +15,8 @@ from unum_runtime.errors import RefusedDelivery, StartsPaused
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.envelope import start_event
 from unum_runtime.model.requests import INPUT, run_request
-from unum_runtime.protocol.control import fork as forks
 from unum_runtime.protocol.control import operator_requests, pausing
+from unum_runtime.protocol.control.forks import fork as forks
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.delivery import pause as pauses
 from unum_runtime.protocol.delivery import start as starting

@@ -18,9 +18,9 @@ from tests.simulation.signal_scenarios import (
     WIDE,
     of,
 )
+from unum_runtime.features.signals import signal
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import execution_partition
-from unum_runtime.protocol.control import signal
 from unum_simulator import Faults, Invariant, Violation, explore, search
 
 MAX_STATES = 4_000

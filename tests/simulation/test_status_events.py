@@ -10,10 +10,10 @@ from tests.simulation.control_scenarios import FAILING
 from tests.simulation.definitions import Graph
 from tests.simulation.scenarios import scenario
 from tests.simulation.test_task_tokens import GRAPHS as WAITING
+from unum_runtime.features.status_events import announcements, status_events
+from unum_runtime.features.status_events.status_events import Redriven, StatusEvents
 from unum_runtime.protocol.control import stop
-from unum_runtime.protocol.control.events import announcements
-from unum_runtime.protocol.delivery import commit, ingress, status_events
-from unum_runtime.protocol.delivery.status_events import Redriven, StatusEvents
+from unum_runtime.protocol.delivery import commit, ingress
 from unum_runtime.protocol.planning.plan import Finish, effects_after
 from unum_simulator import Faults, Invariant, Scenario, Violation, explore, search
 from unum_simulator.surroundings import told_statuses as surroundings

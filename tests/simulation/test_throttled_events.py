@@ -9,7 +9,7 @@ from tests.simulation.definitions import Graph, machine, parallel, task, varying
 from tests.simulation.recovery_scenarios import catch, fails, retry
 from tests.simulation.scenarios import HOUR_S, scenario
 from unum_runtime.cold_start.records import replace
-from unum_runtime.functions import failure_function
+from unum_runtime.functions.operations import failure_function
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection

@@ -16,9 +16,9 @@ from unum_runtime.errors import TimeIsShort
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol.control import nudge as nudge_module
 from unum_runtime.protocol.control import walk as walk_module
-from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.control.nudge import nudge, nudge_whole
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.walk import MOST_PARTS, RESERVE_MS
 
 WIDTH = 100_000

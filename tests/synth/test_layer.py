@@ -9,11 +9,11 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from inspect import CO_OPTIMIZED
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import CodeType
 from typing import Any
 
@@ -21,17 +21,6 @@ import pytest
 from aws_cdk import App, Stack
 
 from tests import pythons
-from tests.synth.layer_parts import (
-    ARRIVALS,
-    FOR_CERTAIN_CALLS,
-    FOR_EVENTS,
-    FOR_REGIONS,
-    FOR_RESULTS,
-    FOR_SIGNALS,
-    FOR_TRACES,
-    FOR_WAVES,
-    NEVER_NEEDED,
-)
 from tests.synth.machines import chain, machine
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
@@ -40,14 +29,15 @@ from unum_compiler.options import FunctionOptions
 from unum_constructs.layer import interpreters
 from unum_constructs.layer.bytecode import this_python
 from unum_constructs.layer.content import (
+    STAY_SOURCES,
     Content,
     compilable_modules,
     deployed_files,
     digest,
     layer_content,
     runtime_folder,
-    unused_modules,
 )
+from unum_constructs.layer.features import USED_BY, LayerFacts, unused_folders
 from unum_constructs.layer.interpreters import FOLDERS
 from unum_constructs.layer.runtime_layer import RuntimeLayer
 from unum_constructs.layer.strip import strip_source
@@ -65,6 +55,21 @@ SOURCES = "sources"
 SERVICE = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "Parameters": {"TopicArn": "a", "Message": "m"}}
 IN_JSONATA = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": 1}
 LONG_WAIT = {"Type": "Wait", "SecondsPath": "$.seconds"}
+CLUSTER = {"ClusterName": "c", "CertificateAuthority": "a", "Endpoint": "e"}
+KUBERNETES_JOB = {
+    "Type": "Task",
+    "Resource": "arn:aws:states:::eks:runJob.sync",
+    "Parameters": {**CLUSTER, "Job": {}},
+}
+DATA_SET = {
+    "Type": "Map",
+    "ItemReader": {
+        "Resource": "arn:aws:states:::s3:getObject",
+        "Parameters": {"Bucket": "b", "Key": "k"},
+        "ReaderConfig": {"InputType": "JSON"},
+    },
+    "ItemProcessor": {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}},
+}
 INTRINSIC = {"Type": "Pass", "Parameters": {"said.$": "States.Format('{}', $.name)"}}
 
 
@@ -80,7 +85,7 @@ def runtime(tmp_path: Path) -> Path:
 
 
 def test_content(workflow: Workflow) -> None:
-    content = layer_content(workflow, runtime_folder())
+    content = layer_content(LayerFacts(workflow), runtime_folder())
     assert Workflow.from_json(content[f"python/{WORKFLOWS_FOLDER}/Flow.json"].decode()).digest == workflow.digest
     assert "python/unum_runtime/handler.py" in content
     assert "python/unum_runtime/__init__.py" in content
@@ -90,13 +95,13 @@ def test_content(workflow: Workflow) -> None:
 
 def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:
     definition = {"QueryLanguage": "JSONata", **machine(P={"Type": "Pass", "Output": "{% 1 %}", "End": True})}
-    content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
+    content = layer_content(LayerFacts(compile_workflow(definition, name="Flow", functions=None)), runtime_folder())
     own = {path: len(data) for path, data in content.items() if "jsonata" in Path(path).parts[1]}
     assert "python/jsonata/jsonata.py" in own
     assert [path for path in own if path.endswith("/LICENSE")]
     assert all(path.endswith((".py", "/LICENSE")) for path in own)
     assert not [path for path in own if "/cli/" in path]
-    plain = layer_content(workflow, runtime_folder())
+    plain = layer_content(LayerFacts(workflow), runtime_folder())
     ours, others = modules_in(content, "asl/jsonata/"), modules_in(plain, "asl/jsonpath/")
     assert "python/unum_runtime/asl/jsonata/program.py" in ours
     assert "python/unum_runtime/asl/jsonpath/program.py" in others
@@ -107,7 +112,7 @@ def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:
 def test_a_workflow_may_be_in_both_languages() -> None:
     states = {"P": {"Type": "Pass", "Next": "Q"}, "Q": {**IN_JSONATA, "End": True}}
     definition = machine(**states)  # type: ignore[arg-type]  # by name
-    content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
+    content = layer_content(LayerFacts(compile_workflow(definition, name="Flow", functions=None)), runtime_folder())
     assert modules_in(content, "asl/jsonata/") == modules_in(layer_of(**IN_JSONATA), "asl/jsonata/")
     assert modules_in(content, "asl/jsonpath/") == modules_in(layer_of(Type="Pass"), "asl/jsonpath/")
 
@@ -122,7 +127,7 @@ def made(content: Content, python: str = PYTHON) -> Content:
 @pytest.mark.parametrize("python", [PYTHON, SOURCES])
 def test_a_layer_with_jsonata_evaluates_it(python: str, tmp_path: Path) -> None:
     definition = {"QueryLanguage": "JSONata", **machine(P={"Type": "Pass", "Output": "{% 1 + 1 %}", "End": True})}
-    content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
+    content = layer_content(LayerFacts(compile_workflow(definition, name="Flow", functions=None)), runtime_folder())
     code = """
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.expression_context import ExpressionContext
@@ -156,18 +161,18 @@ print(len(loaded), *{{each.__spec__.origin[-4:] for each in loaded}}, name)
 
 def layer_of(**state: Any) -> Content:
     """The sources in the layer of a workflow of one state."""
-    workflow = compile_workflow(machine(S={**state, "End": True}), name="Flow", functions=None)
-    return layer_content(workflow, runtime_folder())
+    return layer_content(LayerFacts(workflow_of(**state)), runtime_folder())
+
+
+def workflow_of(**state: Any) -> Workflow:
+    return compile_workflow(machine(S={**state, "End": True}), name="Flow", functions=None)
 
 
 def modules_in(content: Content, *folders: str) -> set[str]:
     return {path for path in content if any(path.startswith(f"python/unum_runtime/{folder}") for folder in folders)}
 
 
-INTRINSICS, SERVICES = (
-    ("asl/jsonpath/intrinsics/",),
-    ("aws/services/", "aws/activities.py", "functions/service_function.py", "service_function.py"),
-)
+INTRINSICS, SERVICES = ("asl/jsonpath/intrinsics/",), ("features/services/", "service_function/")
 
 
 @pytest.mark.parametrize(("state", "folders"), [(SERVICE, SERVICES), (INTRINSIC, INTRINSICS)])
@@ -177,18 +182,70 @@ def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: t
     assert all(modules_in(with_it, folder) for folder in folders)
 
 
+NONE: Mapping[str, FunctionOptions] = {}
+MEMOIZED = {"a": FunctionOptions(memoize=True)}
+WAVES = g.map(g.task("a") >> g.task("b").after_previous("a"), items=g.out)
+REGION = g.dag({"a": g.task("a"), "b": g.task("b").after("a")})
+
+
+def facts_of(flow: Any, functions: Mapping[str, FunctionOptions] = NONE, **facts: Any) -> LayerFacts:
+    return LayerFacts(Definition.from_graph(flow).compile("Flow", None, functions), **facts)
+
+
 @pytest.mark.parametrize(
-    ("state", "others"),
-    [({"Type": "Pass"}, ("jsonata.program", "jsonpath.intrinsics.calls")), (IN_JSONATA, ("jsonpath.program",))],
+    ("facts", "folders"),
+    [
+        (facts_of(g.task("a")), ()),
+        (facts_of(REGION), ("features/regions",)),
+        (facts_of(WAVES), ("features/waves",)),
+        (facts_of(g.wait_for("go")), ("features/services", "features/signals")),
+        (facts_of(g.task("a"), MEMOIZED), ("features/memo",)),
+        (LayerFacts(workflow_of(**SERVICE)), ("features/services",)),
+        (LayerFacts(workflow_of(**KUBERNETES_JOB)), ("features/kubernetes", "features/services")),
+        (
+            LayerFacts(workflow_of(**DATA_SET)),
+            ("features/data_sets", "features/data_sets/parquet", "features/services"),
+        ),
+        (facts_of(g.task("a"), events=True), ("features/status_events",)),
+        (facts_of(g.task("a"), in_bucket=True), ("features/bucket_state", "features/document_stores")),
+        (facts_of(g.task("a"), traces=["xray"]), ("features/traces", "features/traces/xray")),
+        (facts_of(g.task("a"), traces=["opentelemetry"]), ("features/traces", "features/traces/opentelemetry")),
+    ],
 )
-def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any, others: tuple[str, ...]) -> None:
-    """Each import of a small layer's modules, function bodies included, resolves in the layer or is listed here."""
-    content = layer_of(**state)
+def test_layer_has_the_features_of_its_workflow_alone(facts: LayerFacts, folders: tuple[str, ...]) -> None:
+    content = layer_content(facts, runtime_folder())
+    there = {str(PurePosixPath(path).parent).removeprefix("python/unum_runtime/") for path in content}
+    assert {folder for folder in there if folder.startswith("features/")} == {*folders}
+
+
+def test_each_feature_has_a_condition() -> None:
+    features = runtime_folder() / "features"
+    folders = {path.parent.relative_to(features).parts[0] for path in features.rglob("*/*.py")}
+    assert {f"features/{folder}" for folder in folders} == {
+        each for each in USED_BY if each.count("/") == 1
+    } - LANGUAGES
+    assert all((runtime_folder() / folder / "__init__.py").is_file() for folder in USED_BY)
+
+
+LANGUAGES = {"asl/jsonata", "asl/jsonpath"}
+
+
+def test_folders_that_stay_sources_exist() -> None:
+    assert all((runtime_folder() / folder / "__init__.py").is_file() for folder in STAY_SOURCES)
+
+
+@pytest.mark.parametrize(
+    "state", [{"Type": "Pass"}, IN_JSONATA, SERVICE, INTRINSIC, LONG_WAIT, KUBERNETES_JOB, DATA_SET]
+)
+def test_nothing_is_missing_but_what_the_workflow_cannot_need(state: Any) -> None:
+    """Each import of a small layer's modules, function bodies included, is in the layer or of an unused folder."""
+    workflow = workflow_of(**state)
+    content = layer_content(LayerFacts(workflow), runtime_folder())
     missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
         module_name(path) for path in content
     }
-    extensions = FOR_REGIONS | FOR_WAVES | FOR_SIGNALS | FOR_RESULTS | FOR_TRACES | FOR_EVENTS | {ARRIVALS}
-    assert missing == NEVER_NEEDED | extensions | {f"unum_runtime.asl.{other}" for other in others}
+    unused = tuple(f"unum_runtime.{folder.replace('/', '.')}" for folder in unused_folders(LayerFacts(workflow)))
+    assert {name for name in missing if not name.startswith(unused)} == {"unum_runtime.former_names"}
 
 
 @pytest.mark.parametrize("state", [{"Type": "Pass"}, IN_JSONATA])
@@ -197,64 +254,6 @@ def test_layer_has_all_modules_that_loading_its_modules_imports(state: Any) -> N
     there = {module_name(path) for path in content}
     sources = (data for path, data in content.items() if path.endswith(".py"))
     assert {name for data in sources for name in imported(data, on_demand=False)} - there == set()
-
-
-def test_a_region_s_modules_are_there_for_it_alone() -> None:
-    nodes = {"a": g.task("a"), "b": g.task("b").after("a")}
-    flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (g.dag(nodes), g.task("a") >> g.task("b"))]
-    region, chain = ({*map(module_name, layer_content(flow, runtime_folder()))} for flow in flows)
-    assert region - chain == FOR_REGIONS | {ARRIVALS}
-
-
-def test_a_wave_s_modules_are_there_for_it_alone() -> None:
-    waves = g.map(g.task("a") >> g.task("b").after_previous("a"), items=g.out)
-    flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (waves, g.map(g.task("a"), items=g.out))]
-    wave, plain = ({*map(module_name, layer_content(flow, runtime_folder()))} for flow in flows)
-    assert wave - plain == FOR_WAVES
-
-
-def test_modules_for_memoized_results_are_there_for_them_alone() -> None:
-    flow = Definition.from_graph(g.task("a")).compile("Flow", None, {"a": FunctionOptions(memoize=True)})
-    chain = Definition.from_graph(g.task("a")).compile("Flow", None)
-    shared, alone = ({*map(module_name, layer_content(each, runtime_folder()))} for each in (flow, chain))
-    assert shared - alone == FOR_RESULTS
-
-
-@pytest.mark.parametrize(
-    ("kinds", "modules"),
-    [
-        (
-            ["opentelemetry"],
-            {"functions.tracing.otel_spans", "functions.tracing.otlp_exporter", "model.span_ids", "model.otlp_json"},
-        ),
-        (["xray"], {"functions.tracing.xray_segments"}),
-    ],
-)
-def test_modules_for_traces_are_there_for_each_kind_alone(
-    workflow: Workflow, kinds: list[str], modules: set[str]
-) -> None:
-    traced, plain = (
-        {*map(module_name, layer_content(workflow, runtime_folder(), traces=each))} for each in (kinds, ())
-    )
-    common = FOR_TRACES | {"unum_runtime.functions.tracing"}
-    assert traced - plain == common | {f"unum_runtime.{module}" for module in modules}
-
-
-def test_modules_for_signals_are_there_for_waits_alone() -> None:
-    flows = [Definition.from_graph(flow).compile("Flow", None) for flow in (g.wait_for("go"), g.task("a"))]
-    waits, chain = ({*map(module_name, layer_content(flow, runtime_folder()))} for flow in flows)
-    assert waits & FOR_SIGNALS == FOR_SIGNALS
-    assert not chain & FOR_SIGNALS
-
-
-@pytest.mark.parametrize("state", [SERVICE, INTRINSIC, IN_JSONATA, LONG_WAIT])
-def test_what_they_need_is_complete(state: Any) -> None:
-    content = layer_of(**state)
-    for path in content.keys() - layer_of(Type="Pass").keys():
-        if path.startswith("python/unum_runtime/") and path.endswith(".py"):
-            assert imported(content[path]) - FOR_CERTAIN_CALLS - FOR_REGIONS - FOR_WAVES <= set(
-                map(module_name, content)
-            ), path
 
 
 def module_name(path: str) -> str:
@@ -301,7 +300,7 @@ def ran(content: Content, folder: Path, code: str, *options: str, executable: st
 
 
 def test_what_is_left_out_is_not_needed(workflow: Workflow, tmp_path: Path) -> None:
-    content = layer_content(workflow, runtime_folder())
+    content = layer_content(LayerFacts(workflow), runtime_folder())
     assert (
         ran(content, tmp_path, "import unum_runtime.functions.task_function as h; print(h.load_workflow('Flow').name)")
         == "Flow\n"
@@ -319,7 +318,7 @@ def test_all_that_lambda_calls_can_be_loaded(python: str, tmp_path: Path) -> Non
 
 
 def test_bytecode_takes_the_place_of_sources(workflow: Workflow, tmp_path: Path) -> None:
-    content = made(layer_content(workflow, runtime_folder()))
+    content = made(layer_content(LayerFacts(workflow), runtime_folder()))
     assert not [path for path in content if path.endswith(".py")]
     code = "import unum_runtime.functions.task_function as h; print(h.__spec__.origin, h.handle.__code__.co_filename)"
     own = str(tmp_path / "python" / "unum_runtime" / "functions" / "task_function.pyc")
@@ -331,7 +330,7 @@ def test_modules_are_in_one_file(workflow: Workflow) -> None:
     names = sorted(Path(path).name for path in content if not path.endswith((".bundle", "/LICENSE")))
     assert names == ["Flow.json", "__init__.pyc", "__init__.pyc", "bundle.pyc"]
     (path,) = bundles(content)
-    assert path not in bundles(made(layer_content(workflow, runtime_folder())))
+    assert path not in bundles(made(layer_content(LayerFacts(workflow), runtime_folder())))
 
 
 def bundles(content: Content) -> list[str]:
@@ -366,7 +365,7 @@ def test_a_package_of_the_functions_own_comes_before_that_of_the_layer(tmp_path:
 
 
 def test_tracebacks_of_a_layer_say_where_in_the_sources(workflow: Workflow, tmp_path: Path) -> None:
-    content = made(layer_content(workflow, runtime_folder()))
+    content = made(layer_content(LayerFacts(workflow), runtime_folder()))
     code = """
 import traceback, unum_runtime.functions.definitions as h
 try: h.load_workflow("None")
@@ -379,13 +378,15 @@ except FileNotFoundError as error: print(*traceback.extract_tb(error.__traceback
 
 
 def test_without_bytecode_there_are_sources(workflow: Workflow) -> None:
-    content = layer_content(workflow, runtime_folder())
+    content = layer_content(LayerFacts(workflow), runtime_folder())
     expected = {path: strip_source(data) if path.endswith(".py") else data for path, data in content.items()}
     assert made(content, SOURCES) == expected
 
 
 def test_the_same_source_makes_the_same_bytecode(workflow: Workflow, runtime: Path) -> None:
-    assert made(layer_content(workflow, runtime_folder())) == made(layer_content(workflow, runtime))
+    assert made(layer_content(LayerFacts(workflow), runtime_folder())) == made(
+        layer_content(LayerFacts(workflow), runtime)
+    )
 
 
 def compiled(source: bytes) -> CodeType:
@@ -407,7 +408,7 @@ def lines(code: CodeType) -> list[int | None]:
 
 
 def test_bytecode_keeps_lines_and_drops_columns_annotations_and_docstrings(workflow: Workflow, tmp_path: Path) -> None:
-    content = layer_content(workflow, runtime_folder())
+    content = layer_content(LayerFacts(workflow), runtime_folder())
     for path in ("delivery/deliver", "delivery/run_task", "planning/advance"):
         source = content[f"python/unum_runtime/protocol/{path}.py"]
         pairs = list(zip(codes(compiled(source)), codes(compile(source, "m", "exec", optimize=2)), strict=True))
@@ -420,30 +421,6 @@ def test_bytecode_keeps_lines_and_drops_columns_annotations_and_docstrings(workf
     assert ran(made(content), tmp_path, code) == "{} None\n"
 
 
-def test_modules_for_certain_calls_are_there_where_a_task_makes_them() -> None:
-    plain = layer_of(**SERVICE)
-    cluster = {"ClusterName": "c", "CertificateAuthority": "a", "Endpoint": "e"}
-    job = layer_of(Type="Task", Resource="arn:aws:states:::eks:runJob.sync", Parameters={**cluster, "Job": {}})
-    names = {name.rpartition("/")[2] for name in modules_in(job, "aws/") - modules_in(plain, "aws/")}
-    assert names == {"kubernetes.py", "kubernetes_jobs.py"}
-    inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}
-    reader = {
-        "Resource": "arn:aws:states:::s3:getObject",
-        "Parameters": {"Bucket": "b", "Key": "k"},
-        "ReaderConfig": {"InputType": "JSON"},
-    }
-    some = layer_of(Type="Map", ItemReader=reader, ItemProcessor=inner)
-    assert {name.split("/")[3] for name in modules_in(some, "aws/") - modules_in(plain, "aws/")} == {"items"}
-    assert not modules_in(plain, "aws/items/")
-    for content, left_out in (
-        (job, {"unum_runtime.aws.items"}),
-        (some, FOR_CERTAIN_CALLS - {"unum_runtime.aws.items"}),
-    ):
-        needed = set().union(*(imported(content[path]) for path in modules_in(content, "") if path.endswith(".py")))
-        missing = needed - set(map(module_name, content))
-        assert {name for name in missing - FOR_EVENTS if name.startswith("unum_runtime.aws")} <= left_out
-
-
 @pytest.mark.parametrize("python", [PYTHON, SOURCES])
 def test_a_layer_with_a_data_set_reads_parquet(python: str, tmp_path: Path) -> None:
     reader = {
@@ -454,15 +431,15 @@ def test_a_layer_with_a_data_set_reads_parquet(python: str, tmp_path: Path) -> N
     inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}
     content = layer_of(Type="Map", ItemReader=reader, ItemProcessor=inner)
     code = f"""
-from unum_runtime.aws.items.config import ReaderConfig
-from unum_runtime.aws.items.formats import items
+from unum_runtime.features.data_sets.config import ReaderConfig
+from unum_runtime.features.data_sets.formats import items
 print(len([*items(open({str(PARQUET)!r}, "rb"), ReaderConfig(format="PARQUET"))]))
 """
     assert ran(made(content, python), tmp_path, code) == "25\n"
 
 
 def test_size(workflow: Workflow) -> None:
-    content = layer_content(workflow, runtime_folder())
+    content = layer_content(LayerFacts(workflow), runtime_folder())
     assert zipped_kb(made(content, SOURCES)) < SOURCES_KB
     assert zipped_kb(made(content)) < LAYER_KB
     assert zipped_kb(made(layer_of(**SERVICE))) < SERVICES_KB
@@ -478,7 +455,7 @@ def zipped_kb(content: Content) -> float:
 
 
 def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:
-    before = digest(made(layer_content(workflow, runtime_folder())), PYTHON)
+    before = digest(made(layer_content(LayerFacts(workflow), runtime_folder())), PYTHON)
     for file in runtime.rglob("*.py"):
         compiled = file.parent / "__pycache__" / f"{file.stem}.{sys.implementation.cache_tag}.pyc"
         py_compile.compile(str(file), str(compiled))
@@ -488,16 +465,16 @@ def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:
     (runtime / "py.typed").touch()
     (runtime / "model" / ".hidden").write_text("left by an editor")
     assert list(runtime.rglob("__pycache__"))
-    assert digest(made(layer_content(workflow, runtime)), PYTHON) == before
+    assert digest(made(layer_content(LayerFacts(workflow), runtime)), PYTHON) == before
 
 
 def test_every_byte_counts(workflow: Workflow, runtime: Path) -> None:
-    before = digest(made(layer_content(workflow, runtime)), PYTHON)
+    before = digest(made(layer_content(LayerFacts(workflow), runtime)), PYTHON)
     other = compile_workflow(chain("B"), name="Flow", functions=None)
-    assert digest(made(layer_content(other, runtime)), PYTHON) != before
-    assert digest(made(layer_content(workflow, runtime)), "python3.99") != before
+    assert digest(made(layer_content(LayerFacts(other), runtime)), PYTHON) != before
+    assert digest(made(layer_content(LayerFacts(workflow), runtime)), "python3.99") != before
     (runtime / "handler.py").write_text("changed = True\n")
-    assert digest(made(layer_content(workflow, runtime)), PYTHON) != before
+    assert digest(made(layer_content(LayerFacts(workflow), runtime)), PYTHON) != before
 
 
 def test_moving_bytes_between_files_counts() -> None:
@@ -509,7 +486,7 @@ def test_same_asset_in_every_folder(workflow: Workflow, tmp_path: Path) -> None:
     for outdir in ("one", "two"):
         app = App(outdir=str(tmp_path / outdir))
         stack = Stack(app, "Stack")
-        RuntimeLayer.of(stack, PYTHON, unused_modules(workflow))
+        RuntimeLayer.of(stack, PYTHON, unused_folders(LayerFacts(workflow)))
         app.synth()
         assets.append({path.name for path in (tmp_path / outdir).glob("asset.*")})
     assert assets[0] == assets[1] != set()

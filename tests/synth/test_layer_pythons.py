@@ -25,8 +25,8 @@ from unum_constructs.layer.content import (
     layer_content,
     runtime_content,
     runtime_folder,
-    unused_modules,
 )
+from unum_constructs.layer.features import LayerFacts, unused_folders
 from unum_constructs.layer.interpreters import FOLDERS
 from unum_constructs.layer.runtime_layer import RuntimeLayer
 from unum_constructs.testing.normalization import normalize_template
@@ -141,7 +141,7 @@ def test_an_interpreter_that_nobody_named_is_not_asked(
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.delenv(FOLDERS, raising=False)
     with pytest.raises(interpreters.NoBytecodeError, match=f"no {OTHER} is on {FOLDERS}"):
-        files_of(layer_content(workflow, runtime_folder()), OTHER)
+        files_of(layer_content(LayerFacts(workflow), runtime_folder()), OTHER)
     assert not asked.exists()
 
 
@@ -161,7 +161,7 @@ def test_other_bytecode_of_the_same_sources_has_another_asset(
     for folder in (foreign, str(other.parent)):
         monkeypatch.setenv(FOLDERS, folder)
         stack = Stack(App(outdir=str(tmp_path / f"{len(hashes)}.out")), "Stack")
-        hashes.append(RuntimeLayer.of(stack, PYTHON, unused_modules(workflow)).digest)
+        hashes.append(RuntimeLayer.of(stack, PYTHON, unused_folders(LayerFacts(workflow))).digest)
     assert hashes[0] != hashes[1]
 
 
@@ -170,7 +170,7 @@ def test_an_assembly_has_under_each_hash_what_belongs_to_it(
     stage: str | None, workflow: Workflow, foreign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The CDK keeps what it finds under the same hash, and its command line the archive of that."""
-    content, out = runtime_content(unused_modules(workflow), runtime_folder()), tmp_path / "cdk.out"
+    content, out = runtime_content(unused_folders(LayerFacts(workflow)), runtime_folder()), tmp_path / "cdk.out"
     expected = [files_of(content, PYTHON), files_of(content, SOURCES)]
     for folders in ("", foreign, ""):
         monkeypatch.setenv(FOLDERS, folders)
@@ -178,7 +178,7 @@ def test_an_assembly_has_under_each_hash_what_belongs_to_it(
         stack = Stack(
             Stage(app, stage) if stage else app, "Stack", env=Environment(account="1" * 12, region="eu-west-1")
         )
-        RuntimeLayer.of(stack, PYTHON, unused_modules(workflow))
+        RuntimeLayer.of(stack, PYTHON, unused_folders(LayerFacts(workflow)))
         app.synth()
     found = [unpacked(asset) for asset in out.glob("asset.*.zip")]
     assert sorted(found, key=len) == expected
@@ -192,9 +192,9 @@ def test_of_many_functions_the_first_are_named() -> None:
 
 
 def test_a_layer_has_nothing_that_lay_in_its_place(workflow: Workflow, tmp_path: Path) -> None:
-    expected = files_of(runtime_content(unused_modules(workflow), runtime_folder()), PYTHON)
+    expected = files_of(runtime_content(unused_folders(LayerFacts(workflow)), runtime_folder()), PYTHON)
     stale = tmp_path / f"unum-{digest(expected, PYTHON)}.zip"
     stale.write_bytes(archive({"python/stale.py": b""}))
     stack = Stack(App(outdir=str(tmp_path)), "Stack")
-    RuntimeLayer.of(stack, PYTHON, unused_modules(workflow))
+    RuntimeLayer.of(stack, PYTHON, unused_folders(LayerFacts(workflow)))
     assert unpacked(stale) == expected

@@ -98,7 +98,7 @@ def test_the_second_stack_is_deployed_after_the_first(apart: Apart) -> None:
 def test_the_named_function_hands_on_to_the_deployed_handler(apart: Apart) -> None:
     remote = apart.two.properties(REMOTE)
     handler = apart.two.properties("Flow/OnFailure/Handler")
-    assert remote["Handler"] == "unum_runtime.functions.remote_intake.handle"
+    assert remote["Handler"] == "unum_runtime.functions.operations.remote_intake.handle"
     assert flat(variables(apart.two, REMOTE)["UNUM_INTAKE"]) == apart.two.version("Flow/OnFailure/Handler")
     assert (remote["Role"], remote["LoggingConfig"], remote["RecursiveLoop"]) == (
         handler["Role"],

@@ -13,7 +13,7 @@ from tests.synth.deployment import Deployment, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain
 from unum_constructs import ConstructError, Monitoring, Store, UnumWorkflow
-from unum_constructs.layer.content import unused_modules
+from unum_constructs.layer.features import LayerFacts, unused_folders
 
 PUT = "events:PutEvents"
 THERE = "arn:aws:events:us-east-1:210987654321:event-bus/there"
@@ -71,12 +71,8 @@ def test_without_events_nothing_is_there() -> None:
 
 def test_modules_for_events_are_in_layers_of_workflows_with_events_alone() -> None:
     _, flow = announced()
-    own = unused_modules(flow._workflow) - unused_modules(flow._workflow, events=True)
-    assert own == {
-        "aws/event_bus.py",
-        "protocol/control/events",
-        "protocol/delivery/status_events.py",
-    }
+    own = unused_folders(LayerFacts(flow._workflow)) - unused_folders(LayerFacts(flow._workflow, events=True))
+    assert own == {"features/status_events"}
 
 
 def test_an_encrypted_bus_needs_no_permission_of_functions() -> None:

@@ -14,6 +14,7 @@ from unum_compiler.analysis.edges import Operation
 from unum_constructs import ConstructError, Store, UnumWorkflow
 from unum_constructs.cdk.storage import _OBJECT_ACTIONS, TableStorage
 from unum_constructs.layer.content import layer_content, runtime_folder
+from unum_constructs.layer.features import LayerFacts
 
 MAP = machine(A=a_map(chain("B"), "C"), C=task("C"))
 
@@ -148,8 +149,8 @@ def test_a_workflow_with_a_bucket_is_imported_by_its_address() -> None:
 
 def test_only_layers_for_buckets_have_its_modules() -> None:
     workflow = compile_workflow(chain("A"), name="w", functions=None)
-    table, bucket = (layer_content(workflow, runtime_folder(), in_bucket=each) for each in (False, True))
+    table, bucket = (layer_content(LayerFacts(workflow, in_bucket=each), runtime_folder()) for each in (False, True))
     more = {path.rpartition("/")[2] for path in bucket.keys() - table.keys()}
-    assert more == {"additions.py", "conditional.py", "s3.py", "s3_names.py"}
+    assert more == {"__init__.py", "additions.py", "conditional.py", "s3.py", "s3_names.py"}
     assert not table.keys() - bucket.keys()
     assert not any("cosmos" in path for path in bucket), "it is for other clouds"

@@ -7,13 +7,14 @@ import tokenize
 from tests.synth.machines import chain
 from unum_compiler import compile_workflow
 from unum_constructs.layer.content import layer_content, runtime_folder
+from unum_constructs.layer.features import LayerFacts
 from unum_constructs.layer.strip import strip_source
 
 IN_LAYER = compile_workflow(chain("A"), name="Flow", functions=None)
 
 
 def test_modules_say_the_same_at_the_same_places() -> None:
-    for name, source in layer_content(IN_LAYER, runtime_folder()).items():
+    for name, source in layer_content(LayerFacts(IN_LAYER), runtime_folder()).items():
         if name.endswith(".py"):
             made = strip_source(source)
             assert said(made) == said(source), name

@@ -15,10 +15,10 @@ from unum_cli.ui.operations import _json
 from unum_client.stepfunctions import _parse
 from unum_compiler.definition import Definition
 from unum_runtime.asl.serialize import NotSerializable, dumps
-from unum_runtime.aws.items.config import ReaderConfig
-from unum_runtime.aws.items.formats import items
-from unum_runtime.aws.services.adjust import parse_if_json
 from unum_runtime.errors import InvalidExecutionInput, StatesError
+from unum_runtime.features.data_sets.config import ReaderConfig
+from unum_runtime.features.data_sets.formats import items
+from unum_runtime.features.services.adjust import parse_if_json
 from unum_runtime.json_text import MAX_DEPTH, InvalidSyntax, find_fault, parse_foreign, to_readable, to_text
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK

@@ -18,7 +18,7 @@ from unum_cli.commands.stack import Deployed
 from unum_client.client import Client
 from unum_runtime.errors import InvokeError, UnumError
 from unum_runtime.functions.configuration import services_in
-from unum_runtime.functions.function_versions import function_of
+from unum_runtime.functions.operations.function_versions import function_of
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.wire.call_errors import call_errors

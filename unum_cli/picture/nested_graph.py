@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from unum_cli.picture.wording import rule_text
 from unum_client.reading.progress import Progress, Reach
+from unum_runtime.features.regions.region import region_of
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.region import region_of
 from unum_runtime.model.states import Choice, Fail, Map, Parallel, State, Work
 
 START, END = "\0start", "\0end"

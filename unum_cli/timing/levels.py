@@ -14,10 +14,10 @@ from unum_cli.timing.stretches import Part, Span, Stretch, stretches
 from unum_client.deliveries import Delivery
 from unum_client.events.join_outcome import joined
 from unum_runtime.errors import OutcomeCollected
+from unum_runtime.features.regions.region import region_of
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Phase, Success
 from unum_runtime.model.envelope import Results, Value
 from unum_runtime.model.naming import Frames, Name, Scope
-from unum_runtime.model.region import region_of
 from unum_runtime.model.states import FanOut, Pattern, State, Task, Wait
 from unum_runtime.protocol.history.timeline import Following, Timeline, begun, failed_with, following, frees_lane
 from unum_runtime.protocol.planning.plan import (

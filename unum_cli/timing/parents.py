@@ -84,7 +84,7 @@ def told(checkpoint: Checkpoint) -> Json:
 def default_name(workflow: str, name: Name, fused: str, attempt: int) -> str:
     """Return the name of the execution that an attempt of a Task starts, unless the definition gives one.
 
-    It is the client token of `unum_runtime.functions.service_function`, which is the same on every delivery.
+    It is the client token of `unum_runtime.features.services.service_function`, which is the same on every delivery.
 
     Args:
         workflow: name of the Task's workflow.

@@ -6,7 +6,7 @@ Sources: OpenTelemetry Semantic Conventions, "FaaS spans", "AWS SDK client spans
 
 from unum_cli.traces.spans import Attribute
 from unum_client.deliveries import Delivery
-from unum_runtime.aws.services.operation import Resource, parse
+from unum_runtime.features.services.operation import Resource, parse
 from unum_runtime.model.states import State, Task
 
 ERROR = "error.type"

@@ -10,10 +10,10 @@ from unum_cli.timing.stretches import Part
 from unum_cli.traces import conventions
 from unum_cli.traces.spans import Attribute, Attributes, Event, Kind, Link, Span
 from unum_client.deliveries import Delivery, FailedAttempt
-from unum_runtime.model import span_ids
+from unum_runtime.features.regions.region import region_of
+from unum_runtime.features.traces.opentelemetry import span_ids
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Status
 from unum_runtime.model.naming import Execution, Frames, Name, Scope
-from unum_runtime.model.region import region_of
 from unum_runtime.model.states import FanOut, State, Wait
 from unum_runtime.protocol.history.timeline import Timeline, redrives
 

@@ -19,8 +19,8 @@ from urllib.parse import unquote, urlsplit
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.traces.conventions import ERROR
 from unum_cli.traces.spans import Attribute, Link, Span, Trace
+from unum_runtime.features.traces.opentelemetry import otlp_json
 from unum_runtime.json_text import parse_foreign, to_ascii
-from unum_runtime.model import otlp_json
 from unum_runtime.model.states import Json
 
 PREFIX = "OTEL_EXPORTER_OTLP_"

@@ -15,7 +15,7 @@ from unum_cli.traces.spans import Link, Trace
 from unum_client.client import Client
 from unum_client.reading.stored_steps import start_record
 from unum_runtime.errors import UnumError
-from unum_runtime.model import span_ids
+from unum_runtime.features.traces.opentelemetry import span_ids
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import Execution

@@ -24,7 +24,7 @@ from unum_compiler.parsing.task_resources import SERVICES, activities
 from unum_compiler.services.started_workflows import arguments_of
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Json, State
-from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
+from unum_runtime.protocol.control.deletions.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
 
 
 class Effect(StrEnum):
@@ -56,8 +56,8 @@ class Change:
         effect: effect on running executions.
         subject: part of the workflow or of its deployment.
         message: difference, and its consequence.
-        part: name of the part of the deployment that is removed, see `unum_runtime.protocol.control.removal`; None if
-            none is.
+        part: name of the part of the deployment that is removed, see
+            `unum_runtime.protocol.control.deletions.removal`; None if none is.
     """
 
     effect: Effect

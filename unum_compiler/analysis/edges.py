@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeGuard
 
 from unum_compiler.services.started_workflows import starts_itself
 from unum_compiler.traversal import reachable_from
+from unum_runtime.features.regions.region import region_of
 from unum_runtime.model.delays import delays_events
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
-from unum_runtime.model.region import region_of
 from unum_runtime.model.states import (
     SIGNAL,
     Choice,

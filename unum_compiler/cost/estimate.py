@@ -23,12 +23,12 @@ from unum_compiler.lambda_settings import (
     service_memory_mb,
 )
 from unum_compiler.parsing.task_resources import SERVICES
+from unum_runtime.features.regions.region import region_of
+from unum_runtime.features.services.called_functions import calls_function
 from unum_runtime.json_text import to_text
-from unum_runtime.model.called_functions import calls_function
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Frames
-from unum_runtime.model.region import region_of
 from unum_runtime.model.states import DATA_SET_TASKS, FanOut, Json, Map, Pattern, State, Task, Wait
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.large_items import DAY_S, object_lifetime_days

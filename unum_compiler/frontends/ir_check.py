@@ -10,11 +10,11 @@ from unum_compiler.problems import Report, did_you_mean, shown
 from unum_compiler.traversal import reachable_from
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.features.regions.region import region_of
+from unum_runtime.features.signals.mailbox import is_signal_name, signal_of
 from unum_runtime.model import ir, states
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.mailbox import is_signal_name, signal_of
 from unum_runtime.model.naming import NAME_RULE, SHARD_SIZE
-from unum_runtime.model.region import region_of
 from unum_runtime.model.states import FanOut, Json, State
 
 

@@ -3,7 +3,7 @@
 from unum_compiler.parsing.jsonata_fields import is_expression
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.problems import shown
-from unum_runtime.model.mailbox import KEY_RULE, is_key, is_signal_name
+from unum_runtime.features.signals.mailbox import KEY_RULE, is_key, is_signal_name
 from unum_runtime.model.naming import NAME_RULE
 from unum_runtime.model.states import SIGNAL, Json, Language
 

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 
 from unum_compiler.services.service_actions import ARNS, DEFAULT_NAMES, HERE, OFTEN_ARNS, arn
-from unum_runtime.aws.services.spelling import fold_name
+from unum_runtime.features.services.spelling import fold_name
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.states import Json
 

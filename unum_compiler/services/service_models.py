@@ -8,8 +8,8 @@ from botocore.loaders import Loader
 from botocore.model import OperationModel, OperationNotFoundError, ServiceModel
 
 from unum_compiler.problems import did_you_mean, shown
-from unum_runtime.aws.services.operation import parse
-from unum_runtime.aws.services.spelling import fold_name, sdk_names, sdk_service
+from unum_runtime.features.services.operation import parse
+from unum_runtime.features.services.spelling import fold_name, sdk_names, sdk_service
 
 _KIND = "service-2"
 

@@ -16,9 +16,9 @@ from unum_compiler.services.service_arns import (
     route,
 )
 from unum_compiler.services.service_models import operation, service_model
-from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.aws.services.operation import Resource, parse
-from unum_runtime.aws.services.spelling import fold_name
+from unum_runtime.features.services.jobs import JOBS
+from unum_runtime.features.services.operation import Resource, parse
+from unum_runtime.features.services.spelling import fold_name
 from unum_runtime.model.states import Json, Pattern
 
 INVOKE_FUNCTION = ("lambda:InvokeFunction",)

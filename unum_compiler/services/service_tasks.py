@@ -11,11 +11,11 @@ from unum_compiler.problems import did_you_mean, listed, shown
 from unum_compiler.services.service_models import NoSuchOperation, operation, sdk_spellings
 from unum_compiler.services.service_permissions import Statement, iam_statements
 from unum_runtime.asl.places import member
-from unum_runtime.aws.services.api_request import TOKENS
-from unum_runtime.aws.services.integrations import OPTIMIZED
-from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.aws.services.spelling import capitalize, field_name, fold_name
 from unum_runtime.errors import Problem
+from unum_runtime.features.services.api_request import TOKENS
+from unum_runtime.features.services.integrations import OPTIMIZED
+from unum_runtime.features.services.jobs import JOBS
+from unum_runtime.features.services.spelling import capitalize, field_name, fold_name
 from unum_runtime.model.states import Json, Pattern
 
 __all__ = ["Statement", "check_parameters", "check_spelling", "iam_statements", "refusal_reason"]

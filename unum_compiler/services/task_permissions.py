@@ -16,8 +16,8 @@ from unum_compiler.services.service_permissions import (
     runtime_statements,
 )
 from unum_compiler.services.started_workflows import started_machine, starts_itself
-from unum_runtime.aws.items import config
-from unum_runtime.aws.services.nested_executions import is_start_alias
+from unum_runtime.features.data_sets import config
+from unum_runtime.features.services.nested_executions import is_start_alias
 from unum_runtime.model.naming import describe_alias, run_alias
 from unum_runtime.model.naming import start_alias as start_alias_name
 from unum_runtime.model.states import ACTIVITY, DATA_SET_TASKS, SIGNAL, Json, Pattern, Task

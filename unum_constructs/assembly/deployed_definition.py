@@ -11,7 +11,7 @@ from unum_client.client import Client
 from unum_constructs.cdk.outputs import output_id
 from unum_runtime.errors import UnumError
 from unum_runtime.model.ir import Workflow
-from unum_runtime.protocol.control.removal import Stranded
+from unum_runtime.protocol.control.deletions.removal import Stranded
 
 TIMEOUT_S = 5
 """Longest wait for CloudFormation's first answer, so that a synthesis without network takes seconds."""

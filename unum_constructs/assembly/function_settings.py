@@ -30,17 +30,17 @@ from unum_constructs.hosting.host import Caller, Failures
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handler import FailureHandler
+from unum_runtime.features.memo.memo_keys import memo_partition_prefix
 from unum_runtime.functions.configuration import ENTRY as IN_ENTRY
 from unum_runtime.functions.configuration import INLINE, SERVICE_CALLS, STORE
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.log_level import LogLevel
-from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import definition_partition_prefix, describe_alias, partition_prefixes, start_alias
 from unum_runtime.model.states import ACTIVITY as ACTIVITY_TASK
 from unum_runtime.model.states import SIGNAL, Language
-from unum_runtime.protocol.control.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
+from unum_runtime.protocol.control.deletions.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
 
 
 @dataclass(frozen=True, kw_only=True)

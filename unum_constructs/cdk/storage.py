@@ -21,8 +21,9 @@ from unum_constructs.cdk.encryption import (
     Actions,
     key_statement,
 )
+from unum_runtime.features.bucket_state.s3_names import entry_prefix, item_prefix
+from unum_runtime.features.memo.memo_keys import memo_partition_prefix
 from unum_runtime.model.list_index import INDEX
-from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
     definition_partition_prefix,
     execution_partition_prefix,
@@ -30,7 +31,6 @@ from unum_runtime.model.naming import (
 )
 from unum_runtime.store.base import BUCKET
 from unum_runtime.store.large_items import object_lifetime_days
-from unum_runtime.store.s3_names import entry_prefix, item_prefix
 
 RESTORABLE_DAYS = 35
 """Age of the oldest backup of a table. Source: Amazon DynamoDB Developer Guide, "Point-in-time recovery"."""

@@ -5,7 +5,6 @@ Python; otherwise it contains sources, which behave the same and are compiled in
 """
 
 import hashlib
-import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.metadata import distribution
@@ -13,105 +12,37 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
+from unum_constructs.layer.features import LayerFacts, unused_folders
 from unum_constructs.layer.strip import strip_source
-from unum_runtime.cold_start.bundle import SUFFIX, bundled
-from unum_runtime.functions.configuration import OPENTELEMETRY, XRAY
+from unum_runtime.cold_start import bundle
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
-from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, FanOut, Language
 
 PACKAGE = "unum_runtime"
 
 LEFT_OUT = frozenset({"__pycache__", "former_names.py", "memory.py"})
 """Folders and modules that no Lambda function needs."""
 
-_CONTROL = (
-    *("control_requests.py", "function_versions.py", "timeline.py", "pending.py", "overdue.py", "list_entries.py"),
-    *("failure_function.py", "dead_letters.py", "foreign_events.py", "intake.py", "failure_queue.py"),
-    *("refused_places.py", "control.py", "control_function.py", "execution_versions.py"),
-    *("platform_failure.py", "hand_over.py", "take_over.py", "remote_intake.py", "throttled_events.py", "throttles.py"),
-    *("deployment_guard.py", "refused_removal.py", "delays.py", "called_functions.py"),
-    *("past.py", "cursor_keys.py", "definition_object.py", "caller.py", "describe.py", "describe_function.py"),
+STAY_SOURCES = (
+    *("protocol/control", "protocol/history", "functions/operations"),
+    *("features/services", "features/kubernetes", "features/data_sets", "features/bucket_state"),
+    "features/document_stores",
 )
-"""Modules of failure handler and control function, and those that other functions load only after a deployment took an
-edge."""
-
-_RARE = (
-    *("function_url.py", "schedules.py", "undelivered.py", "refused_messages.py", "waiter.py", "erasure.py"),
-    *("object_links.py", "attributes.py", "start_facts.py"),
-    *("existing_start.py", "deletion.py", "deletion_marks.py"),
-)
-"""Modules for long waits, for what cannot be delivered, for answers over HTTP, for large inputs, for attributes,
-for repeated starts, and for deletions."""
-
-_BUCKET_STORE = ("additions.py", "conditional.py", "s3.py", "s3_names.py")
-"""Modules for state in a bucket."""
-
-_BUCKET_MODULES = frozenset(f"store/{each}" for each in _BUCKET_STORE)
-
-SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL, *_RARE, *_BUCKET_STORE})
-"""Folders and modules that stay sources: sources are smaller, and these modules load botocore, which takes longer
-anyway."""
+"""Folders that stay sources, which are smaller: deliveries of Tasks seldom load them, or they load botocore anyway."""
 
 JSONATA = "jsonata-python"
 """Distribution that evaluates JSONata; only layers of workflows with JSONata contain it."""
 
+_JSONATA_FOLDER = "asl/jsonata"
+
+_FINDER = PurePosixPath(*bundle.__name__.split("."))
 _FINDERS = frozenset(
-    f"python/{PACKAGE}/{module}" for module in ("__init__.py", "cold_start/__init__.py", "cold_start/bundle.py")
+    {f"python/{_FINDER}.py", *(f"python/{folder}/__init__.py" for folder in _FINDER.parents if folder.name)}
 )
 """Modules that find the others in a bundle."""
 
 _DIGEST_DIGITS = 16
 """Digits of a digest in a bundle's name."""
-
-_LANGUAGE_MODULES = {Language.JSONPATH: "asl/jsonpath", Language.JSONATA: "asl/jsonata"}
-_INTRINSIC_MODULES = ("asl/jsonpath/intrinsics",)
-_SERVICE_MODULES = (
-    "aws/services",
-    "aws/activities.py",
-    "functions/service_function.py",
-    "service_function.py",
-)
-
-_REGION_MODULES = ("model/region.py", "protocol/planning/region.py", "protocol/fanout/arrivals.py")
-_WAVEFRONT_MODULES = ("protocol/planning/wavefront.py", "protocol/fanout/previous_results.py")
-_MEMO_MODULES = ("protocol/control/sharing/remembered.py", "protocol/control/sharing/calling.py")
-_SIGNAL_MODULES = (
-    "model/mailbox.py",
-    "protocol/waiting/signal_slots.py",
-    "protocol/waiting/signal_wait.py",
-    "protocol/waiting/listeners.py",
-    "protocol/control/signal.py",
-    "protocol/control/signal_by_key.py",
-    "protocol/control/mailboxes.py",
-)
-
-_TRACING = "functions/tracing"
-_TRACE_MODULES: Mapping[str, tuple[str, ...]] = {
-    OPENTELEMETRY: (
-        *("model/span_ids.py", "model/otlp_json.py"),
-        *(f"{_TRACING}/otel_spans.py", f"{_TRACING}/otlp_exporter.py"),
-    ),
-    XRAY: (f"{_TRACING}/xray_segments.py",),
-}
-_ALL_TRACES = (f"{_TRACING}/__init__.py", f"{_TRACING}/traced.py")
-"""Modules that functions load for traces of user code: for one kind, and for each."""
-
-_EVENT_MODULES = (
-    "aws/event_bus.py",
-    "protocol/control/events",
-    "protocol/delivery/status_events.py",
-)
-
-_MODULES_OF_RESOURCES: Mapping[str, tuple[str, ...]] = {
-    "aws/items": (READ_ITEMS, WRITE_RESULTS),
-    "aws/services/kubernetes.py": ("eks:call", "eks:runJob"),
-    "aws/services/kubernetes_jobs.py": ("eks:runJob",),
-}
-"""Modules that the service function loads for Tasks with certain resources alone."""
-
-_INTRINSIC = re.compile(r"States\.\w+\(")
-"""Call of an intrinsic function. Source: Amazon States Language, "Intrinsic Functions"."""
 
 MOUNTED_AT = "/opt"
 """Folder of layers in a function. Source: AWS Lambda Developer Guide, "Packaging your layer content"."""
@@ -128,19 +59,15 @@ def runtime_folder() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def layer_content(
-    workflow: Workflow, runtime: Path, *, in_bucket: bool = False, traces: Collection[str] = ()
-) -> Content:
-    """Return all that layers can give to a function of `workflow`, as sources: runtime and definition.
+def layer_content(facts: LayerFacts, runtime: Path) -> Content:
+    """Return all that layers can give to a function of a workflow with `facts`, as sources: runtime and definition.
 
     Args:
-        workflow: compiled workflow.
+        facts: the workflow, and what decides which features it uses.
         runtime: folder of the package `unum_runtime`.
-        in_bucket: True if the state is in a bucket.
-        traces: kinds of traces of user code.
     """
-    files = runtime_content(unused_modules(workflow, in_bucket=in_bucket, traces=traces), runtime)
-    return dict(sorted({**files, **definition_content(workflow)}.items()))
+    files = runtime_content(unused_folders(facts), runtime)
+    return dict(sorted({**files, **definition_content(facts.workflow)}.items()))
 
 
 def definition_content(workflow: Workflow) -> Content:
@@ -152,41 +79,21 @@ def runtime_content(unused: Collection[str], runtime: Path) -> Content:
     """Return the modules of the runtime as sources.
 
     Args:
-        unused: folders and modules to leave out; see `unused_modules`.
+        unused: folders to leave out; see `unused_folders`.
         runtime: folder of the package `unum_runtime`.
     """
     left_out = {*map(PurePosixPath, unused)}
     modules = ((path, file) for path, file in _modules(runtime) if left_out.isdisjoint((path, *path.parents)))
     files = {f"python/{PACKAGE}/{path}": _text(file) for path, file in modules}
-    if _LANGUAGE_MODULES[Language.JSONATA] not in unused:
+    if _JSONATA_FOLDER not in unused:
         files |= {f"python/{path}": content for path, content in _jsonata()}
     return dict(sorted(files.items()))
 
 
-def unused_modules(
-    workflow: Workflow, *, in_bucket: bool = False, traces: Collection[str] = (), events: bool = False
-) -> frozenset[str]:
-    """Return folders and modules that no function of `workflow` loads.
-
-    Several workflows together leave out what all of them leave out: the intersection.
-
-    Args:
-        workflow: compiled workflow.
-        in_bucket: True if the state is in a bucket.
-        traces: kinds of traces of user code.
-        events: True if it has status events.
-    """
-    untraced = {module for kind, modules in _TRACE_MODULES.items() if kind not in traces for module in modules}
-    every = frozenset(_unused(workflow)) | untraced | {*(() if traces else _ALL_TRACES)}
-    return every | {*(() if in_bucket else _BUCKET_MODULES), *(() if events else _EVENT_MODULES)}
-
-
 def compilable_modules(content: Content) -> Content:
     """Return modules in `content` that load faster as bytecode, by path inside functions."""
-    paths = {path: PurePosixPath(path) for path in content}
-    faster = (
-        path for path, parsed in paths.items() if parsed.suffix == ".py" and SOURCES_ALONE.isdisjoint(parsed.parts)
-    )
+    slower = tuple(f"python/{PACKAGE}/{folder}/" for folder in STAY_SOURCES)
+    faster = (path for path in content if path.endswith(".py") and not path.startswith(slower))
     return {f"{MOUNTED_AT}/{path}": content[path] for path in faster}
 
 
@@ -200,9 +107,12 @@ def deployed_files(content: Content, bytecode: Content) -> Content:
     if not bytecode:
         return dict(files.values())
     # A function of two workflows has both layers in one folder: equal bundles coincide, others need two names.
-    bundle = f"python/{PACKAGE}/{digest(sources, '')[:_DIGEST_DIGITS]}{SUFFIX}"
+    bundled = f"python/{PACKAGE}/{digest(sources, '')[:_DIGEST_DIGITS]}{bundle.SUFFIX}"
     modules = dict(files.pop(path) for path in sources)
-    return {**dict(files.values()), bundle: bundled({path.removeprefix("python/"): modules[path] for path in modules})}
+    return {
+        **dict(files.values()),
+        bundled: bundle.bundled({path.removeprefix("python/"): modules[path] for path in modules}),
+    }
 
 
 def digest(files: Content, python: str) -> str:
@@ -217,29 +127,6 @@ def digest(files: Content, python: str) -> str:
         # The length separates path and content: concatenations of other files cannot be equal.
         seen.update(f"{path}\0{len(data)}\0".encode() + data)
     return seen.hexdigest()
-
-
-def _languages(workflow: Workflow) -> frozenset[Language]:
-    return frozenset(state.language for state in workflow.states.values())
-
-
-def _unused(workflow: Workflow) -> Iterator[str]:
-    """Yield folders and modules that no function of `workflow` loads."""
-    yield from (_LANGUAGE_MODULES[each] for each in Language if each not in _languages(workflow))
-    if not _INTRINSIC.search(workflow.to_json()):
-        yield from _INTRINSIC_MODULES
-    if all(task.resource is None for task in workflow.tasks):
-        yield from _SERVICE_MODULES
-    if not any(isinstance(state, FanOut) and state.needs for state in workflow.states.values()):
-        yield from _REGION_MODULES
-    if not workflow.feeds:
-        yield from _WAVEFRONT_MODULES
-    if not any(task.memoize for task in workflow.tasks):
-        yield from _MEMO_MODULES
-    if not any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks):
-        yield from _SIGNAL_MODULES
-    called = {task.resource for task in workflow.tasks}
-    yield from (modules for modules, resources in _MODULES_OF_RESOURCES.items() if called.isdisjoint(resources))
 
 
 def _modules(runtime: Path) -> Iterator[tuple[PurePosixPath, Path]]:

@@ -13,7 +13,8 @@ from constructs import Construct
 
 from unum_constructs.cdk.lookup import path_of, runtime_of, stack_of
 from unum_constructs.layer.bytecode import name_of_this_python
-from unum_constructs.layer.content import definition_content, digest, unused_modules
+from unum_constructs.layer.content import definition_content, digest
+from unum_constructs.layer.features import LayerFacts, unused_folders
 from unum_constructs.layer.interpreters import FOLDERS, are_declined
 from unum_constructs.layer.runtime_layer import RuntimeLayer, write_files
 from unum_runtime.functions.configuration import INLINE
@@ -95,7 +96,7 @@ class WorkflowLayers:
     ) -> None:
         self.scope, self.in_bucket, self.traces, self.events = scope, in_bucket, traces, events is not None
         self._workflow, self._python = workflow, python
-        self._unused = unused_modules(workflow, in_bucket=in_bucket, traces=traces, events=self.events)
+        self._unused = unused_folders(LayerFacts(workflow, in_bucket, traces, self.events))
         self._functions: dict[RuntimeLayer, list[lambda_.Function]] = {}
         # The command line reads the definitions of an assembly from such files, also of those in environments.
         write_definition(scope, workflow)

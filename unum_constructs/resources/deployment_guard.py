@@ -16,7 +16,7 @@ from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.upgrades import OnRemoved
-from unum_runtime.protocol.control.removal import PARTS
+from unum_runtime.protocol.control.deletions.removal import PARTS
 
 RESOURCE_TYPE = "Custom::UnumDeploymentGuard"
 
@@ -62,7 +62,7 @@ class DeploymentGuard(Construct):
         scope: the workflow.
         construct_id: id below `scope`.
         control: control function, which answers.
-        parts: places of the workflow's parts by name, see `unum_runtime.protocol.control.removal`.
+        parts: places of the workflow's parts by name, see `unum_runtime.protocol.control.deletions.removal`.
         listing: permission to list executions; empty if the function has it anyway. A role's inline policies have
             10,240 characters for all statements.
 

@@ -11,8 +11,8 @@ from constructs import Construct, IConstruct
 from unum_constructs.cdk.lookup import is_token, stack_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
+from unum_runtime.features.status_events.status_events import DETAIL_TYPE, SOURCE
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.protocol.delivery.status_events import DETAIL_TYPE, SOURCE
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_

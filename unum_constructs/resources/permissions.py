@@ -16,7 +16,7 @@ from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_OBJECTS, 
 from unum_constructs.cdk.lookup import arn_of, role_of
 from unum_constructs.cdk.policies import new_policy
 from unum_constructs.cdk.storage import Storage, key_statements
-from unum_runtime.model.memo_keys import memo_partition_prefix
+from unum_runtime.features.memo.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
     definition_partition_prefix,
     partition_prefixes,

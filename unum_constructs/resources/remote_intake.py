@@ -14,7 +14,7 @@ from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.permissions import UNPUBLISHED
 from unum_constructs.resources.planning_function import PlanningFunction
 
-HANDLER = "unum_runtime.functions.remote_intake.handle"
+HANDLER = "unum_runtime.functions.operations.remote_intake.handle"
 
 _LONGEST_PREFIX = 40
 """Characters of the name before its digest; Lambda allows 64 in all."""

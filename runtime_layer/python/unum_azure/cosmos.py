@@ -17,10 +17,10 @@ from azure.cosmos.exceptions import CosmosHttpResponseError
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import StoreDenied, StoreError
+from unum_runtime.features.document_stores.conditional import ConditionalStore, Document, in_parallel
 from unum_runtime.model.checkpoint import MEMBERS
 from unum_runtime.model.list_index import PARTITION, PLACE
 from unum_runtime.model.naming import Key
-from unum_runtime.store.conditional import ConditionalStore, Document, in_parallel
 
 _DENIED, _ABSENT, _CONFLICT, _FAILED_CONDITION, _RETRY_WITH = (401, 403), 404, 409, 412, 449
 _LOST = (_ABSENT, _CONFLICT, _FAILED_CONDITION, _RETRY_WITH)

@@ -8,7 +8,7 @@ from unum_runtime.model.states import Json
 
 
 class Caller(Protocol):
-    """Synchronous invocation of functions; see `unum_runtime.aws.caller`."""
+    """Synchronous invocation of functions; see `unum_runtime.functions.operations.caller`."""
 
     def call(self, address: str, payload: bytes) -> Json: ...  # noqa: D102 - documented there
 

@@ -6,14 +6,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from unum_client.aws_clients import AwsClients
-from unum_runtime.aws.activities import Activities
-from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
 from unum_runtime.aws.object_bucket import S3Objects
+from unum_runtime.features.bucket_state.s3 import S3Store
+from unum_runtime.features.services.activities import Activities
+from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.store.base import BUCKET, Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.s3 import S3Store
 
 if TYPE_CHECKING:
     from boto3 import Session

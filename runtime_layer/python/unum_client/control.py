@@ -13,7 +13,6 @@ from unum_client.alias_requests import Caller, send_request
 from unum_client.deliveries import to_datetime
 from unum_client.descriptions import Started
 from unum_client.sending_signals import SignalSender
-from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.errors import (
     ClientError,
     DefinitionNotStored,
@@ -26,13 +25,14 @@ from unum_runtime.errors import (
     SignalRefused,
     StartsPaused,
 )
+from unum_runtime.features.memo.remembered import ResultNotRemembered
+from unum_runtime.functions.operations.caller import LONGEST_CALL_S
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing
 from unum_runtime.protocol.control.doors import CALL, call_door, door_for
 from unum_runtime.protocol.control.operator_requests import THROTTLED_MS, On, ValidationException, VersionGone
 from unum_runtime.protocol.control.operator_requests import Control as Operation
-from unum_runtime.protocol.control.sharing.remembered import ResultNotRemembered
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import checked_input, checked_name

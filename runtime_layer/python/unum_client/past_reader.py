@@ -24,7 +24,7 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.model.requests import PAUSE_REQUEST, describe_request
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.delivery.pause import read_pause
-from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.requests.definition_records import read_definition
 from unum_runtime.store.base import Store
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Memoized results of a workflow, as operators see them; see `unum_runtime.protocol.control.sharing.remembered`."""
+"""Memoized results of a workflow, as operators see them; see `unum_runtime.features.memo.remembered`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from unum_client.deliveries import to_datetime
+from unum_runtime.features.memo import remembered
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import IS_DONE
-from unum_runtime.protocol.control.sharing import remembered
 
 Send: TypeAlias = Callable[[dict[str, Json]], Any]
 """Function that sends a request to the control function and returns the answer."""

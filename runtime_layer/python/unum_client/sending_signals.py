@@ -67,7 +67,7 @@ class SignalSender:
             ValidationException: a name, key, id or value is invalid; the text says which.
             InvokeError: unknown whether the signal was kept; call again with the same `id`.
         """
-        from unum_runtime.protocol.control import signal  # noqa: PLC0415 - the caller alone needs it
+        from unum_runtime.features.signals import signal  # noqa: PLC0415 - the caller alone needs it
 
         asked = signal.request(execution, name, as_json(value), id=id or str(uuid4()), key=key)
         answer = self.send(asked)
@@ -98,7 +98,7 @@ class SignalSender:
             ValidationException: a name, key, id, value or time is invalid; the text says which.
             InvokeError: unknown whether the signal was kept, and whom it has reached; call again with the same `id`.
         """
-        from unum_runtime.protocol.control import signal_by_key  # noqa: PLC0415 - the caller alone needs it
+        from unum_runtime.features.signals import signal_by_key  # noqa: PLC0415 - the caller alone needs it
 
         asked = signal_by_key.request(name, key, as_json(value), id=id or str(uuid4()), keep_s=keep_s)
         answer = self.send(asked)

@@ -6,10 +6,10 @@ from typing import Any
 
 from unum_client.polling import Pauses, Waiter
 from unum_runtime.errors import CallFailed
+from unum_runtime.features.memo import calling
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.sharing import calling
 
 
 @dataclass(kw_only=True, eq=False)

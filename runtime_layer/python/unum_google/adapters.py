@@ -23,15 +23,15 @@ from unum_runtime.clock import SystemClock
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.coroutines import Interruption, finish
 from unum_runtime.errors import DefinitionError, DefinitionNotStored, NotOurEvent, Problem, StatesError
+from unum_runtime.features.document_stores.conditional import ConditionalStore
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.delivery.pause import PauseReader
-from unum_runtime.protocol.history.definition_records import read_definition, write_definition
+from unum_runtime.protocol.requests.definition_records import read_definition, write_definition
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Log, Runtime
-from unum_runtime.store.conditional import ConditionalStore
 
 _CLOCK = SystemClock()
 _stored_until_ms: dict[str, int] = {}

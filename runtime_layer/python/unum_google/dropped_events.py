@@ -19,10 +19,10 @@ from unum_runtime.model.list_index import FIRST
 from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.control import operator_requests
 from unum_runtime.protocol.control.nudge import effects_of, missing
+from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.control.sweep import Sweep, Swept, sweep
 from unum_runtime.protocol.control.versions import runs_on
 from unum_runtime.protocol.delivery.perform import envelope
-from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.history.pending import Missing
 from unum_runtime.protocol.planning.plan import Invoke, JoinNeighbour
 from unum_runtime.protocol.requests.answers import refusal

@@ -19,8 +19,8 @@ from unum_google import firestore_documents as documents
 from unum_google.firestore_documents import SORT, Entry, document_id, document_of, entry_of
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreDenied, StoreError
+from unum_runtime.features.document_stores.conditional import ROUNDS, ConditionalStore, Document, pause
 from unum_runtime.model.naming import Key
-from unum_runtime.store.conditional import ROUNDS, ConditionalStore, Document, pause
 
 ROOT = "unum"
 """Collection that has all documents of a store."""

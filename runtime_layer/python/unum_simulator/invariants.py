@@ -9,16 +9,15 @@ from enum import Enum
 from unum_client.reading import stored_steps
 from unum_runtime.aws.embedded_metrics import THROTTLED
 from unum_runtime.errors import StatesError
-from unum_runtime.functions.failure_function import TRANSIENT
-from unum_runtime.functions.throttled_events import MOST_MS
+from unum_runtime.features.memo.memo_keys import memo_partition_prefix
+from unum_runtime.features.signals.mailbox import kept_partition, listeners_partition
+from unum_runtime.functions.operations.failure_function import TRANSIENT
+from unum_runtime.functions.operations.throttled_events import MOST_MS
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, read_start_record
-from unum_runtime.model.cursor_keys import is_cursor
 from unum_runtime.model.delivery_record import MOST_ERROR
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.mailbox import kept_partition, listeners_partition
-from unum_runtime.model.memo_keys import memo_partition_prefix
 from unum_runtime.model.naming import (
     START_STEP,
     Execution,
@@ -30,6 +29,7 @@ from unum_runtime.model.naming import (
     start_key,
 )
 from unum_runtime.model.states import Guard, Json
+from unum_runtime.protocol.control.cursor_keys import is_cursor
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.control.stop import notes_partition
 from unum_runtime.protocol.planning.plan import is_start

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.fork import ForkRequest
+from unum_runtime.protocol.control.forks.fork import ForkRequest
 
 Place: TypeAlias = tuple[int, tuple[tuple[str, int, int], ...], int]
 """Position of an invocation in a fan-out, independent of the fan-out's iteration and attempt: branch index; state,

@@ -17,8 +17,9 @@ from unum_runtime.errors import (
     SignalRefused,
     StoreError,
 )
-from unum_runtime.functions import failure_function
-from unum_runtime.functions.failure_function import GivenUp, no_code
+from unum_runtime.features.signals import signal, signal_by_key
+from unum_runtime.functions.operations import failure_function
+from unum_runtime.functions.operations.failure_function import GivenUp, no_code
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Ending, Item
 from unum_runtime.model.delivery_record import Arrival
@@ -26,11 +27,10 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, aside_key, start_key
 from unum_runtime.model.pack import ENDS, entry
 from unum_runtime.model.states import Json, Task
-from unum_runtime.protocol.control import signal, signal_by_key
-from unum_runtime.protocol.control.fork import fork
+from unum_runtime.protocol.control.forks.fork import fork
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.operator_requests import Control, Request, parse
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop as stop_execution
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion

@@ -10,7 +10,7 @@ from unum_runtime.model.envelope import Envelope, is_envelope, named_start
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
 from unum_runtime.model.pack import unpacked
 from unum_runtime.model.states import Json, Pattern, Task
-from unum_runtime.protocol.control.fork import ForkRequest
+from unum_runtime.protocol.control.forks.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, is_request, request
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.store.base import Store

@@ -8,9 +8,9 @@ import pytest
 from tests.e2e.attacks.world import STACK, World
 from tests.e2e.conftest import Deployment
 from unum_client import Client
+from unum_runtime.features.memo import calling
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.protocol.control.doors import call_door
-from unum_runtime.protocol.control.sharing import calling
 
 pytestmark = pytest.mark.e2e
 

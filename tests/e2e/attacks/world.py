@@ -16,11 +16,11 @@ from tests.e2e.conftest import Deployment, until
 from tests.e2e.lost_starts import start_lost
 from unum_client import Client
 from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused, UnumError
+from unum_runtime.features.memo import calling, remembered
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value, start_request
 from unum_runtime.model.naming import Name
 from unum_runtime.protocol.control.doors import FORGET, LIST
-from unum_runtime.protocol.control.sharing import calling, remembered
 
 STACK = "Attacks"
 HOLD_S = 3_600

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from tests.golden.asl_table.samples import SERVICE, definition
 from unum_compiler.services.service_tasks import _fields
-from unum_runtime.aws.services.integrations import OPTIMIZED
-from unum_runtime.aws.services.jobs import JOBS
+from unum_runtime.features.services.integrations import OPTIMIZED
+from unum_runtime.features.services.jobs import JOBS
 from unum_runtime.model.states import Json
 
 SYNC, CALLBACK = ".sync", ".waitForTaskToken"

@@ -20,19 +20,17 @@ from unum_client import Client
 from unum_client.control import Control
 from unum_client.starting import Starts
 from unum_compiler import compile_workflow
-from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.functions import (
-    configuration,
+from unum_runtime.functions import configuration, definitions, runtime_factory
+from unum_runtime.functions.configuration import ENTRY, INLINE, STORE
+from unum_runtime.functions.operations import (
     control_function,
-    definitions,
     execution_versions,
     failure_function,
     foreign_events,
     function_versions,
-    runtime_factory,
 )
-from unum_runtime.functions.configuration import ENTRY, INLINE, STORE
+from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE

@@ -14,8 +14,9 @@ from tests.unit.aws.control_platform import inline
 from unum_client import Client, Description
 from unum_compiler import compile_workflow
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
+from unum_runtime.functions import configuration, definitions, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
+from unum_runtime.functions.operations import failure_function, function_versions
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.take_over import TakeOver
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from tests.unit.aws.control_platform import CONTROL, Context, Deployed, at, definition
-from unum_runtime.functions import control_function, execution_versions
+from unum_runtime.features.memo import calling
+from unum_runtime.functions.operations import control_function, execution_versions
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import door_alias
 from unum_runtime.protocol.control.doors import Door, call_door
-from unum_runtime.protocol.control.sharing import calling
 
 
 def memoizing() -> str:

@@ -189,4 +189,4 @@ def test_the_normal_path_loads_neither_botocore_nor_what_takes_long() -> None:
         "signal",
     }
     assert slow & set(loaded) == set()
-    assert not [name for name in loaded if name.startswith("unum_runtime.aws.services")]
+    assert not [name for name in loaded if name.startswith("unum_runtime.features.services")]

@@ -9,9 +9,7 @@ import pytest
 
 from tests.unit.aws.control_platform import CONTROL, NUDGE, Context, Deployed
 from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused
-from unum_runtime.functions import (
-    control_function,
-)
+from unum_runtime.functions.operations import control_function
 from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.control.operator_requests import ValidationException
 

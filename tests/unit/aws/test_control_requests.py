@@ -27,17 +27,15 @@ from unum_runtime.errors import (
     ExecutionDoesNotExist,
     ExecutionNotRedrivable,
 )
-from unum_runtime.functions import (
-    definitions,
-    function_versions,
-)
+from unum_runtime.functions import definitions
 from unum_runtime.functions.configuration import ENTRY
+from unum_runtime.functions.operations import function_versions
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.model.ir import Workflow
 from unum_runtime.protocol.control import operator_requests
 from unum_runtime.protocol.control.operator_requests import On, VersionGone
-from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.pending import WaitsFor
+from unum_runtime.protocol.requests.definition_records import read_definition
 
 
 def test_an_execution_that_did_not_begin_begins_with_the_newest_versions(deployed: Deployed) -> None:

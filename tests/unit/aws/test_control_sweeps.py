@@ -8,10 +8,7 @@ from tests.unit.aws.control_platform import NUDGING, SWEEPS, Context, Deployed, 
 from unum_runtime.errors import (
     ExecutionDoesNotExist,
 )
-from unum_runtime.functions import (
-    control_requests,
-    execution_versions,
-)
+from unum_runtime.functions.operations import control_requests, execution_versions
 from unum_runtime.model.naming import Execution
 
 

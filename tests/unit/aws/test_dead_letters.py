@@ -12,12 +12,13 @@ import pytest
 
 from tests.unit.aws.control_platform import ACCOUNT, Context, Deployed, at, deployed
 from tests.unit.aws.forwarding import MACHINERY, ROLE
-from unum_runtime.aws.caller import LambdaCaller
-from unum_runtime.aws.failure_queue import FailureQueue, Letter
 from unum_runtime.aws.senders import Senders
-from unum_runtime.functions import configuration, dead_letters, failure_function, remote_intake, runtime_factory
-from unum_runtime.functions.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
+from unum_runtime.functions import configuration, runtime_factory
 from unum_runtime.functions.definitions import NO_DEFINITION
+from unum_runtime.functions.operations import dead_letters, failure_function, remote_intake
+from unum_runtime.functions.operations.caller import LambdaCaller
+from unum_runtime.functions.operations.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
+from unum_runtime.functions.operations.failure_queue import FailureQueue, Letter
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control import pausing
@@ -113,7 +114,7 @@ class Letters:
 
 @pytest.fixture
 def letters(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> Letters:
-    monkeypatch.setattr("unum_runtime.aws.failure_queue._WAIT_S", 0)
+    monkeypatch.setattr("unum_runtime.functions.operations.failure_queue._WAIT_S", 0)
     deployed.begun()
     return Letters(deployed, boto3.client("sqs").create_queue(QueueName="failures")["QueueUrl"])
 
@@ -343,7 +344,7 @@ def test_letters_for_which_no_time_was_left_are_tried_by_the_next_sweep(letters:
 def test_a_sweep_of_the_schedule_tries_them(
     letters: Letters, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("unum_runtime.functions.function_versions.letter_client", lambda: letters)
+    monkeypatch.setattr("unum_runtime.functions.operations.function_versions.letter_client", lambda: letters)
     letters.put(letter(event_for_b(letters)))
     monkeypatch.setattr(FailureQueue, "receive", lambda queue: letters.receive() if queue.url == letters.url else ())
     monkeypatch.setenv("UNUM_SENDERS", json.dumps({"workflow": "Flow", "trusted": [MACHINERY]}))

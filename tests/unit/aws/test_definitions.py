@@ -14,7 +14,7 @@ from unum_runtime.functions import configuration, definitions
 from unum_runtime.functions.definitions import MAX_WRITE_WAIT_S, RETRY_MS, keep_definition
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.requests.definition_records import read_definition
 
 
 class Throttled(CountingStore):

@@ -14,9 +14,10 @@ import pytest
 from tests.unit.protocol.control.test_removal import Deployments, begun
 from tests.unit.protocol.platform import chain
 from unum_runtime.errors import NotOurEvent, StoreError
-from unum_runtime.functions import configuration, control_function, refused_removal
-from unum_runtime.functions.deployment_guard import LONGEST_REASON
-from unum_runtime.protocol.control.removal import FUNCTION, Version
+from unum_runtime.functions import configuration
+from unum_runtime.functions.operations import control_function, refused_removal
+from unum_runtime.functions.operations.deployment_guard import LONGEST_REASON
+from unum_runtime.protocol.control.deletions.removal import FUNCTION, Version
 
 HANDLER = "arn:aws:lambda:us-east-1:123456789012:function:control"
 BOTH = {f"{FUNCTION}A": "arn:A", f"{FUNCTION}B": "arn:B"}
@@ -163,7 +164,7 @@ def test_too_little_time_is_a_reason(
 def test_an_answer_comes_even_if_the_layer_lacks_a_module(
     cloud: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "unum_runtime.functions.refused_removal", None)
+    monkeypatch.setitem(sys.modules, "unum_runtime.functions.operations.refused_removal", None)
     assert cloud.send("Update", A_ALONE, BOTH)["Status"] == "SUCCESS", "it may be a rollback"
     assert cloud.send("Delete", A_ALONE)["Status"] == "SUCCESS"
 

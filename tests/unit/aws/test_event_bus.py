@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.aws.event_bus import EventBus
 from unum_runtime.errors import InvokeError, RouteGone
+from unum_runtime.features.status_events.event_bus import EventBus
 from unum_runtime.wire.call_errors import CallError
 
 BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/told"

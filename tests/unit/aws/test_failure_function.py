@@ -29,18 +29,19 @@ from unum_runtime.errors import (
     StartsPaused,
     ValidationException,
 )
-from unum_runtime.functions import configuration, failure_function, function_versions, runtime_factory
+from unum_runtime.functions import configuration, runtime_factory
 from unum_runtime.functions.definitions import NO_DEFINITION
-from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
+from unum_runtime.functions.operations import failure_function, function_versions
+from unum_runtime.functions.operations.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
 from unum_runtime.model.checkpoint import Failure, Phase, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope, start_event, start_request
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.planning.plan import Commit
+from unum_runtime.protocol.requests.definition_records import write_definition
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from unum_runtime.model.variants import forced
 from unum_runtime.protocol.control.operator_requests import On
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import record_start
+from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import Runtime
 
 LATER = 2_000_000_000

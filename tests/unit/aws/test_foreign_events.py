@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.aws.control_platform import Context, Deployed, at, deployed, forget, forget_stored_definitions
 from unum_runtime.errors import InconsistentHistory, NotOurEvent
-from unum_runtime.functions import failure_function, foreign_events
+from unum_runtime.functions.operations import failure_function, foreign_events
 from unum_runtime.model.checkpoint import Status
 
 __all__ = ["deployed"]  # the fixture

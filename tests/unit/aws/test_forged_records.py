@@ -4,7 +4,8 @@ import pytest
 
 from tests.unit.aws.failure_platform import DIED, Context, Deployed, Json, at, record, service_at, take_over
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.functions import failure_function, runtime_factory
+from unum_runtime.functions import runtime_factory
+from unum_runtime.functions.operations import failure_function
 from unum_runtime.model.checkpoint import Phase, Status, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.delivery.commit import commit

@@ -13,12 +13,13 @@ from tests.unit.protocol.delivery.test_status_events import announcing
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.errors import DefinitionNotStored, InvokeError, NotOurEvent, RouteGone
-from unum_runtime.functions import configuration, function_versions, intake, refused_places, runtime_factory
+from unum_runtime.functions import configuration, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
+from unum_runtime.functions.operations import function_versions, intake, refused_places
 from unum_runtime.model.checkpoint import Began, Failure
 from unum_runtime.model.naming import Execution, Frame, Name
 from unum_runtime.model.take_over import TakeOver, is_take_over
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.runtime import NoTimer
 from unum_runtime.store.memory import MemoryStore

@@ -31,8 +31,8 @@ from unum_runtime.model.naming import (
     definition_key,
     definition_partition,
 )
-from unum_runtime.protocol.history import definition_records
-from unum_runtime.protocol.history.definition_records import BODY, write_definition
+from unum_runtime.protocol.requests import definition_records
+from unum_runtime.protocol.requests.definition_records import BODY, write_definition
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.dynamodb import DynamoStore
 

@@ -18,7 +18,7 @@ from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Writer, start_event, start_request
 from unum_runtime.model.naming import start_partition_prefix
 from unum_runtime.model.requests import INPUT, UPLOADED, run_request, uploaded_event
-from unum_runtime.protocol.control.delete import delete
+from unum_runtime.protocol.control.deletions.delete import delete
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import start_record as stored_record
 

@@ -16,9 +16,9 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.functions.timer_function import Forwarder
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.protocol.control import redrive as redriving
 from unum_runtime.protocol.control.nudge import nudge
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives import redrive as redriving
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.store.memory import MemoryStore

@@ -9,9 +9,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from unum_runtime.aws.services import Clients
 from unum_runtime.errors import StatesError
-from unum_runtime.functions import service_function
+from unum_runtime.features.services import Clients, service_function
 from unum_runtime.model.states import READ_ITEMS, WRITE_RESULTS, Pattern
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 

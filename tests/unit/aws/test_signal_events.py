@@ -8,8 +8,8 @@ import pytest
 from tests.unit.aws.control_platform import CONTROL, Context, Deployed, at, deployed
 from tests.unit.aws.test_dead_letters import REASON, Letters, failed, letters
 from unum_runtime.errors import SignalRefused
-from unum_runtime.functions import control_function, control_requests
-from unum_runtime.protocol.control import signal, signal_by_key
+from unum_runtime.features.signals import signal, signal_by_key
+from unum_runtime.functions.operations import control_function, control_requests
 
 __all__ = ["deployed", "letters"]  # the fixtures
 

@@ -17,14 +17,15 @@ from unum_client import Client, Description
 from unum_compiler import compile_workflow
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import ExecutionDoesNotExist, NoRoute, NotOurEvent, StartsPaused, StoreError
-from unum_runtime.functions import configuration, definitions, runtime_factory, service_function, task_function
+from unum_runtime.features.services import service_function
+from unum_runtime.functions import configuration, definitions, runtime_factory, task_function
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.envelope import start_event, start_request
 from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
 from unum_runtime.model.requests import INPUT, run_request
 from unum_runtime.protocol.control import pausing
-from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import record_start
+from unum_runtime.protocol.requests.definition_records import read_definition
 from unum_runtime.store.dynamodb import DynamoStore
 
 TABLE = "state"

@@ -9,18 +9,18 @@ from tests.unit.aws.failure_platform import DIED, Deployed, at, record
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InvokeError, LeaseHeldError
-from unum_runtime.functions import failure_function, throttled_events
-from unum_runtime.functions.failure_function import THROTTLED, GivenUp
-from unum_runtime.functions.throttled_events import KEPT_MS, LEAST_MS, MOST_MS
+from unum_runtime.functions.operations import failure_function, throttled_events
+from unum_runtime.functions.operations.failure_function import THROTTLED, GivenUp
+from unum_runtime.functions.operations.throttled_events import KEPT_MS, LEAST_MS, MOST_MS
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
 from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.control.throttles import Throttle, note_throttle
 from unum_runtime.protocol.delivery import waiter
 from unum_runtime.protocol.delivery.waiter import wait_for_result
 from unum_runtime.protocol.runtime import NoTimer
-from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle
 
 Json = Any
 HOUR_MS = 3_600_000

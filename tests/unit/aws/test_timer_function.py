@@ -13,7 +13,7 @@ from unum_runtime.aws.schedules import to_input
 from unum_runtime.aws.senders import Senders
 from unum_runtime.aws.timer import Delayed, SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
-from unum_runtime.functions.failure_function import GivenUp
+from unum_runtime.functions.operations.failure_function import GivenUp
 from unum_runtime.functions.timer_function import Forwarder
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.wire.api import _trace

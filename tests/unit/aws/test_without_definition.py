@@ -21,8 +21,8 @@ from tests.unit.aws.control_platform import (
     forget_stored_definitions,
     swept,
 )
-from unum_runtime.aws.caller import LambdaCaller
-from unum_runtime.functions import control_requests, execution_versions, failure_function
+from unum_runtime.functions.operations import control_requests, execution_versions, failure_function
+from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER, describe_alias

@@ -21,8 +21,8 @@ from unum_runtime.aws.timer import Delayed
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.protocol.control import operator_requests, pausing
+from unum_runtime.protocol.control.throttles import Throttle, note_throttle
 from unum_runtime.protocol.requests.answers import refusal
-from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle
 
 CONTROL = "arn:aws:lambda:us-east-1:1:function:control"
 ADDRESS = ("--table", "states", "--workflow", "w", "--control-alias", CONTROL, "--region", "us-east-1")

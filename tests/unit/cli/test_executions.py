@@ -17,7 +17,7 @@ from unum_cli.commands.stack import Deployed, deployed
 from unum_client import Client
 from unum_client.starting import Starts
 from unum_compiler import compile_workflow
-from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.model.envelope import with_alias
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_simulator.local import LocalWorkflow

@@ -16,7 +16,7 @@ from unum_cli.ui.directory import Place
 from unum_cli.ui.pages import link_to_parent
 from unum_client import Client
 from unum_runtime.errors import StoreError
-from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.requests.definition_records import write_definition
 
 OTHER = Started("child", "of-somebody")
 VALUE = {STARTED_BY: f"{ARN}parent:p"}

@@ -11,7 +11,7 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_client.control import Control
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import ClientError
-from unum_runtime.protocol.control.sharing import remembered
+from unum_runtime.features.memo import remembered
 from unum_runtime.protocol.requests.answers import refusal
 
 

@@ -18,9 +18,9 @@ from unum_cli.ui.pages import links_to_children
 from unum_client import Client
 from unum_client.control import Missing
 from unum_runtime.errors import DefinitionNotStored
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.timeline import Timeline
+from unum_runtime.protocol.requests.definition_records import write_definition
 
 
 def of(nested: Any, workflow: str) -> Client:

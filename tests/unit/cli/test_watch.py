@@ -10,7 +10,7 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands import watch
 from unum_client import Client
 from unum_client.polling import Waiter
-from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.requests.definition_records import write_definition
 
 ADDRESS = ("--table", "states", "--workflow", "w")
 DEFINITION = chain("A", "B")

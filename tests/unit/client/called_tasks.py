@@ -10,12 +10,12 @@ from unum_client.control import Control
 from unum_client.polling import Waiter
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import ClientError, UnumError
+from unum_runtime.features.memo import calling, remembered
 from unum_runtime.model.variants import called, why_not_called
 from unum_runtime.protocol.control import pausing
-from unum_runtime.protocol.control.sharing import calling, remembered
 from unum_runtime.protocol.delivery.deliver import step
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.requests.answers import refusal
+from unum_runtime.protocol.requests.definition_records import write_definition
 
 RETRY = [{"ErrorEquals": ["Again"], "MaxAttempts": 2, "IntervalSeconds": 1}]
 

@@ -23,22 +23,22 @@ from unum_runtime.errors import (
     StartsPaused,
     StoreError,
 )
+from unum_runtime.features.memo import calling
+from unum_runtime.features.memo.memo import result_key
 from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.ir import Variant
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.variants import called, forced
 from unum_runtime.protocol.control import pausing
-from unum_runtime.protocol.control.delete import delete
-from unum_runtime.protocol.control.fork import ForkRequest, fork
-from unum_runtime.protocol.control.redrive import redrive
-from unum_runtime.protocol.control.sharing import calling
-from unum_runtime.protocol.delivery.memo import result_key
+from unum_runtime.protocol.control.deletions.delete import delete
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.history import start_records
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.requests import run
+from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
 

@@ -13,7 +13,7 @@ from unum_client.terminal.live import notes_of, pending_row, row, waiting_text
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.protocol.delivery.platform_failure import fail_invocation
+from unum_runtime.protocol.control.platform_failure import fail_invocation
 
 RETRY = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3, "MaxAttempts": 2, "BackoffRate": 1.0}]
 CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "B", "ResultPath": "$.error"}]

@@ -3,7 +3,7 @@
 from tests.unit.client.called_tasks import World
 from tests.unit.client.test_calls import world
 from tests.unit.protocol.delivery.test_status_events import Bus
-from unum_runtime.protocol.delivery.status_events import StatusEvents
+from unum_runtime.features.status_events.status_events import StatusEvents
 
 __all__ = ["world"]
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.unit.client.called_tasks import World, new_world
 from unum_runtime.errors import CallFailed, InvalidExecutionInput
+from unum_runtime.features.memo import calling
 from unum_runtime.model.variants import forced
-from unum_runtime.protocol.control.sharing import calling
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Home
-from unum_runtime.protocol.control.fork import ForkRequest, fork
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history import past, timeline
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import start_record
+from unum_runtime.protocol.requests.definition_records import write_definition
 
 Definition = dict[str, Any]
 HOME = Home(partition="aws", region="eu-west-1", account="123456789012")

@@ -13,7 +13,7 @@ from unum_compiler import compile_workflow
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure
 from unum_runtime.model.ir import Workflow
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_simulator.local import LocalWorkflow
 

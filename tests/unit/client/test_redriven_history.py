@@ -14,7 +14,7 @@ from unum_client.reading.progress import progress
 from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Home
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from unum_client.control import Control
 from unum_client.polling import Waiter
 from unum_client.stepfunctions import StepFunctionsClient
 from unum_client.task_responses import Tasks
-from unum_runtime.aws.activities import Activities
 from unum_runtime.errors import ClientError, WaitTimedOut
+from unum_runtime.features.services.activities import Activities
 from unum_runtime.model.ir import Home
 
 DOUBLE = {"StartAt": "Double", "States": {"Double": {"Type": "Task", "Resource": "double", "End": True}}}

@@ -16,8 +16,8 @@ from unum_runtime.model.checkpoint import Failure, start_record
 from unum_runtime.model.naming import Execution, checkpoint_key
 from unum_runtime.protocol.control import definition_request, operator_requests
 from unum_runtime.protocol.control.stop import stop
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import record_start
+from unum_runtime.protocol.requests.definition_records import write_definition
 
 A_MAP = {
     "StartAt": "Each",

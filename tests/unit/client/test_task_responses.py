@@ -12,7 +12,6 @@ from tests.unit.client.alias_caller import ALIAS, Door
 from tests.unit.client.conftest import PassingTime
 from unum_client import Client
 from unum_client.task_responses import Tasks
-from unum_runtime.aws.activities import Activities
 from unum_runtime.errors import (
     ActivityDoesNotExist,
     ClientError,
@@ -22,6 +21,7 @@ from unum_runtime.errors import (
     StatesError,
     TaskTimedOut,
 )
+from unum_runtime.features.services.activities import Activities
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.protocol.requests import respond
 

@@ -13,9 +13,9 @@ from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
+from unum_runtime.features.signals import signal
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Pattern
-from unum_runtime.protocol.control import signal
 from unum_runtime.protocol.runtime import CallbackPending
 
 PAGE = Path(__file__).parents[3] / "docs/howto/signals.md"

@@ -14,7 +14,7 @@ from unum_runtime.errors import ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Guard, Json, Task
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.store.memory import MemoryStore
 from unum_simulator.local import Function
 from unum_simulator.metering import MeteredStore, Usage, meter

@@ -7,8 +7,8 @@ import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
 from unum_compiler.definition import Definition
-from unum_runtime.aws import items
 from unum_runtime.errors import DefinitionError
+from unum_runtime.features import data_sets as items
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
 from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, task_names, with_tasks
-from unum_runtime.aws import items
+from unum_runtime.features import data_sets as items
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import (

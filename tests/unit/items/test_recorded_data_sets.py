@@ -10,8 +10,8 @@ from tests.golden.recordings import cases, needed
 from unum_compiler.checks.dataset_tasks import with_tasks
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.languages import program
-from unum_runtime.aws import items
 from unum_runtime.errors import StatesError
+from unum_runtime.features import data_sets as items
 from unum_runtime.model.states import Json, Map
 
 CASES_AT_LEAST = 10

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.unit.items.conftest import BUCKET
-from unum_runtime.aws import items
-from unum_runtime.aws.items.reader_errors import ResultWriterFailed
+from unum_runtime.features import data_sets as items
+from unum_runtime.features.data_sets.reader_errors import ResultWriterFailed
 from unum_runtime.model.states import Json
 
 RESULTS = [[{"n": 1}, {"n": 2}], [], "three"]

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.protocol.map_platform import deliver_all, deployed
 from tests.unit.protocol.platform import Platform
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 
 BROKEN: set[Any] = set()
 

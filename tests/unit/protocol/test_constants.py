@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from unum_runtime.features.status_events.status_events import NEVER_REDRIVEN
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.list_index import FIRST
 from unum_runtime.model.naming import Key
@@ -16,7 +17,6 @@ from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.control.doors import Door
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.lease import Claim, Lease
-from unum_runtime.protocol.delivery.status_events import NEVER_REDRIVEN
 from unum_runtime.protocol.fanout.lanes import Lanes
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.planning.plan import WITHOUT_BUCKET, CompleteBranch, Finish, Invoke
@@ -24,132 +24,136 @@ from unum_runtime.protocol.runtime import Call, NoTimer, Runtime, silent
 from unum_runtime.protocol.waiting.callback import taken_key
 
 QUOTAS = [
-    ("delivery.commit", "MAX_ERROR_LENGTH", 256),
-    ("delivery.commit", "MAX_CAUSE_LENGTH", 32_768),
-    ("planning.quotas", "INLINE_BRANCHES", 40),
-    ("planning.quotas", "DISTRIBUTED_BRANCHES", 10_000),
-    ("planning.advance", "MAX_PURE_STEPS", 25_000),
-    ("planning.plan", "MAX_OUTCOME_BYTES", 380_000),
-    ("planning.plan", "DEFAULT_WIDTH_BUDGET", 100_000),
-    ("planning.plan", "DEFAULT_INVOCATION_BUDGET", 10_000_000),
-    ("runtime", "MAX_DELIVERY_MS", 900_000),
+    ("protocol.delivery.commit", "MAX_ERROR_LENGTH", 256),
+    ("protocol.delivery.commit", "MAX_CAUSE_LENGTH", 32_768),
+    ("protocol.planning.quotas", "INLINE_BRANCHES", 40),
+    ("protocol.planning.quotas", "DISTRIBUTED_BRANCHES", 10_000),
+    ("protocol.planning.advance", "MAX_PURE_STEPS", 25_000),
+    ("protocol.planning.plan", "MAX_OUTCOME_BYTES", 380_000),
+    ("protocol.planning.plan", "DEFAULT_WIDTH_BUDGET", 100_000),
+    ("protocol.planning.plan", "DEFAULT_INVOCATION_BUDGET", 10_000_000),
+    ("protocol.runtime", "MAX_DELIVERY_MS", 900_000),
 ]
 SIZES = [
-    ("history.definition_records", "PART_BYTES", 390_000),
-    ("history.definition_records", "MAX_IR_BYTES", 50_000_000),
-    ("history.list_entries", "PORTION", 1_000),
-    ("control.nudge", "MOST_KEPT", 100),
-    ("control.events.announcements", "FIRST_REDRIVE", 2),
-    ("control.removal", "AT_ONCE", 64),
-    ("control.removal", "SHOWN", 3),
-    ("control.sweep_memory", "MOST", 3_000),
-    ("control.walk", "MOST_PARTS", 16),
-    ("waiting.callback", "DIGEST_LENGTH", 64),
-    ("waiting.signal_slots", "_FIRST_BLOCK", 1),
-    ("waiting.signal_slots", "_LAST_BLOCK", 32),
-    ("control.signal", "MAX_ID", 128),
-    ("control.signal_by_key", "KEEP_S", 86_400),
-    ("control.signal_by_key", "MOST_KEPT", 100),
-    ("control.signal_by_key", "PAGE", 64),
-    ("delivery.pause", "MAX_AGE_MS", 10_000),
-    ("control.sharing.remembered", "MAX_PAGE", 1_000),
-    ("delivery.memo", "MAX_ABOUT", 120),
+    ("protocol.requests.definition_records", "PART_BYTES", 390_000),
+    ("protocol.requests.definition_records", "MAX_IR_BYTES", 50_000_000),
+    ("protocol.history.list_entries", "PORTION", 1_000),
+    ("protocol.control.nudge", "MOST_KEPT", 100),
+    ("features.status_events.announcements", "FIRST_REDRIVE", 2),
+    ("protocol.control.deletions.removal", "AT_ONCE", 64),
+    ("protocol.control.deletions.removal", "SHOWN", 3),
+    ("protocol.control.sweep_memory", "MOST", 3_000),
+    ("protocol.control.walk", "MOST_PARTS", 16),
+    ("protocol.waiting.callback", "DIGEST_LENGTH", 64),
+    ("features.signals.signal_slots", "_FIRST_BLOCK", 1),
+    ("features.signals.signal_slots", "_LAST_BLOCK", 32),
+    ("features.signals.signal", "MAX_ID", 128),
+    ("features.signals.signal_by_key", "KEEP_S", 86_400),
+    ("features.signals.signal_by_key", "MOST_KEPT", 100),
+    ("features.signals.signal_by_key", "PAGE", 64),
+    ("protocol.delivery.pause", "MAX_AGE_MS", 10_000),
+    ("features.memo.remembered", "MAX_PAGE", 1_000),
+    ("features.memo.memo", "MAX_ABOUT", 120),
 ]
 TIMES = [
-    ("runtime", "DEFAULT_RETENTION_S", 604_800),
-    ("runtime", "DEADLINE_MARGIN_S", 3_600),
-    ("control.removal", "RESERVE_MS", 30_000),
-    ("control.sweep", "RESERVE_MS", 60_000),
-    ("control.walk", "RESERVE_MS", 60_000),
-    ("control.walk", "CURSOR_LIFE_S", 900),
-    ("control.delete", "QUIET_MS", 960_000),
-    ("delivery.fusion", "SHARE", 0.75),
-    ("delivery.fusion", "MARGIN_MS", 1_000),
-    ("delivery.lease", "LEASE_MS", 45_000),
-    ("delivery.lease", "RENEWALS", 3),
-    ("delivery.lease", "PATIENCE_MS", 3_600_000),
-    ("delivery.lease", "REPEATED_MS", 120_000),
-    ("delivery.waiter", "SHARE", 4),
-    ("delivery.waiter", "LEAST_MS", 5_000),
-    ("delivery.waiter", "MOST_MS", 60_000),
-    ("fanout.lanes", "CHECK_LASTS_MS", 1_000),
-    ("history.definition_records", "DAY_S", 86_400),
-    ("requests.run", "LEASE_MS", 60_000),
-    ("waiting.service_job", "TERM_MS", 900_000),
-    ("waiting.service_job", "MARGIN_MS", 300_000),
-    ("control.sharing.calling", "LEASE_MS", 60_000),
-    ("control.sharing.remembered", "EXPIRED_S", 3_600),
-    ("control.sharing.remembered", "_LEFT_MS", 3_000),
+    ("protocol.runtime", "DEFAULT_RETENTION_S", 604_800),
+    ("protocol.runtime", "DEADLINE_MARGIN_S", 3_600),
+    ("protocol.control.deletions.removal", "RESERVE_MS", 30_000),
+    ("protocol.control.sweep", "RESERVE_MS", 60_000),
+    ("protocol.control.walk", "RESERVE_MS", 60_000),
+    ("protocol.control.walk", "CURSOR_LIFE_S", 900),
+    ("protocol.control.deletions.delete", "QUIET_MS", 960_000),
+    ("protocol.delivery.fusion", "SHARE", 0.75),
+    ("protocol.delivery.fusion", "MARGIN_MS", 1_000),
+    ("protocol.delivery.lease", "LEASE_MS", 45_000),
+    ("protocol.delivery.lease", "RENEWALS", 3),
+    ("protocol.delivery.lease", "PATIENCE_MS", 3_600_000),
+    ("protocol.delivery.lease", "REPEATED_MS", 120_000),
+    ("protocol.delivery.waiter", "SHARE", 4),
+    ("protocol.delivery.waiter", "LEAST_MS", 5_000),
+    ("protocol.delivery.waiter", "MOST_MS", 60_000),
+    ("protocol.fanout.lanes", "CHECK_LASTS_MS", 1_000),
+    ("protocol.requests.definition_records", "DAY_S", 86_400),
+    ("protocol.requests.run", "LEASE_MS", 60_000),
+    ("protocol.waiting.service_job", "TERM_MS", 900_000),
+    ("protocol.waiting.service_job", "MARGIN_MS", 300_000),
+    ("features.memo.calling", "LEASE_MS", 60_000),
+    ("features.memo.remembered", "EXPIRED_S", 3_600),
+    ("features.memo.remembered", "_LEFT_MS", 3_000),
 ]
 NAMES = [
-    ("control.sweep", "SWEEP", "sweep"),
-    ("control.sweep", "ABANDONED", "Unum.Abandoned"),
-    ("control.delete", "_STARTS", "states:startExecution"),
-    ("fanout.neighbours", "_PREVIOUS", 0),
-    ("fanout.neighbours", "_OWN", 1),
-    ("requests.answers", "INVALID_REQUEST", "ValidationException"),
-    ("requests.messages", "QUEUE", "aws:sqs"),
-    ("control.definition_request", "DEFINITION", "definition"),
-    ("control.operator_requests", "SILENT", "silent_ms"),
-    ("control.operator_requests", "IS_DONE", "is_done"),
-    ("delivery.lease", "SWITCH", "UNUM_MAINTAIN_LEASES"),
-    ("history.definition_records", "BODY", "definition"),
-    ("planning.evaluation", "INPUT", "$input"),
-    ("planning.evaluation", "REDRIVES", "$redrives"),
-    ("planning.evaluation", "REDRIVEN_AT", "$redriven_at"),
-    ("planning.evaluation", "CHILD", "$child"),
-    ("planning.evaluation", "SEED", "$seed"),
-    ("planning.dataset_variables", "_ITEMS", "$items"),
-    ("planning.dataset_variables", "_RESULTS", "$results"),
-    ("control.doors", "SIGNAL", "signal"),
-    ("control.doors", "SIGNAL_EVENTS", "signal-events"),
-    ("control.doors", "CALL", "call"),
-    ("control.doors", "OF_RESULTS", ("list_remembered", "show_remembered", "forget_remembered")),
-    ("control.doors", "LIST", "list_remembered"),
-    ("control.doors", "SHOW", "show_remembered"),
-    ("control.doors", "FORGET", "forget_remembered"),
-    ("delivery.memo", "ABOUT", "of"),
-    ("delivery.memo", "BY", "by"),
-    ("delivery.memo", "AT", "at"),
-    ("delivery.memo", "UNTIL", "until"),
-    ("waiting.signal_wait", "TOO_MANY", "Unum.TooManySignals"),
-    ("waiting.signal_wait", "INVALID_KEY", "Unum.InvalidSignalKey"),
-    ("waiting.signal_slots", "WAITER", "waiter"),
-    ("waiting.signal_slots", "ATTEMPT", "attempt"),
-    ("waiting.callback", "PROOF_HASH", "proof_hash"),
-    ("waiting.callback", "HEARTBEAT", "heartbeat"),
-    ("waiting.callback", "_CHECK", "check"),
-    ("waiting.callback", "NUDGE", {"is_over": True}),
+    ("protocol.control.sweep", "SWEEP", "sweep"),
+    ("protocol.control.sweep", "ABANDONED", "Unum.Abandoned"),
+    ("protocol.control.deletions.delete", "_STARTS", "states:startExecution"),
+    ("protocol.fanout.neighbours", "_PREVIOUS", 0),
+    ("protocol.fanout.neighbours", "_OWN", 1),
+    ("protocol.requests.answers", "INVALID_REQUEST", "ValidationException"),
+    ("protocol.requests.messages", "QUEUE", "aws:sqs"),
+    ("protocol.control.definition_request", "DEFINITION", "definition"),
+    ("protocol.control.operator_requests", "SILENT", "silent_ms"),
+    ("protocol.control.operator_requests", "IS_DONE", "is_done"),
+    ("protocol.delivery.lease", "SWITCH", "UNUM_MAINTAIN_LEASES"),
+    ("protocol.requests.definition_records", "BODY", "definition"),
+    ("protocol.planning.evaluation", "INPUT", "$input"),
+    ("protocol.planning.evaluation", "REDRIVES", "$redrives"),
+    ("protocol.planning.evaluation", "REDRIVEN_AT", "$redriven_at"),
+    ("protocol.planning.evaluation", "CHILD", "$child"),
+    ("protocol.planning.evaluation", "SEED", "$seed"),
+    ("protocol.planning.dataset_variables", "_ITEMS", "$items"),
+    ("protocol.planning.dataset_variables", "_RESULTS", "$results"),
+    ("protocol.control.doors", "SIGNAL", "signal"),
+    ("protocol.control.doors", "SIGNAL_EVENTS", "signal-events"),
+    ("protocol.control.doors", "CALL", "call"),
+    ("protocol.control.doors", "OF_RESULTS", ("list_remembered", "show_remembered", "forget_remembered")),
+    ("protocol.control.doors", "LIST", "list_remembered"),
+    ("protocol.control.doors", "SHOW", "show_remembered"),
+    ("protocol.control.doors", "FORGET", "forget_remembered"),
+    ("features.memo.memo", "ABOUT", "of"),
+    ("features.memo.memo", "BY", "by"),
+    ("features.memo.memo", "AT", "at"),
+    ("features.memo.memo", "UNTIL", "until"),
+    ("features.signals.signal_wait", "TOO_MANY", "Unum.TooManySignals"),
+    ("features.signals.signal_wait", "INVALID_KEY", "Unum.InvalidSignalKey"),
+    ("features.signals.signal_slots", "WAITER", "waiter"),
+    ("features.signals.signal_slots", "ATTEMPT", "attempt"),
+    ("protocol.waiting.callback", "PROOF_HASH", "proof_hash"),
+    ("protocol.waiting.callback", "HEARTBEAT", "heartbeat"),
+    ("protocol.waiting.callback", "_CHECK", "check"),
+    ("protocol.waiting.callback", "NUDGE", {"is_over": True}),
 ]
 STORES = [
-    ("base", "MAX_ITEM_BYTES", 400_000),
-    ("dynamodb", "PARTITION", "pk"),
-    ("dynamodb", "SORT", "sk"),
-    ("dynamodb", "EXPIRY", "ttl"),
-    ("dynamodb", "OWNER", "owner"),
-    ("dynamodb", "UNTIL_MS", "until"),
-    ("dynamodb", "BATCH_SIZE", 100),
-    ("dynamodb", "BATCH_ROUNDS", 8),
-    ("dynamodb", "FIRST_PAUSE_S", 0.05),
-    ("dynamodb", "FAILED_CONDITION", "ConditionalCheckFailedException"),
-    ("dynamodb", "_ENDLESS", {"N": "9223372036854775808"}),
-    ("base", "BUCKET", "s3://"),
-    ("conditional", "FIRST_PAUSE_S", 0.002),
-    ("conditional", "LONGEST_PAUSE_S", 0.2),
-    ("conditional", "PARALLEL_READS", 16),
-    ("conditional", "OWNER", "owner"),
-    ("s3", "DELETED_AT_ONCE", 1_000),
-    ("s3", "_MISSING", ("NoSuchKey", "404")),
-    ("s3", "_LOST", ("PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey", "404")),
-    ("s3_names", "_STATE", "state:"),
-    ("s3_names", "_LISTED", "listed:"),
-    ("s3_names", "_RECORD_BYTES", 160),
-    ("erasure", "BATCH_SIZE", 25),
-    ("erasure", "ROUNDS", 8),
-    ("erasure", "PAUSE_S", 0.05),
-    ("large_items", "LEAST_BYTES", 10_000),
-    ("large_items", "MAX_EVENT_BYTES", 1_000_000),
-    ("large_items", "DAY_S", 86_400),
+    ("store.base", "MAX_ITEM_BYTES", 400_000),
+    ("store.dynamodb", "PARTITION", "pk"),
+    ("store.dynamodb", "SORT", "sk"),
+    ("store.dynamodb", "EXPIRY", "ttl"),
+    ("store.dynamodb", "OWNER", "owner"),
+    ("store.dynamodb", "UNTIL_MS", "until"),
+    ("store.dynamodb", "BATCH_SIZE", 100),
+    ("store.dynamodb", "BATCH_ROUNDS", 8),
+    ("store.dynamodb", "FIRST_PAUSE_S", 0.05),
+    ("store.dynamodb", "FAILED_CONDITION", "ConditionalCheckFailedException"),
+    ("store.dynamodb", "_ENDLESS", {"N": "9223372036854775808"}),
+    ("store.base", "BUCKET", "s3://"),
+    ("features.document_stores.conditional", "FIRST_PAUSE_S", 0.002),
+    ("features.document_stores.conditional", "LONGEST_PAUSE_S", 0.2),
+    ("features.document_stores.conditional", "PARALLEL_READS", 16),
+    ("features.document_stores.conditional", "OWNER", "owner"),
+    ("features.bucket_state.s3", "DELETED_AT_ONCE", 1_000),
+    ("features.bucket_state.s3", "_MISSING", ("NoSuchKey", "404")),
+    (
+        "features.bucket_state.s3",
+        "_LOST",
+        ("PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey", "404"),
+    ),
+    ("features.bucket_state.s3_names", "_STATE", "state:"),
+    ("features.bucket_state.s3_names", "_LISTED", "listed:"),
+    ("features.bucket_state.s3_names", "_RECORD_BYTES", 160),
+    ("store.erasure", "BATCH_SIZE", 25),
+    ("store.erasure", "ROUNDS", 8),
+    ("store.erasure", "PAUSE_S", 0.05),
+    ("store.large_items", "LEAST_BYTES", 10_000),
+    ("store.large_items", "MAX_EVENT_BYTES", 1_000_000),
+    ("store.large_items", "DAY_S", 86_400),
 ]
 
 OTHER_DISTRIBUTIONS = [
@@ -176,8 +180,7 @@ OTHER_DISTRIBUTIONS = [
 
 @pytest.mark.parametrize(
     ("module", "name", "value"),
-    [(f"unum_runtime.protocol.{module}", name, value) for module, name, value in (*QUOTAS, *SIZES, *TIMES, *NAMES)]
-    + [(f"unum_runtime.store.{module}", name, value) for module, name, value in STORES]
+    [(f"unum_runtime.{module}", name, value) for module, name, value in (*QUOTAS, *SIZES, *TIMES, *NAMES, *STORES)]
     + OTHER_DISTRIBUTIONS,
 )
 def test_a_value_is_what_was_decided(module: str, name: str, value: Any) -> None:
@@ -225,23 +228,23 @@ def test_reasons_for_pending_commits_are_shown_by_these_names() -> None:
 
 
 DEFAULTS: list[tuple[str, dict[str, Any]]] = [
-    ("control.fork.ForkRequest", {"visit": 1, "value": None}),
-    ("control.operator_requests.Request", {"silent_ms": 0, "on": None}),
-    ("control.redrive_fan_out._Pair", {"has_failed": False}),
-    ("control.sweep.Sweep", {"after": FIRST, "letters": ""}),
-    ("control.sharing.calling.CallRequest", {"arguments": None, "run": None}),
-    ("delivery.lease.Claim", {"refusal": None}),
-    ("delivery.status_events.StatusEvents", {"notes_first": False}),
-    ("history.pending.Missing", {"until_ms": None, "job": None}),
-    ("history.pending.EndedBranches", {"nodes": (), "arrivals": ()}),
-    ("planning.advance.AtTask", {"due_ms": None}),
-    ("planning.advance.Visit", {"branches": ()}),
-    ("planning.evaluation.EvaluationContext", {"variables": {}, "visited": 0}),
-    ("planning.plan.Invoke", {"due_ms": None, "retries": (), "job": None, "is_new": False}),
-    ("planning.plan.OpenScope", {"part": None}),
-    ("planning.plan.Commit", {"duration_ms": 0, "attempt": 0, "joins": None, "as_of_ms": None}),
+    ("protocol.control.forks.fork.ForkRequest", {"visit": 1, "value": None}),
+    ("protocol.control.operator_requests.Request", {"silent_ms": 0, "on": None}),
+    ("protocol.control.redrives.redrive_fan_out._Pair", {"has_failed": False}),
+    ("protocol.control.sweep.Sweep", {"after": FIRST, "letters": ""}),
+    ("features.memo.calling.CallRequest", {"arguments": None, "run": None}),
+    ("protocol.delivery.lease.Claim", {"refusal": None}),
+    ("features.status_events.status_events.StatusEvents", {"notes_first": False}),
+    ("protocol.history.pending.Missing", {"until_ms": None, "job": None}),
+    ("protocol.history.pending.EndedBranches", {"nodes": (), "arrivals": ()}),
+    ("protocol.planning.advance.AtTask", {"due_ms": None}),
+    ("protocol.planning.advance.Visit", {"branches": ()}),
+    ("protocol.planning.evaluation.EvaluationContext", {"variables": {}, "visited": 0}),
+    ("protocol.planning.plan.Invoke", {"due_ms": None, "retries": (), "job": None, "is_new": False}),
+    ("protocol.planning.plan.OpenScope", {"part": None}),
+    ("protocol.planning.plan.Commit", {"duration_ms": 0, "attempt": 0, "joins": None, "as_of_ms": None}),
     (
-        "runtime.Call",
+        "protocol.runtime.Call",
         {
             "resource": None,
             "pattern": Pattern.RESPONSE,
@@ -253,7 +256,7 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     (
-        "runtime.Runtime",
+        "protocol.runtime.Runtime",
         {
             "carried": (),
             "retention_s": 604_800,
@@ -275,7 +278,7 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("record", "defaults"), DEFAULTS)
 def test_what_is_left_out_of_a_record_has_its_neutral_value(record: str, defaults: dict[str, Any]) -> None:
     module, _, name = record.rpartition(".")
-    kind = getattr(import_module(f"unum_runtime.protocol.{module}"), name)
+    kind = getattr(import_module(f"unum_runtime.{module}"), name)
     assert is_dataclass(kind)
     found = {each.name: each for each in fields(kind)}
     for field, value in defaults.items():
@@ -287,22 +290,22 @@ def test_what_is_left_out_of_a_record_has_its_neutral_value(record: str, default
 @pytest.mark.parametrize(
     ("record", "defaults"),
     [
-        ("control.removal.Removed", {"activities": frozenset(), "timer": False, "schedules": None}),
+        ("protocol.control.deletions.removal.Removed", {"activities": frozenset(), "timer": False, "schedules": None}),
         (
-            "control.removal.Stranded",
+            "protocol.control.deletions.removal.Stranded",
             {"executions": 0, "names": (), "parts": frozenset(), "last_s": 0, "is_complete": True},
         ),
-        ("control.sweep_memory.Memory", {"horizon": FIRST, "running": ()}),
-        ("delivery.status_events.Redriven", {"times": 0, "at_ms": None}),
-        ("delivery.status_events.StatusChange", {"outcome": None, "redriven": NEVER_REDRIVEN}),
-        ("control.walk.Tally", {"branches": 0, "latest_ms": 0}),
-        ("waiting.signal_slots.Signal", {"key": ""}),
-        ("waiting.callback.Limits", {"timeout_s": None, "heartbeat_s": None}),
+        ("protocol.control.sweep_memory.Memory", {"horizon": FIRST, "running": ()}),
+        ("features.status_events.status_events.Redriven", {"times": 0, "at_ms": None}),
+        ("features.status_events.status_events.StatusChange", {"outcome": None, "redriven": NEVER_REDRIVEN}),
+        ("protocol.control.walk.Tally", {"branches": 0, "latest_ms": 0}),
+        ("features.signals.signal_slots.Signal", {"key": ""}),
+        ("protocol.waiting.callback.Limits", {"timeout_s": None, "heartbeat_s": None}),
     ],
 )
 def test_what_is_left_out_of_a_tuple_has_its_neutral_value(record: str, defaults: dict[str, Any]) -> None:
     module, _, name = record.rpartition(".")
-    kind = getattr(import_module(f"unum_runtime.protocol.{module}"), name)
+    kind = getattr(import_module(f"unum_runtime.{module}"), name)
     assert kind._field_defaults == defaults
     assert [*map(type, kind._field_defaults.values())] == [*map(type, defaults.values())]
 
@@ -310,20 +313,20 @@ def test_what_is_left_out_of_a_tuple_has_its_neutral_value(record: str, defaults
 @pytest.mark.parametrize(
     "record",
     [
-        "control.fork.ForkRequest",
-        "control.operator_requests.Request",
-        "control.sharing.calling.CallRequest",
-        "control.sweep.Sweep",
-        "delivery.lease.Lease",
-        "delivery.status_events.StatusEvents",
-        "history.pending.Missing",
-        "planning.task_facts.TaskFacts",
-        "runtime.Runtime",
+        "protocol.control.forks.fork.ForkRequest",
+        "protocol.control.operator_requests.Request",
+        "features.memo.calling.CallRequest",
+        "protocol.control.sweep.Sweep",
+        "protocol.delivery.lease.Lease",
+        "features.status_events.status_events.StatusEvents",
+        "protocol.history.pending.Missing",
+        "protocol.planning.task_facts.TaskFacts",
+        "protocol.runtime.Runtime",
     ],
 )
 def test_records_with_many_fields_are_made_by_name_and_never_changed(record: str) -> None:
     module, _, name = record.rpartition(".")
-    kind = getattr(import_module(f"unum_runtime.protocol.{module}"), name)
+    kind = getattr(import_module(f"unum_runtime.{module}"), name)
     assert all(each.kw_only for each in fields(kind))
     with pytest.raises(AttributeError):
         object.__new__(kind).another = 1

@@ -6,7 +6,7 @@ import pytest
 from botocore.session import Session
 from moto import mock_aws
 
-from unum_runtime.aws.services import Clients
+from unum_runtime.features.services import Clients
 
 HERE: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.session import Session
 
-from unum_runtime.aws.services import Clients
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
-from unum_runtime.functions import service_function
-from unum_runtime.model.called_functions import CALLED
+from unum_runtime.features.services import Clients, service_function
+from unum_runtime.features.services.called_functions import CALLED
 from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.runtime import Call, CallbackPending
 

@@ -6,8 +6,8 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from unum_runtime.aws.services import Clients, Running, begin, call, poll, stop
 from unum_runtime.errors import StatesError
+from unum_runtime.features.services import Clients, Running, begin, call, poll, stop
 from unum_runtime.model.states import Json
 
 CLUSTER = {

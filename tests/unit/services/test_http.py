@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ConnectTimeoutError
 from botocore.session import Session
 
-from unum_runtime.aws.services import Clients, call
 from unum_runtime.errors import StatesError
+from unum_runtime.features.services import Clients, call
 
 
 class Answer:

@@ -11,9 +11,9 @@ import pytest
 
 from unum_compiler.services.service_models import operation
 from unum_compiler.services.service_tasks import check_parameters, check_spelling, iam_statements, refusal_reason
-from unum_runtime.aws.services.integrations import OPTIMIZED
-from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.aws.services.operation import parse
+from unum_runtime.features.services.integrations import OPTIMIZED
+from unum_runtime.features.services.jobs import JOBS
+from unum_runtime.features.services.operation import parse
 from unum_runtime.model.states import Pattern
 
 RESPONSE, SYNC, CALLBACK = Pattern.RESPONSE, Pattern.SYNC, Pattern.CALLBACK

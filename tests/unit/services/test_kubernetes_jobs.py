@@ -13,8 +13,9 @@ from botocore.session import Session
 
 from tests.unit.services.https_server import Asked, Server, https_server
 from unum_compiler.services.service_permissions import iam_statements
-from unum_runtime.aws.services import Clients, Running, begin, call, delay_ms, kubernetes_jobs, poll, stop
 from unum_runtime.errors import StatesError
+from unum_runtime.features.kubernetes import kubernetes_jobs
+from unum_runtime.features.services import Clients, Running, begin, call, delay_ms, poll, stop
 from unum_runtime.model.states import Json, Pattern
 
 JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "pi"}, "spec": {"backoffLimit": 0}}

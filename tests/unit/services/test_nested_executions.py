@@ -11,14 +11,14 @@ from botocore.awsrequest import AWSResponse
 from botocore.session import Session
 
 from tests.unit.protocol.platform import MovableClock, Platform, chain
-from unum_runtime.aws.services import Clients
 from unum_runtime.cold_start.records import replace as replace_record
 from unum_runtime.errors import StatesError
-from unum_runtime.functions import service_function
+from unum_runtime.features.services import Clients, service_function
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.states import Json, Pattern
+from unum_runtime.protocol.control import describe
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.protocol.requests import describe, doors
+from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.runtime import Call, JobPending
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:child"

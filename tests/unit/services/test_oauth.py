@@ -12,8 +12,8 @@ import pytest
 from botocore.httpsession import URLLib3Session
 
 from tests.unit.services.https_server import Asked, Server, https_server
-from unum_runtime.aws.services import Clients, call, oauth
 from unum_runtime.errors import StatesError
+from unum_runtime.features.services import Clients, call, oauth
 
 
 class Provider:
@@ -128,7 +128,7 @@ def test_an_expired_token_is_replaced(
 ) -> None:
     invoke()
     later_s = time.monotonic() + 3600 - oauth.MARGIN_S + 1
-    monkeypatch.setattr("unum_runtime.aws.services.oauth.time.monotonic", lambda: later_s)
+    monkeypatch.setattr("unum_runtime.features.services.oauth.time.monotonic", lambda: later_s)
     invoke()
     assert len(token_requests(server)) == 2
 

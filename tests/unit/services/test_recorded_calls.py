@@ -16,11 +16,11 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.stub import Stubber
 
-from unum_runtime.aws.services import Clients, call, poll
-from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.aws.services.operation import parse
-from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
+from unum_runtime.features.services import Clients, call, poll
+from unum_runtime.features.services.jobs import JOBS
+from unum_runtime.features.services.operation import parse
+from unum_runtime.features.services.spelling import fold_name
 
 BESIDE = Path(__file__).parents[4] / "shared" / "asl-cases"
 RECORDINGS = Path(os.environ.get("UNUM_ASL_CASES", BESIDE)) / "executions.jsonl"

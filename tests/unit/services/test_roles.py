@@ -9,11 +9,10 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from unum_runtime.aws.services import Clients, Roles, call
-from unum_runtime.aws.services.roles import MARGIN_MS, MOST_KEPT
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
-from unum_runtime.functions import service_function
+from unum_runtime.features.services import Clients, Roles, call, service_function
+from unum_runtime.features.services.roles import MARGIN_MS, MOST_KEPT
 from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.runtime import Call, JobPending
 
@@ -146,7 +145,7 @@ def test_a_function_of_another_account_gets_its_event_and_gives_its_result(monke
         asked.append((resource, parameters, clients.credentials.token))
         return {"StatusCode": 200, "Payload": 42}
 
-    monkeypatch.setattr("unum_runtime.aws.services.call", answer)
+    monkeypatch.setattr("unum_runtime.features.services.call", answer)
     arn = "arn:aws:lambda:us-east-1:222222222222:function:echo"
     assert handled(arn, {"n": 1}) == 42
     assert asked == [("lambda:invoke", {"FunctionName": arn, "Payload": {"n": 1}}, "session")]

@@ -11,10 +11,10 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
 
-from unum_runtime.aws.services import Clients, call
-from unum_runtime.aws.services.error_names import failure
-from unum_runtime.aws.services.operation import parse
 from unum_runtime.errors import StatesError
+from unum_runtime.features.services import Clients, call
+from unum_runtime.features.services.error_names import failure
+from unum_runtime.features.services.operation import parse
 
 
 def failing(resource: str, parameters: Any, clients: Clients) -> StatesError:

@@ -8,7 +8,7 @@ from botocore.model import DenormalizedStructureBuilder, Shape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.aws.services.shapes import BadParameter, to_request, to_result
+from unum_runtime.features.services.shapes import BadParameter, to_request, to_result
 
 EVERYTHING = {
     "theText": {"type": "string"},

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.loaders import Loader
 
-from unum_runtime.aws.services.spelling import (
+from unum_runtime.features.services.spelling import (
     botocore_name,
     exception_name,
     field_name,

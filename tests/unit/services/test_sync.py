@@ -11,11 +11,11 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.stub import Stubber
 
-from unum_runtime.aws.services import Clients, Running, begin, delay_ms, poll, stop
-from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.aws.services.operation import parse
-from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
+from unum_runtime.features.services import Clients, Running, begin, delay_ms, poll, stop
+from unum_runtime.features.services.jobs import JOBS
+from unum_runtime.features.services.operation import parse
+from unum_runtime.features.services.spelling import fold_name
 from unum_runtime.model.states import Json
 
 

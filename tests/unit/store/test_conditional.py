@@ -11,10 +11,10 @@ import pytest
 
 from tests.unit.protocol.platform import MovableClock
 from unum_runtime.errors import StoreError
+from unum_runtime.features.document_stores import conditional
+from unum_runtime.features.document_stores.conditional import ConditionalStore, Document, in_parallel, pause
 from unum_runtime.model.naming import Key
-from unum_runtime.store import conditional
 from unum_runtime.store.base import MAX_ITEM_BYTES
-from unum_runtime.store.conditional import ConditionalStore, Document, in_parallel, pause
 
 SET, LEASE = Key("w/e:1/done", "done"), Key("w/e:1/lease", "1")
 

@@ -9,7 +9,7 @@ from unum_compiler.frontends.graph.kinds import check_text, number_field, shown
 from unum_compiler.frontends.graph.nodes import Task, Work, input_fields
 from unum_compiler.parsing.signal_waits import PREFIX
 from unum_compiler.services.service_tasks import refusal_reason
-from unum_runtime.model.mailbox import KEY_RULE, is_key, is_signal_name
+from unum_runtime.features.signals.mailbox import KEY_RULE, is_key, is_signal_name
 from unum_runtime.model.naming import NAME_RULE
 from unum_runtime.model.states import Json, Pattern
 

@@ -16,11 +16,11 @@ from unum_client.events.task_events import EVALUATION, TaskAttempt
 from unum_client.reading.child_executions import ChildExecution
 from unum_client.reading.map_runs import runs
 from unum_client.reading.stored_definitions import Past
+from unum_runtime.features.regions.region import region_of
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Frames, Name, Scope
-from unum_runtime.model.region import region_of
 from unum_runtime.model.states import Choice, Fail, FanOut, Json, State, Task, Wait, Work
 from unum_runtime.protocol.history.timeline import (
     Following,

@@ -8,8 +8,8 @@ from unum_runtime.errors import DefinitionNotStored
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Name, execution_partition
-from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.past import past_digest
+from unum_runtime.protocol.requests.definition_records import read_definition
 from unum_runtime.store.base import Store
 
 

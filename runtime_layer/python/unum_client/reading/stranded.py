@@ -8,7 +8,7 @@ from unum_client.reading.pending_steps import reading_runtime
 from unum_runtime.aws.schedules import LONGEST_IN_QUEUE_S
 from unum_runtime.errors import NoIndex
 from unum_runtime.model.ir import Workflow
-from unum_runtime.protocol.control.removal import RESERVE_MS, Stranded, Version, find_stranded, removed_parts
+from unum_runtime.protocol.control.deletions.removal import RESERVE_MS, Stranded, Version, find_stranded, removed_parts
 
 PATIENCE_S = 30
 """Longest search; few callers want to wait longer for an annotation."""
@@ -20,7 +20,7 @@ def stranded_without(client: Client, definition: Workflow, parts: Collection[str
     Args:
         client: a client that may list executions and read them.
         definition: any definition of the workflow.
-        parts: names of parts, see `unum_runtime.protocol.control.removal`.
+        parts: names of parts, see `unum_runtime.protocol.control.deletions.removal`.
 
     Raises:
         StoreError: the executions could not be read, or the table does not list them.

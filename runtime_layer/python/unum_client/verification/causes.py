@@ -10,7 +10,7 @@ from unum_runtime.errors import InconsistentHistory, OutcomeCollected, UnumError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Outcome, Phase, Status, Success
 from unum_runtime.model.naming import Key, Name, Scope
 from unum_runtime.model.states import FanOut
-from unum_runtime.protocol.control.entry import entered
+from unum_runtime.protocol.control.redrives.entry import entered
 from unum_runtime.protocol.control.stop import note_key
 from unum_runtime.protocol.delivery.commit import limit_outcome
 from unum_runtime.protocol.delivery.join import join_results

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from unum_client.verification.findings import Finding, Rule
 from unum_runtime.errors import ClientError, InconsistentHistory, StoreError
+from unum_runtime.features.document_stores.conditional import ConditionalStore
 from unum_runtime.model.checkpoint import Checkpoint, Item, Success
 from unum_runtime.model.naming import (
     SHARD_SIZE,
@@ -28,7 +29,6 @@ from unum_runtime.model.naming import (
 from unum_runtime.model.pack import unpacked
 from unum_runtime.protocol.planning.plan import DEFAULT_WIDTH_BUDGET
 from unum_runtime.store.base import Store
-from unum_runtime.store.conditional import ConditionalStore
 from unum_runtime.store.dynamodb import EXPIRY, PARTITION, SORT, DynamoStore
 from unum_runtime.store.large_items import LargeItems, resolve
 from unum_runtime.store.memory import MemoryStore

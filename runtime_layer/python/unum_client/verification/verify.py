@@ -22,12 +22,12 @@ from unum_runtime.model.checkpoint import Checkpoint, Collected, read_start_reco
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import start_key
 from unum_runtime.protocol.control.stop import notes_partition
-from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.overdue import is_overdue
 from unum_runtime.protocol.history.past import past_digest
 from unum_runtime.protocol.history.pending import Complete, Missing, Opened, part_of, pending_after, pending_join
 from unum_runtime.protocol.history.start_records import start_record, stored_start
 from unum_runtime.protocol.history.timeline import Timeline, top_level
+from unum_runtime.protocol.requests.definition_records import read_definition
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems, resolve

@@ -116,7 +116,7 @@ def _found(store: Store, name: str, service: Service, digest: str | None) -> Wor
     if digest is None:
         raise NotOurEvent(f"workflow {name!r}: no execution starts in this function")
     if (name, digest) not in _stored:
-        from unum_runtime.protocol.history.definition_records import read_definition  # noqa: PLC0415 - few events need it
+        from unum_runtime.protocol.requests.definition_records import read_definition  # noqa: PLC0415 - few events need it
 
         _stored[name, digest] = read_definition(store, name, digest)
     return _stored[name, digest]
@@ -150,7 +150,7 @@ def keep_definition(rt: Runtime) -> None:
 
 
 def _write(rt: Runtime) -> None:
-    from unum_runtime.protocol.history.definition_records import write_definition  # noqa: PLC0415 - once a day
+    from unum_runtime.protocol.requests.definition_records import write_definition  # noqa: PLC0415 - once a day
 
     try:
         _due_ms[rt.workflow.digest] = write_definition(rt)

@@ -32,11 +32,11 @@ from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.objects import Objects
 
 if TYPE_CHECKING:
+    from unum_runtime.features.bucket_state.s3 import S3Store
+    from unum_runtime.features.status_events.status_events import StatusEvents
     from unum_runtime.model.take_over import TakeOver
     from unum_runtime.protocol.delivery.pause import Pause
-    from unum_runtime.protocol.delivery.status_events import StatusEvents
     from unum_runtime.protocol.requests.answers import Links
-    from unum_runtime.store.s3 import S3Store
 
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
 
@@ -61,7 +61,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any, dige
 
     `digest` is that of the definition; see `definition_at`, also for errors.
     """
-    from unum_runtime.functions.refused_places import gone_failure  # noqa: PLC0415 - the failure handler alone
+    from unum_runtime.functions.operations.refused_places import gone_failure  # noqa: PLC0415 - the failure handler alone
 
     handler_arn, own = context.invoked_function_arn, services()[workflow]
     # By this function's role: the function in whose place it acts may have had another bus, or delays no events itself.
@@ -94,7 +94,7 @@ def user_handler(key: str | None = None) -> UserHandler:
 
 
 def _traced(handler: UserHandler) -> UserHandler:
-    from unum_runtime.functions.tracing.traced import traced  # noqa: PLC0415 - layers without traces leave it out
+    from unum_runtime.features.traces.traced import traced  # noqa: PLC0415 - layers without traces leave it out
 
     return traced(handler)
 
@@ -111,7 +111,7 @@ def _without_handler(key: str | None) -> str:
 @cache
 def service_handler() -> Callable[[Call, Json, Clock, Mapping[str, str]], Any]:
     """Import the handler of service Tasks, which only the service function of a workflow needs."""
-    from unum_runtime.functions.service_function import handle  # noqa: PLC0415 - only one function of a workflow calls services
+    from unum_runtime.features.services.service_function import handle  # noqa: PLC0415 - only one function of a workflow calls services
 
     return handle
 
@@ -121,7 +121,7 @@ def state_store(address: str) -> "DynamoStore | S3Store":
     """Return the store at `address`: the name of a DynamoDB table, or ``s3://`` and the name of a bucket."""
     if not address.startswith(BUCKET):
         return DynamoStore(client("dynamodb"), address)
-    from unum_runtime.store.s3 import S3Store  # noqa: PLC0415 - loads botocore with the first request
+    from unum_runtime.features.bucket_state.s3 import S3Store  # noqa: PLC0415 - loads botocore with the first request
 
     return S3Store(cache(lambda: botocore_client("s3")), address.removeprefix(BUCKET))
 
@@ -135,8 +135,8 @@ def invoker() -> Invoker:
 @cache
 def status_events(bus: str, *, notes_first: bool = False) -> "StatusEvents":
     """Return the sender of status events to `bus`; see `StatusEvents`."""
-    from unum_runtime.aws.event_bus import EventBus  # noqa: PLC0415 - few workflows have events
-    from unum_runtime.protocol.delivery.status_events import StatusEvents  # noqa: PLC0415 - as above
+    from unum_runtime.features.status_events.event_bus import EventBus  # noqa: PLC0415 - few workflows have events
+    from unum_runtime.features.status_events.status_events import StatusEvents  # noqa: PLC0415 - as above
 
     return StatusEvents(put=EventBus(lambda: client("events"), bus).put, notes_first=notes_first)
 
@@ -211,7 +211,7 @@ def _pause_reader(store: Store, workflow: str) -> "Callable[[], Pause | None]":
 
 
 def _hand_over(own_arn: str, request: "TakeOver") -> None:
-    from unum_runtime.functions.refused_places import send  # noqa: PLC0415 - after a deployment that removed an edge
+    from unum_runtime.functions.operations.refused_places import send  # noqa: PLC0415 - after a deployment that removed an edge
 
     send(own_arn, request)
 
@@ -267,7 +267,7 @@ def _context_of(context: Any, call: Call) -> Any:
 
 def _offer(service: Service, call: Call, value: Json) -> CallbackPending:
     """Send a Task to the queue of its activity, where workers poll."""
-    from unum_runtime.aws.activities import Activities  # noqa: PLC0415 - few functions offer Tasks to workers
+    from unum_runtime.features.services.activities import Activities  # noqa: PLC0415 - few functions offer Tasks to workers
 
     Activities(client("sqs"), service.activities).offer(str(call.resource).removeprefix(ACTIVITY), call.token, value)
     return CallbackPending()

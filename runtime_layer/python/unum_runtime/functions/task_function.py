@@ -236,9 +236,14 @@ def _services_called() -> Iterator[str]:
         yield "sqs"
 
 
+def _sending_spans() -> Callable[[Json, Any], Json]:
+    """Return `handle`, sending all finished spans of user code before each return."""
+    from unum_runtime.features.traces.traced import flushed  # noqa: PLC0415 - few workflows have traces of user code
+
+    return flushed(handle)
+
+
 if "UNUM_WORKFLOWS" in os.environ:
     _initialize()
 if TRACES in os.environ:
-    from unum_runtime.functions.tracing.traced import flushed
-
-    handle = flushed(handle)  # type: ignore[assignment]
+    handle = _sending_spans()  # type: ignore[assignment]

@@ -35,7 +35,8 @@ ACTIVITY = "activity:"
 """Prefix of `Task.resource` before the name of an activity, where workers poll for the Task."""
 
 SIGNAL = "signal:"
-"""Prefix of `Task.resource` before the name of the signal that the Task waits for; see `unum_runtime.model.mailbox`."""
+"""Prefix of `Task.resource` before the name of the signal that the Task waits for; see
+`unum_runtime.features.signals.mailbox`."""
 
 READ_ITEMS = "map:readItems"
 """`Task.resource` of a Task that reads the items of the Map after it."""

@@ -9,9 +9,9 @@ from botocore.response import StreamingBody
 from botocore.session import Session
 
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.aws.services.boto_clients import Clients, Keys
-from unum_runtime.aws.services.jobs import JOBS, Job
-from unum_runtime.aws.services.operation import parse
+from unum_runtime.features.services.boto_clients import Clients, Keys
+from unum_runtime.features.services.jobs import JOBS, Job
+from unum_runtime.features.services.operation import parse
 from unum_runtime.model.states import DATA_SET_TASKS, Pattern, Task
 from unum_simulator.stand_ins.samples import Responses, sample
 from unum_simulator.stand_ins.uses import Use

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.model.called_functions import INVOKE, calls_function
+from unum_runtime.features.services.called_functions import INVOKE, calls_function
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import ACTIVITY, READ_ITEMS, SIGNAL, Form, Json, Language, Pattern, Task
 from unum_runtime.protocol.runtime import CallbackPending
@@ -69,7 +69,7 @@ class ModelledServices:
 
     def _call(self, task: Task, event: Json, context: Any, use: Use, turn: int) -> Any:
         """Return the answer of a service."""
-        from unum_runtime.functions.service_function import handle  # noqa: PLC0415 - needs botocore
+        from unum_runtime.features.services.service_function import handle  # noqa: PLC0415 - needs botocore
 
         answered = handle(
             context.unum, _for_step_functions(event), self.clock, own=self._services.answering(task, use, turn)

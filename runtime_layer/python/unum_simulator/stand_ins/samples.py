@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.aws.services.spelling import fold_name
+from unum_runtime.features.services.spelling import fold_name
 from unum_runtime.model.states import Json
 from unum_simulator.stand_ins.uses import Use
 

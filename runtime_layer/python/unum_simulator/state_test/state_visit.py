@@ -213,8 +213,8 @@ class Visit:
         return program(state).items(self.value, self._context_of(), read)
 
     def _read(self, state: Map) -> Json:
-        from unum_runtime.aws.items.config import ReaderConfig  # noqa: PLC0415 - few states read
-        from unum_runtime.aws.items.formats import items  # noqa: PLC0415 - the same
+        from unum_runtime.features.data_sets.config import ReaderConfig  # noqa: PLC0415 - few states read
+        from unum_runtime.features.data_sets.formats import items  # noqa: PLC0415 - the same
 
         reader = next(task for task in self.workflow.tasks if task.resource == READ_ITEMS and task.next == state.name)
         config = ReaderConfig.parse(program(reader).arguments(self.value, self._context_of())["ReaderConfig"])

@@ -118,8 +118,8 @@ def check_result(task: Task, result: Json, validation: Validation) -> None:
 
 def _answer(resource: str) -> Any:
     """Return the response shape of `resource`, a ``botocore.model.Shape``; None without a model."""
-    from unum_runtime.aws.services.boto_clients import Clients  # noqa: PLC0415 - needs botocore, and few mocks do
-    from unum_runtime.aws.services.operation import parse  # noqa: PLC0415 - beside the other
+    from unum_runtime.features.services.boto_clients import Clients  # noqa: PLC0415 - needs botocore, and few mocks do
+    from unum_runtime.features.services.operation import parse  # noqa: PLC0415 - beside the other
 
     called = parse(resource)
     if not called.service:
@@ -142,7 +142,7 @@ def _faults(value: Json, shape: Any, place: str, *, strict: bool) -> Iterator[st
 
 
 def _structure_faults(value: dict[str, Json], shape: Any, place: str, *, strict: bool) -> Iterator[str]:
-    from unum_runtime.aws.services.spelling import capitalize, fold_name  # noqa: PLC0415 - as above
+    from unum_runtime.features.services.spelling import capitalize, fold_name  # noqa: PLC0415 - as above
 
     given = {fold_name(name): (name, item) for name, item in value.items()}
     for name, inner in shape.members.items():

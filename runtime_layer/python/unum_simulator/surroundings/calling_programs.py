@@ -7,13 +7,13 @@ the Task, so a mistake in the protocol's names shows as runs that are not shared
 from functools import reduce
 from typing import NamedTuple
 
+from unum_runtime.features.memo import calling, remembered
+from unum_runtime.features.memo.memo_keys import memo_owner, memo_partition_prefix
 from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.checkpoint import Status, Success
-from unum_runtime.model.memo_keys import memo_owner, memo_partition_prefix
 from unum_runtime.model.naming import Key, execution_partition, execution_partition_prefix, start_key
 from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.control.doors import FORGET
-from unum_runtime.protocol.control.sharing import calling, remembered
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator.invariants import Broken, Invariant
 from unum_simulator.recorded_calls import Answer, Primitive

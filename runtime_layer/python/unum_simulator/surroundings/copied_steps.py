@@ -6,7 +6,7 @@ from typing import Any
 from unum_runtime.model.checkpoint import TOMBSTONE, Item, Phase
 from unum_runtime.model.deletion_notes import copies_partition
 from unum_runtime.model.naming import Execution, Key, Name, execution_partition
-from unum_runtime.protocol.control.fork import ForkRequest
+from unum_runtime.protocol.control.forks.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_simulator.committed_past import Author
 from unum_simulator.invariants import Broken, Invariant

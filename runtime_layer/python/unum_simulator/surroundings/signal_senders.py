@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 
 from unum_runtime.errors import SignalRefused
+from unum_runtime.features.signals import signal_by_key
+from unum_runtime.features.signals.mailbox import Mailbox, listener_key, result_key, wait_key
+from unum_runtime.features.signals.signal import request
+from unum_runtime.features.signals.signal_slots import ATTEMPT, Slot, event_of
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import Item, Phase
-from unum_runtime.model.mailbox import Mailbox, listener_key, result_key, wait_key
 from unum_runtime.model.naming import (
     Execution,
     Key,
@@ -16,10 +19,7 @@ from unum_runtime.model.naming import (
     join_keys,
 )
 from unum_runtime.model.states import SIGNAL, Task
-from unum_runtime.protocol.control import signal_by_key
-from unum_runtime.protocol.control.signal import request
 from unum_runtime.protocol.waiting.callback import By
-from unum_runtime.protocol.waiting.signal_slots import ATTEMPT, Slot, event_of
 from unum_simulator.invariants import STAMP, Broken, Invariant
 from unum_simulator.world import Delivery, Event, World
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unum_runtime.features.status_events.announcements import announce_noted
+from unum_runtime.features.status_events.status_events import StatusEvents
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Checkpoint, Status
 from unum_runtime.model.list_index import SHARDS
 from unum_runtime.model.naming import Key, announcements_partition
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.events.announcements import announce_noted
-from unum_runtime.protocol.delivery.status_events import StatusEvents
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Invoker, NoTimer, Runtime
 from unum_simulator.invariants import Broken, Invariant

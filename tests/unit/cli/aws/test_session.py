@@ -11,8 +11,8 @@ from tests.unit.wire.conftest import HANG_UP, Peer, answer, no_pauses, start
 from unum_cli.aws.aws_settings import Settings
 from unum_cli.aws.session import Session
 from unum_cli.aws.wire_requests import wire_client
-from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.errors import InvokeError
+from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.wire.call_errors import CallError, Unsupported
 from unum_runtime.wire.signing import Credentials
 

@@ -18,8 +18,8 @@ from unum_cli.traces.family import Family
 from unum_cli.traces.spans import Trace
 from unum_client import Client
 from unum_compiler import compile_workflow
-from unum_runtime.functions.service_function import _token
-from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.features.services.service_function import _token
+from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import Call, JobPending
 
 ARN = "arn:aws:states:us-east-1:123456789012:execution:"

@@ -17,14 +17,14 @@ from tests.unit.cli.traces.collector import Collector, decoded, facts
 from unum_cli.traces.conventions import ERROR
 from unum_cli.traces.exporter import document
 from unum_cli.traces.spans import Event, Kind, Link, Span, Trace
-from unum_runtime.functions.tracing import otlp_exporter
-from unum_runtime.functions.tracing.otlp_exporter import JsonExporter
-from unum_runtime.model.otlp_json import attributes
+from unum_runtime.features.traces.opentelemetry import otlp_exporter
+from unum_runtime.features.traces.opentelemetry.otlp_exporter import JsonExporter
+from unum_runtime.features.traces.opentelemetry.otlp_json import attributes
 
 FUNCTION = """
 import logging, os, sys
 from types import SimpleNamespace
-from unum_runtime.functions.tracing.traced import flushed, traced
+from unum_runtime.features.traces.traced import flushed, traced
 from unum_runtime.protocol.runtime import Call
 
 logging.basicConfig(stream=sys.stdout, format="%(message)s")

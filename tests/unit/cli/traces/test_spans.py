@@ -19,7 +19,7 @@ from unum_cli.traces.exporter import document
 from unum_cli.traces.family import Family
 from unum_cli.traces.spans import Link
 from unum_compiler import compile_workflow
-from unum_runtime.model import span_ids
+from unum_runtime.features.traces.opentelemetry import span_ids
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.naming import Execution
 

@@ -17,8 +17,7 @@ from unum_cli.traces.exporter import document
 from unum_cli.traces.family import Family
 from unum_cli.traces.trace_command import _without_user_code
 from unum_compiler.options import FunctionOptions
-from unum_runtime.functions.tracing import otel_spans
-from unum_runtime.model import span_ids
+from unum_runtime.features.traces.opentelemetry import otel_spans, span_ids
 from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.runtime import CallbackPending
 

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from tests.unit.cli.traces.collector import decoded, spans_of
 from tests.unit.protocol.platform import Platform
-from unum_runtime.functions.tracing import otel_spans, otlp_exporter
+from unum_runtime.features.traces.opentelemetry import otel_spans, otlp_exporter
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.runtime import Call

@@ -31,10 +31,10 @@ from unum_runtime.model.checkpoint import Began, Success
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.control import definition_request, operator_requests
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.requests.answers import refusal
+from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import CallbackPending
 
 TOKEN = "arn:aws:states:::lambda:invoke.waitForTaskToken"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
-from unum_runtime.aws import items
-from unum_runtime.aws.items import allowance
-from unum_runtime.aws.items.parquet import codecs, encodings, rows, schema
-from unum_runtime.aws.items.reader_errors import ItemReaderFailed
+from unum_runtime.features import data_sets as items
+from unum_runtime.features.data_sets import allowance
+from unum_runtime.features.data_sets.parquet import codecs, encodings, rows, schema
+from unum_runtime.features.data_sets.reader_errors import ItemReaderFailed
 
 FILES = Path(__file__).parent / "files"
 EXPECTED = json.loads((FILES / "rows.json").read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ def test_a_cut_file_is_refused() -> None:
 
 def test_small_files_may_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allowance, "memory_mb", lambda: 0)
-    monkeypatch.setattr("unum_runtime.aws.items.parquet.file.memory_mb", lambda: 0)
+    monkeypatch.setattr("unum_runtime.features.data_sets.parquet.file.memory_mb", lambda: 0)
     assert "give the function more memory" in refused(content("plain"))
 
 

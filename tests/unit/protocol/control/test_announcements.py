@@ -10,16 +10,16 @@ from tests.unit.protocol.cut_store import CutStore, Died
 from tests.unit.protocol.delivery.test_status_events import BEGUN_MS, Bus, announcing, notes
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionNotRedrivable
+from unum_runtime.features.status_events.announcements import MOST_REFUSED, announce_noted, change_before
+from unum_runtime.features.status_events.status_events import StatusEvents, note_key
 from unum_runtime.model.checkpoint import Failure, Item, Status, Success, start_record
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import Execution, Name, checkpoint_key, start_key
-from unum_runtime.protocol.control.events.announcements import MOST_REFUSED, announce_noted, change_before
-from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.control.nudge import nudge
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.sweep import RESERVE_MS, abandon
-from unum_runtime.protocol.delivery.status_events import StatusEvents, note_key
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 

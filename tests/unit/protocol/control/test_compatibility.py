@@ -16,11 +16,11 @@ from unum_runtime.errors import ExecutionNotRedrivable, InconsistentHistory
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import checkpoint_key
-from unum_runtime.protocol.control import redrive as redrive_module
-from unum_runtime.protocol.control import redrive_fan_out
-from unum_runtime.protocol.control.compatibility import check_steps
 from unum_runtime.protocol.control.nudge import nudge
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives import redrive as redrive_module
+from unum_runtime.protocol.control.redrives import redrive_fan_out
+from unum_runtime.protocol.control.redrives.compatibility import check_steps
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import start_record
 

@@ -16,10 +16,11 @@ from unum_runtime.model.checkpoint import Began, Item, Status
 from unum_runtime.model.deletion_notes import copies_key
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Name, Scope
-from unum_runtime.protocol.control import copying, versions, walk
-from unum_runtime.protocol.control import redrive as redrive_module
-from unum_runtime.protocol.control.fork import ForkRequest, fork
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control import versions, walk
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
+from unum_runtime.protocol.control.redrives import copying
+from unum_runtime.protocol.control.redrives import redrive as redrive_module
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.store.memory import MemoryStore
 
 WIDTH = 4 * SHARD_SIZE + 76

@@ -31,14 +31,14 @@ from unum_runtime.model.naming import (
     start_key,
 )
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.control import delete as control_delete
-from unum_runtime.protocol.control.delete import QUIET_MS, Deletion, delete
+from unum_runtime.protocol.control.deletions import delete as control_delete
+from unum_runtime.protocol.control.deletions.delete import QUIET_MS, Deletion, delete
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
 from unum_runtime.protocol.control.stop import stop
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import start_record as read_start
 from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH
 from unum_runtime.store.large_items import LargeItems
@@ -600,7 +600,7 @@ def test_longest_lifetimes_are_told_of_what_remains() -> None:
 
 
 def test_deletion_without_signals_imports_nothing_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "unum_runtime.protocol.control.mailboxes", None)  # an import of it fails
+    monkeypatch.setitem(sys.modules, "unum_runtime.features.signals.mailboxes", None)  # an import of it fails
     platform = Platform.of(chain("A"), A=lambda event: event)
     platform.run("e", 1)
     delete_for_good(platform)

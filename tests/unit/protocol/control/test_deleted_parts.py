@@ -27,12 +27,12 @@ from unum_runtime.errors import ExecutionNotDeletable, RefusedDelivery
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.naming import Execution, Key, Name, Scope, completion_key
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.control.delete import QUIET_MS, delete
-from unum_runtime.protocol.control.fork import ForkRequest, fork
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.deletions.delete import QUIET_MS, delete
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import note_key, stop
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.start_records import start_record
+from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.waiting.callback import try_partition
 
 

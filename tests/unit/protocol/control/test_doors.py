@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from unum_runtime.features.memo import calling, remembered
+from unum_runtime.features.signals import signal
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.naming import door_alias
-from unum_runtime.protocol.control import signal
 from unum_runtime.protocol.control.doors import Door, door_for, door_of
-from unum_runtime.protocol.control.sharing import calling, remembered
 
 KINDS: dict[Any, list[Any]] = {
     signal: [signal.request("e", "s", 1, id="i"), signal.request("e", "s", 1, id="i", key="k")],

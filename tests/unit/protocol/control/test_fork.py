@@ -19,11 +19,11 @@ from unum_runtime.errors import (
 )
 from unum_runtime.model.checkpoint import Began, Checkpoint, ForkOrigin, Success
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol.control import fork as fork_module
 from unum_runtime.protocol.control import pausing
-from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.forks import fork as fork_module
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.control.operator_requests import fork_runs_on
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.versions import RunsOn
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.history.past import past_digest, past_of

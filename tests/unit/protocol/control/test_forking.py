@@ -25,12 +25,13 @@ from unum_runtime.errors import (
 from unum_runtime.model.checkpoint import Failure, Status, Success, start_record, stop_record
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Name, Scope
-from unum_runtime.protocol.control import fork as fork_module
-from unum_runtime.protocol.control import forking, walk
 from unum_runtime.protocol.control import nudge as nudge_module
-from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control import walk
+from unum_runtime.protocol.control.forks import fork as fork_module
+from unum_runtime.protocol.control.forks import forking
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.control.nudge import missing, nudge
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.history import start_records

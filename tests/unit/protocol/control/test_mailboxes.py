@@ -3,9 +3,9 @@
 from typing import Any
 
 from tests.unit.protocol.platform import MovableClock
-from unum_runtime.model.mailbox import Mailbox, listener_key
+from unum_runtime.features.signals.mailbox import Mailbox, listener_key
+from unum_runtime.features.signals.mailboxes import take_out
 from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.control.mailboxes import take_out
 from unum_runtime.store.memory import MemoryStore
 
 EXECUTION = Execution("e", 1)

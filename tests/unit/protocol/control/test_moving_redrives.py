@@ -12,10 +12,11 @@ from tests.unit.protocol.map_platform import deliver, deliver_all, deployed, map
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionNotRedrivable, NotOurEvent
 from unum_runtime.model.checkpoint import Failure, Status
-from unum_runtime.protocol.control import redrive as redrive_module
-from unum_runtime.protocol.control import redrive_fan_out, versions
+from unum_runtime.protocol.control import versions
 from unum_runtime.protocol.control.nudge import nudge
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives import redrive as redrive_module
+from unum_runtime.protocol.control.redrives import redrive_fan_out
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.timeline import nested_steps
 

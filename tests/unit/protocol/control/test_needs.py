@@ -9,8 +9,8 @@ from unum_compiler import compile_workflow
 from unum_compiler.analysis.edges import ENTRY, function_edges, successors, uses_timer
 from unum_compiler.analysis.event_bounds import longest_wait_s
 from unum_compiler.parsing.task_resources import activities
-from unum_runtime.protocol.control import needs
-from unum_runtime.protocol.control.needs import needs_from
+from unum_runtime.protocol.control.deletions import needs
+from unum_runtime.protocol.control.deletions.needs import needs_from
 
 LOADED = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -16,7 +16,7 @@ from unum_runtime.model.envelope import Neighbours
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.control.nudge import nudge
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.history.pending import Opened, part_of, pending_after
 
 JOIN = g.task("encode") >> g.task("meet").meets_previous()

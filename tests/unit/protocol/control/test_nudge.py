@@ -16,8 +16,8 @@ from unum_runtime.model.checkpoint import Failure, Success, start_record
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.nudge import missing, nudge
+from unum_runtime.protocol.control.throttles import Throttle, note_throttle
 from unum_runtime.protocol.history.pending import WaitsFor
-from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle
 
 UNGUARDED = FunctionOptions(guard=Guard.COMMIT)
 

@@ -13,7 +13,7 @@ from unum_runtime.errors import TimeIsShort
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.naming import NAME_RULE, SHARD_SIZE
-from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.control.operator_requests import (
     Control,
     On,
@@ -179,7 +179,7 @@ def test_an_unfinished_fork_waits_for_its_first_own_step(monkeypatch: pytest.Mon
     platform.run("e", 1)
     started_ms = platform.clock.ms
     with monkeypatch.context() as patch:
-        patch.setattr("unum_runtime.protocol.control.fork.nudge_whole", _too_short)
+        patch.setattr("unum_runtime.protocol.control.forks.fork.nudge_whole", _too_short)
         forked = answered(platform, Control.FORK, node="B", name="f")
     assert forked == {"execution": "f", "started_ms": started_ms, "is_done": False}
     waiting = answer(platform.runtime(), parse(request(Control.WHY, "f")), None)

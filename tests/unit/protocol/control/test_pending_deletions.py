@@ -8,11 +8,11 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.list_index import FIRST, Kind
 from unum_runtime.protocol.control import sweep as sweeps
-from unum_runtime.protocol.control.delete import delete
+from unum_runtime.protocol.control.deletions.delete import delete
+from unum_runtime.protocol.control.deletions.deletion_marks import CLOSED, QUIET_MS, is_due, marker
 from unum_runtime.protocol.control.operator_requests import answer, parse
 from unum_runtime.protocol.control.sweep import Sweep
 from unum_runtime.protocol.control.sweep_memory import has_sweeps
-from unum_runtime.protocol.fanout.deletion_marks import CLOSED, QUIET_MS, is_due, marker
 from unum_runtime.protocol.history.list_entries import Listed
 
 DAY_MS = 86_400_000

@@ -14,8 +14,8 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.json_text import parse_json
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.control.take_over import planned_event
-from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.runtime import Call, CallbackPending
 from unum_runtime.protocol.waiting.callback import is_nudge
 

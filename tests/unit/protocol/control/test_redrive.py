@@ -15,9 +15,9 @@ from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable, I
 from unum_runtime.model.checkpoint import Began, Checkpoint, Continuation, Ending, Failure, Phase, Status, Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Name, checkpoint_key
-from unum_runtime.protocol.control import redrive as redrive_module
-from unum_runtime.protocol.control.entry import Entry, entering
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives import redrive as redrive_module
+from unum_runtime.protocol.control.redrives.entry import Entry, entering
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.history.timeline import nested_steps
 

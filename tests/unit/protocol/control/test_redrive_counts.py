@@ -11,10 +11,10 @@ from tests.unit.protocol.cut_store import CutStore, Died
 from tests.unit.protocol.map_platform import around, deliver, deliver_all, deployed, result
 from tests.unit.protocol.platform import chain
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
-from unum_runtime.protocol.control import redrive as redrive_module
-from unum_runtime.protocol.control import redrive_fan_out
-from unum_runtime.protocol.control.fork import ForkRequest, fork
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
+from unum_runtime.protocol.control.redrives import redrive as redrive_module
+from unum_runtime.protocol.control.redrives import redrive_fan_out
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.planning import advance
 from unum_runtime.protocol.planning.evaluation import REDRIVEN_AT, REDRIVES, timestamp
 from unum_runtime.protocol.runtime import Runtime

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.protocol.map_platform import deliver, deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.model.checkpoint import Failure, Phase, Status
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 
 

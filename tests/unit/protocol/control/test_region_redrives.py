@@ -9,7 +9,7 @@ from unum_compiler import graph as g
 from unum_compiler.definition import Definition
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Ending, Status, Success
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 
 LAST = g.task("f").after("d", "e")
 NODES = {

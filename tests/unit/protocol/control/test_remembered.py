@@ -10,11 +10,11 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_client.remembered_results import RememberedPage, forget_results, list_results, show_result
 from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
+from unum_runtime.features.memo import remembered
+from unum_runtime.features.memo.remembered import ResultNotRemembered
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.states import MemoScope
 from unum_runtime.protocol.control.operator_requests import ValidationException
-from unum_runtime.protocol.control.sharing import remembered
-from unum_runtime.protocol.control.sharing.remembered import ResultNotRemembered
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects

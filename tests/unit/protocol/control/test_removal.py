@@ -16,11 +16,11 @@ from unum_runtime.model.checkpoint import Began, start_record
 from unum_runtime.model.list_index import FIRST, stored_item
 from unum_runtime.model.naming import Execution, definition_key, start_key
 from unum_runtime.model.states import Map, Task, Wait
-from unum_runtime.protocol.control import needs, removal
-from unum_runtime.protocol.control.redrive import redrive
-from unum_runtime.protocol.control.removal import RESERVE_MS, Removed, Stranded, Version, removed_parts
+from unum_runtime.protocol.control.deletions import needs, removal
+from unum_runtime.protocol.control.deletions.removal import RESERVE_MS, Removed, Stranded, Version, removed_parts
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.sweep_memory import Memory, remember
-from unum_runtime.protocol.history.definition_records import BODY, write_definition
+from unum_runtime.protocol.requests.definition_records import BODY, write_definition
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S
 from unum_runtime.store.memory import MemoryStore
 

@@ -11,24 +11,25 @@ from tests.unit.protocol.stranded_platform import Denying
 from unum_compiler import compile_workflow
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist, RouteGone, SignalRefused
-from unum_runtime.model import mailbox as mailbox_module
+from unum_runtime.features.signals import mailbox as mailbox_module
+from unum_runtime.features.signals import signal, signal_slots, signal_wait
+from unum_runtime.features.signals.mailbox import Mailbox, mailbox_key, result_key, wait_key
+from unum_runtime.features.signals.signal import Delivered, request
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.mailbox import Mailbox, mailbox_key, result_key, wait_key
 from unum_runtime.model.naming import NAME_RULE, Execution
-from unum_runtime.protocol.control import delete, signal, take_over
+from unum_runtime.protocol.control import take_over
+from unum_runtime.protocol.control.deletions import delete
+from unum_runtime.protocol.control.deletions.deletion_marks import QUIET_MS
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.control.operator_requests import ValidationException
-from unum_runtime.protocol.control.signal import Delivered, request
+from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.control.stop import stop
-from unum_runtime.protocol.delivery.platform_failure import fail_invocation
-from unum_runtime.protocol.fanout.deletion_marks import QUIET_MS
-from unum_runtime.protocol.history.definition_records import write_definition
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.planning.plan import WITHOUT_BUCKET
+from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import CallbackPending
-from unum_runtime.protocol.waiting import signal_slots, signal_wait
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
 

@@ -10,8 +10,8 @@ from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import SignalRefused
-from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.mailbox import (
+from unum_runtime.features.signals import listeners, signal_by_key, signal_wait
+from unum_runtime.features.signals.mailbox import (
     Mailbox,
     kept_partition,
     listener_key,
@@ -19,16 +19,18 @@ from unum_runtime.model.mailbox import (
     result_key,
     wait_key,
 )
+from unum_runtime.features.signals.signal import request as to_one
+from unum_runtime.features.signals.signal_by_key import KEEP_S, Reached, request
+from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.control import delete, nudge, operator_requests, signal_by_key, stop
+from unum_runtime.protocol.control import nudge, operator_requests, stop
+from unum_runtime.protocol.control.deletions import delete
 from unum_runtime.protocol.control.operator_requests import Control, ValidationException
-from unum_runtime.protocol.control.signal import request as to_one
-from unum_runtime.protocol.control.signal_by_key import KEEP_S, Reached, request
 from unum_runtime.protocol.control.walk import RESERVE_MS
 from unum_runtime.protocol.history.pending import Resend, WaitsFor
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, CallbackPending
-from unum_runtime.protocol.waiting import callback, listeners, signal_wait
+from unum_runtime.protocol.waiting import callback
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
 
@@ -113,7 +115,7 @@ def test_repetition_counts_once_per_execution_with_the_first_value() -> None:
 
 
 def test_a_signal_by_name_with_the_same_id_is_the_same_signal() -> None:
-    from unum_runtime.protocol.control import signal  # noqa: PLC0415 - the name is that of a fixture elsewhere
+    from unum_runtime.features.signals import signal  # noqa: PLC0415 - the name is that of a fixture elsewhere
 
     twice = {"StartAt": "A", "States": {"A": {**KEYED, "Next": "B"}, "B": {**KEYED, "End": True}}}
     platform = waiting(twice, "a")
@@ -213,7 +215,7 @@ def test_a_branch_that_finds_a_signal_for_another_one_continues_that() -> None:
         send(platform, "one")
     (found,) = nudge.missing(platform.runtime(), "a")
     box = Mailbox(execution_of(platform, "a"), "go", "x")
-    from unum_runtime.protocol.waiting import listeners  # noqa: PLC0415 - beside its use
+    from unum_runtime.features.signals import listeners  # noqa: PLC0415 - beside its use
 
     # As the wait of a second branch does, in the slot after.
     listeners.listen(platform.runtime(), box, box.slot(1))

@@ -17,9 +17,9 @@ from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Status, S
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.model.states import Guard
+from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH, MAX_ERROR_LENGTH
-from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.runtime import CallbackPending
 

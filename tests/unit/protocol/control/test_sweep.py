@@ -18,7 +18,7 @@ from unum_runtime.model.naming import Execution, Key, execution_partition, start
 from unum_runtime.protocol.control import operator_requests
 from unum_runtime.protocol.control import sweep as control_sweep
 from unum_runtime.protocol.control.operator_requests import ValidationException
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.sweep import ABANDONED, RESERVE_MS, Sweep, Swept, is_sweep, sweep
 from unum_runtime.protocol.control.sweep_memory import Memory
 from unum_runtime.protocol.history import list_entries, overdue

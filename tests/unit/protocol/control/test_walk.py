@@ -12,9 +12,9 @@ from tests.unit.protocol.map_platform import deployed
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import TimeIsShort
 from unum_runtime.json_text import to_text
-from unum_runtime.model.cursor_keys import walk_partition
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Scope
 from unum_runtime.protocol.control import walk as walk_module
+from unum_runtime.protocol.control.cursor_keys import walk_partition
 from unum_runtime.protocol.control.walk import CURSOR_LIFE_S, MOST_PARTS, Tally, Trip, walk
 
 EXECUTION = Execution("e", 1)

@@ -11,8 +11,8 @@ from unum_compiler.definition import Definition
 from unum_runtime.errors import ExecutionNotRedrivable, NodeNotForkable
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol.control.fork import ForkRequest, fork
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
+from unum_runtime.protocol.control.redrives.redrive import redrive
 
 NODES = {"a": g.task("a"), "b": g.task("b").after("a"), "c": g.task("c").after("a"), "d": g.task("d").after("b", "c")}
 WAVE = g.map(g.task("encode") >> g.task("rebase").after_previous("rebase"), items=g.out)

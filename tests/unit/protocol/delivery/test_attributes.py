@@ -17,8 +17,9 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import start_key
 from unum_runtime.model.requests import INPUT, run_request, uploaded_event
 from unum_runtime.model.start_facts import attributes_in
+from unum_runtime.protocol.control import describe
 from unum_runtime.protocol.delivery.start import start
-from unum_runtime.protocol.requests import describe, doors
+from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects

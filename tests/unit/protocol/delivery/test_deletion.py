@@ -9,7 +9,7 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InconsistentHistory, StoreError, UnumError
 from unum_runtime.model.envelope import Envelope, start_event
 from unum_runtime.model.naming import Key, start_key
-from unum_runtime.protocol.control.delete import delete
+from unum_runtime.protocol.control.deletions.delete import delete
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.requests import doors
 

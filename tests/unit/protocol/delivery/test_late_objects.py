@@ -15,10 +15,10 @@ from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import start_event
 from unum_runtime.model.requests import INPUT, run_request
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.control.delete import delete
-from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.deletions.delete import delete
+from unum_runtime.protocol.control.deletions.deletion_marks import QUIET_MS
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.delivery.waiter import wait_for_result
-from unum_runtime.protocol.fanout.deletion_marks import QUIET_MS
 from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.requests.begin import begin_with
 from unum_runtime.protocol.runtime import Runtime

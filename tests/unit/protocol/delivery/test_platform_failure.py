@@ -15,7 +15,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.delivery.platform_failure import fail_invocation
+from unum_runtime.protocol.control.platform_failure import fail_invocation
 
 KILLED = Failure("Sandbox.Timedout", '{"errorMessage": "Task timed out after 3.00 seconds"}')
 RETRY = {"Retry": [{"ErrorEquals": ["Lambda.Unknown"], "IntervalSeconds": 2, "MaxAttempts": 1}]}

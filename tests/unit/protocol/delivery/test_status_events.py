@@ -8,17 +8,8 @@ import pytest
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDeleted, InvokeError, StoreError
-from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
-from unum_runtime.model.ir import Home
-from unum_runtime.model.list_index import SHARDS
-from unum_runtime.model.naming import Execution, Key, announcements_partition, start_key
-from unum_runtime.protocol.control.delete import QUIET_MS, delete
-from unum_runtime.protocol.control.nudge import nudge
-from unum_runtime.protocol.control.stop import stop
-from unum_runtime.protocol.control.sweep import ABANDONED
-from unum_runtime.protocol.delivery import status_events
-from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH
-from unum_runtime.protocol.delivery.status_events import (
+from unum_runtime.features.status_events import status_events
+from unum_runtime.features.status_events.status_events import (
     DETAIL_TYPE,
     MAX_DETAIL_BYTES,
     MAX_WAIT_MS,
@@ -30,6 +21,15 @@ from unum_runtime.protocol.delivery.status_events import (
     note_key,
     remove_note,
 )
+from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
+from unum_runtime.model.ir import Home
+from unum_runtime.model.list_index import SHARDS
+from unum_runtime.model.naming import Execution, Key, announcements_partition, start_key
+from unum_runtime.protocol.control.deletions.delete import QUIET_MS, delete
+from unum_runtime.protocol.control.nudge import nudge
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.control.sweep import ABANDONED
+from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH
 from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.large_items import LargeItems

@@ -6,11 +6,11 @@ from tests.unit.protocol.platform import Function, Platform, exactly
 from unum_compiler import graph as g
 from unum_constructs import Definition
 from unum_runtime.errors import InconsistentHistory, StoreError
+from unum_runtime.features.regions.arrivals import end_node, end_nodes_again, set_keys
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Name, Scope, checkpoint_key, completion_key
 from unum_runtime.protocol.delivery.ingress import read_committed
-from unum_runtime.protocol.fanout.arrivals import end_node, end_nodes_again, set_keys
 from unum_runtime.protocol.planning.plan import CompleteBranch, plan
 
 FLOW = g.dag(

@@ -24,7 +24,7 @@ from unum_runtime.model.naming import (
 )
 from unum_runtime.model.pack import ENDS
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.fanout.deletion_marks import OPENS, ShardMarks, marker, unguarded_fan_outs
+from unum_runtime.protocol.control.deletions.deletion_marks import OPENS, ShardMarks, marker, unguarded_fan_outs
 from unum_runtime.protocol.planning.existing_start import is_deleted
 
 SCOPE = Scope(Execution("e", 1), (), "M", 1, 0, 3)

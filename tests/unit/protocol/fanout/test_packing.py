@@ -19,8 +19,8 @@ from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import PACK_SIZE, Key, aside_key, checkpoint_key
 from unum_runtime.model.pack import MAX_ENTRY_BYTES, is_full, marked
 from unum_runtime.model.states import Guard, Json, Task
+from unum_runtime.protocol.control.deletions.deletion_marks import marker
 from unum_runtime.protocol.delivery.commit import draft
-from unum_runtime.protocol.fanout.deletion_marks import marker
 from unum_runtime.protocol.fanout.packing import (
     Place,
     commit_packed,

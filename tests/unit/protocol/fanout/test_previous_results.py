@@ -9,6 +9,7 @@ from unum_client.reading.progress import Reach, progress
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
 from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
+from unum_runtime.features.waves.previous_results import arrival_key, arrive, feed
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Execution, Name, Scope, checkpoint_key, meeting_key
 from unum_runtime.model.take_over import TakeOver
@@ -16,7 +17,6 @@ from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.control.take_over import take_over
 from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.ingress import read_committed
-from unum_runtime.protocol.fanout.previous_results import arrival_key, arrive, feed
 from unum_runtime.protocol.planning.plan import FeedNext, JoinNeighbour, plan
 
 FLOW = g.map(g.task("a") >> g.task("b").after_previous("b") >> g.task("c"), items=g.out)

@@ -13,8 +13,8 @@ from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.errors import ClientError, DefinitionNotStored, InconsistentHistory
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Key, definition_key, definition_partition
-from unum_runtime.protocol.history import definition_records
-from unum_runtime.protocol.history.definition_records import BODY, PART_BYTES, read_definition, write_definition
+from unum_runtime.protocol.requests import definition_records
+from unum_runtime.protocol.requests.definition_records import BODY, PART_BYTES, read_definition, write_definition
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Runtime
 
 DAY_S = 86_400

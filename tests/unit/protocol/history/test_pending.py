@@ -14,20 +14,20 @@ from tests.unit.protocol.platform import Platform
 from unum_compiler import graph as g
 from unum_constructs import Definition
 from unum_runtime.cold_start.records import replace
+from unum_runtime.features.signals import signal_by_key
+from unum_runtime.features.signals.listeners import keep
+from unum_runtime.features.signals.mailbox import Mailbox
+from unum_runtime.features.signals.signal_slots import Signal
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Results
-from unum_runtime.model.mailbox import Mailbox
 from unum_runtime.model.naming import SHARD_SIZE, Scope, checkpoint_key
 from unum_runtime.model.states import Pattern
-from unum_runtime.protocol.control import signal_by_key
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.history.pending import EndedBranches, Opened, Resend, WaitsFor, part_of, pending_after
 from unum_runtime.protocol.planning.plan import Invoke
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting import callback
 from unum_runtime.protocol.waiting.callback import nudge_job
-from unum_runtime.protocol.waiting.listeners import keep
-from unum_runtime.protocol.waiting.signal_slots import Signal
 
 
 def find(platform: Platform) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from unum_compiler.definition import Definition
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Success
 from unum_runtime.model.naming import Frame, Name
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.timeline import Timeline, entered_state, following, is_success
 from unum_runtime.protocol.planning.plan import Invoke, JoinNeighbour, OpenScope

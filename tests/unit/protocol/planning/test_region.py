@@ -6,11 +6,11 @@ import pytest
 
 from tests.unit.protocol.planning.plan_workflows import graph
 from unum_compiler import graph as g
+from unum_runtime.features.regions.planned_region import begin, begin_node
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Phase, Success
 from unum_runtime.model.naming import Execution, Name, Scope
 from unum_runtime.protocol.history.timeline import begun
 from unum_runtime.protocol.planning.plan import CompleteBranch, Invoke, OpenScope, branch, plan
-from unum_runtime.protocol.planning.region import begin, begin_node
 
 if TYPE_CHECKING:
     from unum_runtime.protocol.planning.advance import Visit

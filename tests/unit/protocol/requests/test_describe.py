@@ -10,11 +10,10 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure, start_record
 from unum_runtime.model.naming import Execution, checkpoint_key
 from unum_runtime.model.requests import PAUSE_REQUEST, describe_request
-from unum_runtime.protocol.control import pausing
-from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control import describe, pausing
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import record_start
-from unum_runtime.protocol.requests import describe
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects

@@ -10,7 +10,7 @@ from tests.unit.model.test_identity import S3
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, InvokeError, StartsPaused, StoreError
 from unum_runtime.model.identity import event_name
-from unum_runtime.protocol.control.delete import delete
+from unum_runtime.protocol.control.deletions.delete import delete
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.requests import doors, messages
 from unum_runtime.store.large_items import MAX_EVENT_BYTES, LargeItems

@@ -17,7 +17,7 @@ from unum_runtime.model.checkpoint import Failure, Status, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.delivery.platform_failure import fail_invocation
+from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import Call, CallbackPending
 from unum_runtime.protocol.waiting import callback

@@ -13,7 +13,7 @@ from tests.unit.protocol.map_platform import deliver, result
 from unum_runtime.errors import RefusedDelivery, TaskTimedOut
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol.delivery.platform_failure import fail_invocation
+from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
 
 NAMES_TOKEN = {"Parameters": {"TaskDefinition.$": "$$.Task.Token"}}

@@ -10,24 +10,24 @@ from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import MovableClock, Platform, chain, exactly
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RefusedDelivery
+from unum_runtime.features.signals import signal, signal_wait
+from unum_runtime.features.signals.mailbox import MOST_SLOTS, Mailbox, mailboxes_partition, result_key
+from unum_runtime.features.signals.mailboxes import used_slots
+from unum_runtime.features.signals.signal_slots import event_of, slots
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.mailbox import MOST_SLOTS, Mailbox, mailboxes_partition, result_key
 from unum_runtime.model.naming import Execution, Key
 from unum_runtime.model.states import Pattern, Wait
-from unum_runtime.protocol.control import signal
-from unum_runtime.protocol.control.mailboxes import used_slots
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.history.pending import Resend
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
-from unum_runtime.protocol.waiting import callback, signal_wait
+from unum_runtime.protocol.waiting import callback
 from unum_runtime.protocol.waiting.callback import By, Limits
-from unum_runtime.protocol.waiting.signal_slots import event_of, slots
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, lease_key
-from unum_runtime.protocol.waiting.throttles import Throttle, note_throttle, throttles_of
+from unum_runtime.protocol.control.throttles import Throttle, note_throttle, throttles_of
 
 if TYPE_CHECKING:
     from unum_runtime.model.checkpoint import Item

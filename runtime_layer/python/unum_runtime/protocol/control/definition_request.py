@@ -3,7 +3,7 @@
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import is_request as is_control_request
-from unum_runtime.protocol.history.definition_records import write_definition
+from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import Runtime
 
 DEFINITION = "definition"

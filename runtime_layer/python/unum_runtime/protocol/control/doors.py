@@ -14,13 +14,13 @@ from unum_runtime.protocol.control.pausing import PAUSE, RESUME
 from unum_runtime.protocol.control.sweep import SWEEP
 
 SIGNAL = "signal"
-"""Value of the ``control`` field of signals, see `unum_runtime.protocol.control.signal`."""
+"""Value of the ``control`` field of signals, see `unum_runtime.features.signals.signal`."""
 
 SIGNAL_EVENTS = "signal-events"
 """Front of the name of the alias that takes signals of event sources: they read no answer, so a refusal is an error."""
 
 CALL = "call"
-"""Value of the ``control`` field of calls, see `unum_runtime.protocol.control.sharing.calling`."""
+"""Value of the ``control`` field of calls, see `unum_runtime.features.memo.calling`."""
 
 OF_RESULTS = LIST, SHOW, FORGET = "list_remembered", "show_remembered", "forget_remembered"
 """Values of the ``control`` field of requests about memoized results, see `sharing.remembered`."""

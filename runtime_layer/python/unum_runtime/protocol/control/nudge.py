@@ -13,7 +13,8 @@ from unum_runtime.errors import NotOurEvent, RefusedDelivery, TimeIsShort
 from unum_runtime.model.checkpoint import Checkpoint, ForkOrigin, Phase, Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Name, Scope, checkpoint_key
-from unum_runtime.protocol.control.forking import finish, unfinished
+from unum_runtime.protocol.control.forks.forking import finish, unfinished
+from unum_runtime.protocol.control.throttles import throttles_of
 from unum_runtime.protocol.control.walk import Tally, Trip, walk
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.join import continue_scope, fail
@@ -37,7 +38,6 @@ from unum_runtime.protocol.history.pending import (
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.planning.plan import Commit, Effect, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.waiting.throttles import throttles_of
 
 MOST_KEPT = 100
 """Pending commits that are kept; further ones are only counted."""
@@ -220,7 +220,7 @@ class _Search:
 def _announce(rt: Runtime, steps: Sequence[Checkpoint]) -> None:
     """Put the status event of a start or redrive, the last of `steps`, before later effects."""
     if rt.statuses is not None:
-        from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+        from unum_runtime.features.status_events.announcements import (  # noqa: PLC0415 - only workflows with events have it
             change_before,
         )
 
@@ -234,7 +234,7 @@ def _routes(rt: Runtime, steps: Sequence[Checkpoint]) -> Mapping[str, str]:
     routes = execution_routes(rt)
     if rt.statuses is None:
         return routes
-    from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+    from unum_runtime.features.status_events.announcements import (  # noqa: PLC0415 - only workflows with events have it
         redrives_in,
     )
 
@@ -313,7 +313,7 @@ def _continued(rt: Runtime, scope: Scope, *, is_complete: bool) -> list[Effect]:
 def _is_complete(rt: Runtime, ended: EndedBranches) -> bool:
     """Add ended branches to the completion set again, nodes to arrival sets; return True if they complete the scope."""
     if ended.nodes:
-        from unum_runtime.protocol.fanout.arrivals import end_nodes_again  # noqa: PLC0415 - few workflows have regions
+        from unum_runtime.features.regions.arrivals import end_nodes_again  # noqa: PLC0415 - few workflows have regions
 
         return end_nodes_again(rt, ended.scope, ended.nodes)
     return add_completed_again(rt, ended.scope, ended.done)

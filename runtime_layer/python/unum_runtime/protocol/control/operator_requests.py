@@ -14,15 +14,15 @@ from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import NAME_RULE, Name, is_name
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.fork import ForkRequest, fork, found
+from unum_runtime.protocol.control.forks.fork import ForkRequest, fork, found
 from unum_runtime.protocol.control.nudge import Pending, missing, nudge
-from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.control.throttles import Throttle, throttles_of
 from unum_runtime.protocol.control.versions import RunsOn
 from unum_runtime.protocol.history.pending import Missing
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.waiting.throttles import Throttle, throttles_of
 from unum_runtime.store.base import Store
 
 """Field of a request: True if the handler of another version has forwarded it."""
@@ -173,7 +173,7 @@ def answer(rt: Runtime, asked: Request, began: Began | None, old: Workflow | Non
 
 
 def _deleted(rt: Runtime, execution: str) -> dict[str, Json]:
-    from unum_runtime.protocol.control.delete import delete  # noqa: PLC0415 - deletions are rare
+    from unum_runtime.protocol.control.deletions.delete import delete  # noqa: PLC0415 - deletions are rare
 
     try:
         done = delete(rt, execution)

@@ -52,7 +52,7 @@ def _left(workflow: Workflow, state: State) -> Iterator[str]:
     elif state.scope is not None:
         around = workflow.fan_out(state.scope)
         if around.needs:
-            from unum_runtime.model.region import region_of  # noqa: PLC0415 - few workflows have regions
+            from unum_runtime.features.regions.region import region_of  # noqa: PLC0415 - few workflows have regions
 
             region = region_of(workflow, around.name)
             yield from (region.states[node][0] for node in region.fed[region.node_with(state.name)])

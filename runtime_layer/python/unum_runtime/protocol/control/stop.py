@@ -49,7 +49,7 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
         before, name = last, name.following
         last = _create(rt, stop_record(name, shorten(failure), rt.clock.now_ms()))
     if rt.statuses is not None:
-        from unum_runtime.protocol.control.events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+        from unum_runtime.features.status_events.announcements import (  # noqa: PLC0415 - only workflows with events have it
             redrives_before,
         )
 

@@ -21,6 +21,7 @@ from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.list_index import FIRST, LAST, PLACE, Kind, execution_at, is_place, place
 from unum_runtime.model.naming import MAX_NAME, Execution, Key
 from unum_runtime.model.states import Json
+from unum_runtime.protocol.control.deletions.deletion_marks import is_due
 from unum_runtime.protocol.control.nudge import HELD
 from unum_runtime.protocol.control.operator_requests import (
     SILENT,
@@ -33,7 +34,6 @@ from unum_runtime.protocol.control.operator_requests import (
 )
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.sweep_memory import Memory, recall, remember
-from unum_runtime.protocol.fanout.deletion_marks import is_due
 from unum_runtime.protocol.history.list_entries import Listed
 from unum_runtime.protocol.history.start_records import end_in, last_item, start_record
 from unum_runtime.protocol.requests.answers import refusal

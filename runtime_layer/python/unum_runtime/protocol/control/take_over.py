@@ -154,7 +154,7 @@ def _event_of_try(rt: Runtime, stored: Envelope, event: Envelope) -> Envelope:
     since_ms, slot = rt.clock.now_ms() if stored.begun_ms is None else stored.begun_ms, None
     task = rt.workflow.task(stored.state)
     if (task.resource or "").startswith(SIGNAL):
-        from unum_runtime.protocol.waiting.signal_wait import in_own_slot  # noqa: PLC0415 - few workflows wait for signals
+        from unum_runtime.features.signals.signal_wait import in_own_slot  # noqa: PLC0415 - few workflows wait for signals
 
         slot = (in_own_slot(rt, stored, task, cast("Value", stored.input)).job or {}).get(SLOT)
     return replace(planned, job={"since": since_ms, SLOT: slot})
@@ -191,7 +191,7 @@ def _with_previous(rt: Runtime, effect: Effect) -> Effect:
     awaited = rt.workflow.task(effect.invoke.state).after_previous if isinstance(effect, JoinNeighbour) else None
     if not isinstance(effect, JoinNeighbour) or awaited is None:
         return effect
-    from unum_runtime.protocol.planning.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+    from unum_runtime.features.waves.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
 
     name = effect.invoke.name
     shard, place = divmod(name.frames[-1].index - 1, SHARD_SIZE)

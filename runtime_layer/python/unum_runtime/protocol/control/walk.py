@@ -17,8 +17,8 @@ from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import TimeIsShort
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import Item
-from unum_runtime.model.cursor_keys import walk_key, walk_partition
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Scope
+from unum_runtime.protocol.control.cursor_keys import walk_key, walk_partition
 from unum_runtime.protocol.runtime import Runtime
 
 RESERVE_MS = 60_000

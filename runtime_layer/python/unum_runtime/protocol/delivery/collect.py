@@ -131,7 +131,7 @@ def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
 def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
     """Return keys of a branch's recorded arrivals at neighbour joins after `checkpoint`."""
     if _is_kept(rt, checkpoint.name):
-        from unum_runtime.protocol.fanout.previous_results import arrival_keys  # noqa: PLC0415 - few workflows have them
+        from unum_runtime.features.waves.previous_results import arrival_keys  # noqa: PLC0415 - few workflows have them
 
         return arrival_keys(rt.workflow, checkpoint)
     if not any(task.meets_previous for task in rt.workflow.tasks):
@@ -161,7 +161,7 @@ def _of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
 def _set_keys(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Key]:
     """Return completion-set keys of branches `ended` or their packs."""
     if rt.workflow.fan_out(scope.state).needs:
-        from unum_runtime.protocol.fanout.arrivals import set_keys  # noqa: PLC0415 - few workflows have regions
+        from unum_runtime.features.regions.arrivals import set_keys  # noqa: PLC0415 - few workflows have regions
 
         return set_keys(rt, scope, ended)
     if is_packed(rt.workflow, scope.state):

@@ -32,7 +32,7 @@ def complete(rt: Runtime, effect: CompleteBranch | BranchFailed, delivery: Deliv
     """
     scope, index = Scope.around(effect.execution, effect.frames), effect.frames[-1].index
     if isinstance(effect, CompleteBranch) and rt.workflow.fan_out(scope.state).needs:
-        from unum_runtime.protocol.fanout.arrivals import end_node  # noqa: PLC0415 - few workflows have regions
+        from unum_runtime.features.regions.arrivals import end_node  # noqa: PLC0415 - few workflows have regions
 
         begun = end_node(rt, scope, effect)
         return [continue_scope(rt, scope)] if begun is None else begun

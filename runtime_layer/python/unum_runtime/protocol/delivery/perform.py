@@ -162,7 +162,7 @@ def _join(rt: Runtime, effect: JoinNeighbour | FeedNext) -> list[Invoke]:
     """Record the arrival of a branch, or its result for the next branch; return the events that were waiting for it."""
     if isinstance(effect, JoinNeighbour) and rt.workflow.task(effect.invoke.state).meets_previous:
         return record_arrival(rt, effect)
-    from unum_runtime.protocol.fanout.previous_results import arrive, feed  # noqa: PLC0415 - few workflows have them
+    from unum_runtime.features.waves.previous_results import arrive, feed  # noqa: PLC0415 - few workflows have them
 
     return feed(rt, effect) if isinstance(effect, FeedNext) else arrive(rt, effect)
 

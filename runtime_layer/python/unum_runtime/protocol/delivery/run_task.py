@@ -70,14 +70,14 @@ def recover_failure(rt: Runtime, envelope: Envelope, task: Task, entered: Value,
 
 def _take_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Envelope:
     """Return `envelope`, of a try that waits for a signal, with the slot of the try, taken now if it has none."""
-    from unum_runtime.protocol.waiting.signal_wait import take_own_slot  # noqa: PLC0415 - few workflows wait for signals
+    from unum_runtime.features.signals.signal_wait import take_own_slot  # noqa: PLC0415 - few workflows wait for signals
 
     return take_own_slot(rt, envelope, task, entered)
 
 
 def _in_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Envelope:
     """Return `envelope`, of a try that waits for a signal, with the slot that the try has taken, if any."""
-    from unum_runtime.protocol.waiting.signal_wait import in_own_slot  # noqa: PLC0415 - few workflows wait for signals
+    from unum_runtime.features.signals.signal_wait import in_own_slot  # noqa: PLC0415 - few workflows wait for signals
 
     return in_own_slot(rt, envelope, task, entered)
 
@@ -180,7 +180,7 @@ class _Try:
 
     def _begin_wait(self, begun_ms: int, limits: Limits) -> _Result:
         """Return the signal that the Task waits for if it is there, or the next check of its time."""
-        from unum_runtime.protocol.waiting.signal_wait import begin_wait, mailbox_of  # noqa: PLC0415 - few workflows
+        from unum_runtime.features.signals.signal_wait import begin_wait, mailbox_of  # noqa: PLC0415 - few workflows
 
         mailbox = mailbox_of(self.rt, self.task, self.envelope.name, self.entered)
         found = begin_wait(self.rt, replace(self.envelope, begun_ms=begun_ms), mailbox, limits)
@@ -220,7 +220,7 @@ class _Try:
         own = parse_json(to_text(event)) if is_shared else event
         invocation = self._call(user_code_limit_s(self.task, limits) if self.facts.limits else None, token)
         if self.task.memoize:
-            from unum_runtime.protocol.delivery.memo import compute_once  # noqa: PLC0415 - few Tasks share results
+            from unum_runtime.features.memo.memo import compute_once  # noqa: PLC0415 - few Tasks share results
 
             compute = partial(call_user_code, self.rt, invocation, own)
             result = compute_once(self.rt, self.envelope, self.task, own, compute)

@@ -33,8 +33,8 @@ from unum_runtime.protocol.waiting.callback import SLOT, By, Try, last_try, nudg
 from unum_runtime.protocol.waiting.service_job import last_job
 
 if TYPE_CHECKING:
+    from unum_runtime.features.signals.mailbox import Mailbox
     from unum_runtime.model.envelope import Value
-    from unum_runtime.model.mailbox import Mailbox
 
 
 class WaitsFor(StrEnum):
@@ -284,7 +284,7 @@ class _Survey:
 
     def _joined(self, courses: list[list[Checkpoint]]) -> Iterator[Missing]:
         """Yield first commits of Tasks that have a result of the previous branch; note arrivals that wait for one."""
-        from unum_runtime.protocol.planning.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+        from unum_runtime.features.waves.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
 
         workflow, before = self.rt.workflow, self._sequences(self.shard - 1)[-1] if self.shard else []
         for previous, course in zip([before, *courses], [*courses, []], strict=True):
@@ -334,7 +334,7 @@ class _Survey:
 
     def _next_node(self, node: int) -> Iterator[Missing]:
         """Yield the first commit of `node` of a region if all its sources, which come before it, have ended."""
-        from unum_runtime.model.region import region_of  # noqa: PLC0415 - few workflows have regions
+        from unum_runtime.features.regions.region import region_of  # noqa: PLC0415 - few workflows have regions
 
         sources = region_of(self.rt.workflow, self.opened.scope.state).sources[node]
         effect = begin_effect(self.opened.opening, node, self.lasts.get)
@@ -412,8 +412,8 @@ def _with_answer(rt: Runtime, missing: Missing) -> Missing:
 
 def _with_signal(rt: Runtime, missing: Missing, invoke: Invoke, task: Task) -> Missing:
     """Return `missing` of a wait for a signal: waiting for it, or resuming from a stored result."""
-    from unum_runtime.protocol.waiting.listeners import is_unheard  # noqa: PLC0415 - few workflows wait for signals
-    from unum_runtime.protocol.waiting.signal_wait import last_wait, mailbox_of  # noqa: PLC0415
+    from unum_runtime.features.signals.listeners import is_unheard  # noqa: PLC0415 - few workflows wait for signals
+    from unum_runtime.features.signals.signal_wait import last_wait, mailbox_of  # noqa: PLC0415
 
     try:  # the input of a wait is a value: no wait joins results by reference
         mailbox = mailbox_of(rt, task, invoke.name, cast("Value", invoke.input))

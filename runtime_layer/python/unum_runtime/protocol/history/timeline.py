@@ -159,7 +159,7 @@ def begin_effect(
     """
     if not opened.arrival.state.needs:
         return branch(opened, index, visits)
-    from unum_runtime.protocol.planning.region import begin  # noqa: PLC0415 - few workflows have regions
+    from unum_runtime.features.regions.planned_region import begin  # noqa: PLC0415 - few workflows have regions
 
     try:
         return begin(opened, index, lasts, visits)
@@ -180,7 +180,7 @@ def frees_lane(state: FanOut, effect: Effect | None) -> bool:
 def begun(opened: OpenScope, freed: Iterable[int]) -> set[int]:
     """Return all started branches, given branches that `freed` their lanes."""
     if opened.arrival.state.needs:
-        from unum_runtime.model.region import region_of  # noqa: PLC0415 - few workflows have regions
+        from unum_runtime.features.regions.region import region_of  # noqa: PLC0415 - few workflows have regions
 
         ended, sources = {*freed}, region_of(opened.arrival.evaluation.workflow, opened.scope.state).sources
         return {node for node, needed in enumerate(sources) if ended.issuperset(needed)}
@@ -314,7 +314,7 @@ class Timeline:
         task = self.workflow.task
         if not isinstance(effect, JoinNeighbour) or (awaited := task(effect.invoke.state).after_previous) is None:
             return effect
-        from unum_runtime.protocol.planning.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+        from unum_runtime.features.waves.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
 
         *around, own = effect.invoke.name.frames
         found = result_of(self._sequences.get((*around, replace(own, index=own.index - 1)), ()), awaited)

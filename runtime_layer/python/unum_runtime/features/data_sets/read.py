@@ -1,0 +1,80 @@
+"""ItemReader: items of a Map from S3 objects."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, TypeAlias
+
+from unum_runtime.asl.item_sources import read_value
+from unum_runtime.asl.states_errors import excerpt
+from unum_runtime.features.data_sets.allowance import limited
+from unum_runtime.features.data_sets.config import ATHENA, ReaderConfig
+from unum_runtime.features.data_sets.dataset_objects import Objects
+from unum_runtime.features.data_sets.formats import items
+from unum_runtime.features.data_sets.manifests import athena_files, inventory
+from unum_runtime.features.data_sets.reader_errors import ItemReaderFailed
+from unum_runtime.model.states import Json
+
+_LIST = ":listObjectsV2"
+_Item: TypeAlias = tuple[str, Json]
+"""URI of the object that holds an item, and the item."""
+
+
+def read(arguments: Mapping[str, Json], *, client: Any) -> Json:
+    """Return the items in the order of the data set, at most ``MaxItems``, as `read_value`.
+
+    The rest of a data set is not read, except in JSON objects. Gzip files are decompressed.
+
+    Args:
+        arguments: ``ItemReader`` of the definition, with paths and expressions resolved: ``Resource``, ``Parameters``
+            and ``ReaderConfig``; ``Sources`` if an expression reads the items' sources.
+        client: S3 client.
+
+    Raises:
+        ItemReaderFailed: an object cannot be read, or its content does not match ``ReaderConfig``.
+    """
+    config = ReaderConfig.parse(arguments.get("ReaderConfig") or {})
+    objects = Objects(client, _check_parameters(arguments.get("Parameters")))
+    read_items = _list_items if arguments["Resource"].endswith(_LIST) else _object_items
+    pairs = limited(islice(read_items(objects, config), config.max_items))
+    try:
+        return read_value(pairs, has_sources=bool(arguments.get("Sources")))
+    except ValueError as error:
+        raise ItemReaderFailed(str(error)) from error
+
+
+def _check_parameters(parameters: Json) -> dict[str, Json]:
+    if not isinstance(parameters, dict):
+        raise ItemReaderFailed(f"expected an object with the parameters, got {excerpt(parameters)}")
+    return parameters
+
+
+def _list_items(objects: Objects, config: ReaderConfig) -> Iterator[_Item]:
+    """Yield listed objects, or their contents with ``LOAD_AND_FLATTEN``, without markers of empty folders."""
+    bucket = objects.parameters.get("Bucket")
+    for listed in objects.list_all():
+        if not config.flattens:
+            yield f"S3://{bucket}", listed
+        # The S3 console creates a folder as an empty object with a slash at the end of its key. Programs that write
+        # Parquet mark a complete data set with an empty object, such as ``_SUCCESS``.
+        elif listed["Size"] or not (listed["Key"].endswith("/") or config.format == "PARQUET"):
+            with objects.open(listed["Key"]) as stream:
+                yield from _from(f"{bucket}/{listed['Key']}", items(stream, config))
+
+
+def _object_items(objects: Objects, config: ReaderConfig) -> Iterator[_Item]:
+    with objects.open_named() as stream:
+        match config.manifest:
+            case None:
+                place = f"{objects.parameters.get('Bucket')}/{objects.parameters.get('Key')}"
+                yield from _from(place, items(stream, config))
+            case kind if kind == ATHENA:
+                for bucket, key in athena_files(stream):
+                    with objects.open(key, bucket) as file:
+                        yield from _from(f"{bucket}/{key}", items(file, config))
+            case _:
+                for bucket, key, rows in inventory(stream, objects):
+                    yield from _from(f"{bucket}/{key}", rows)
+
+
+def _from(place: str, found: Iterable[Json]) -> Iterator[_Item]:
+    return ((f"S3://{place}", item) for item in found)

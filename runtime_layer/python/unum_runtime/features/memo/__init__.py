@@ -1,0 +1,1 @@
+"""Results that executions share, for Tasks with `memoize`; their deliveries load `memo`, and operators the rest."""

@@ -1,0 +1,1 @@
+"""Segments of X-Ray."""

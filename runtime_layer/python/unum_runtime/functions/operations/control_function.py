@@ -1,0 +1,90 @@
+"""Control function: the Lambda handler for what operators ask of executions.
+
+Each kind of requests has an alias of its own, see `unum_runtime.protocol.control.doors`. A version takes requests of
+every kind, but IAM lets nobody invoke it except the function itself, which continues long work there. Deployments alone
+invoke the function without a qualifier, see `unum_runtime.functions.operations.deployment_guard`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from unum_runtime.errors import SignalRefused
+from unum_runtime.functions.configuration import services
+from unum_runtime.functions.operations import control_requests, describe_function
+from unum_runtime.functions.operations.function_versions import function_of
+from unum_runtime.model.naming import door_alias
+from unum_runtime.model.states import Json
+from unum_runtime.protocol.control.doors import CALL, SIGNAL_EVENTS, TAKEN, Door, call_door, door_for, door_of
+from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
+from unum_runtime.protocol.requests.answers import refusal
+
+
+def handle(event: Json, context: Any) -> Json:
+    """Carry out a control request, describe an execution, or answer CloudFormation.
+
+    Args:
+        event: a request of an operator, or of CloudFormation for the deployment guard.
+        context: Lambda's context object.
+
+    Returns:
+        The answer; or ``error``, with boto3's name for it, and ``message``.
+
+    Raises:
+        UnumError: the result is unknown; the caller must repeat the request.
+    """
+    if _is_of_cloudformation(event, context):
+        from unum_runtime.functions.operations import deployment_guard  # noqa: PLC0415 - at deployments that change parts
+
+        deployment_guard.answer(event, context)
+        return None
+    if describe_function.is_asked(context):
+        return describe_function.answer(event, context)
+    *_, qualifier = context.invoked_function_arn.split(":")
+    if not qualifier.isdecimal() and qualifier == door_alias(SIGNAL_EVENTS, *services()):
+        return _hear(event, context)
+    refused = None if qualifier.isdecimal() else _refusal(event, qualifier)
+    return control_requests.answer(event, context) if refused is None else refused
+
+
+def _hear(event: Json, context: Any) -> Json:
+    """Send the signal of an event source, in which a number may be the key.
+
+    Raises:
+        SignalRefused: it is no signal, or is refused; after its retries Lambda sends the event to the failure queue.
+        UnumError: the result is unknown; Lambda calls again.
+    """
+    if isinstance(event, dict) and type(event.get("key")) is int:
+        event = {**event, "key": str(event["key"])}
+    (workflow,) = services()
+    found = _refusal(event, door_alias(Door.SIGNAL, workflow)) or control_requests.answer(event, context)
+    if "error" in found:
+        raise SignalRefused(f"{found['error']}: {found['message']}")
+    return found
+
+
+def _is_of_cloudformation(event: Json, context: Any) -> bool:
+    """Return True for a request for the custom resource, which nobody can send through an alias or to a version."""
+    is_request = isinstance(event, Mapping) and {"RequestType", "ResponseURL"} <= event.keys()
+    return is_request and function_of(context.invoked_function_arn) == context.invoked_function_arn
+
+
+def _refusal(event: Json, alias: str) -> Json:
+    """Return why the door `alias` does not take `event`; None if it does."""
+    (workflow,) = services()
+    if is_request(event) and event["control"] == CALL:
+        own = door_alias(call_door(str(event.get("state"))), workflow)
+        message = f"state: the alias {alias!r} takes no calls of {event.get('state')!r}: invoke {own!r}"
+        return None if alias == own else refusal(ValidationException.__name__, message)
+    door = door_of(alias, workflow)
+    if door is None:
+        return refusal(ValidationException.__name__, f"{alias}: expected an alias of the control function")
+    control = event["control"] if is_request(event) else None
+    other = door_for(control)
+    # What is no request at all is refused by its parser, which names the fields.
+    if control is None or control in TAKEN[door] or other is None:
+        return None
+    takes = " and ".join(TAKEN[door])
+    return refusal(
+        ValidationException.__name__,
+        f"control: the alias {alias!r} takes {takes}, got {control!r}: invoke {door_alias(other, workflow)!r}",
+    )

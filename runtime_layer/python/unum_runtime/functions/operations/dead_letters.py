@@ -1,0 +1,259 @@
+"""Dead letters are tried again by sweeps: hourly, then daily, until the execution has ended or its time is over.
+
+A letter holds a record that the intake or the control function could not process, or a delayed event that nobody
+took. A record goes to the same version of that function once more, and the letter stays if that fails again. A delayed
+event goes to its function. Letters that nobody can read stay for an operator, until the queue drops them after 14 days.
+
+A function may send messages to the timer queue, and SQS moves those that the forwarder cannot deliver. So a letter is
+delivered as it is only if one of the workflow's own roles has sent it. Of any other letter, only the name of the
+invocation goes to the intake, which plans from what is committed.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from unum_runtime.aws.senders import Senders
+from unum_runtime.cold_start.records import NamedTuple, dataclass
+from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent, UnumError
+from unum_runtime.functions.operations.failure_queue import FailureQueue, Letter
+from unum_runtime.functions.operations.function_versions import function_of
+from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.naming import Execution, Key, door_alias, letters_partition, start_intake_alias
+from unum_runtime.model.states import Json
+from unum_runtime.model.take_over import TakeOver
+from unum_runtime.protocol.control.doors import SIGNAL_EVENTS
+from unum_runtime.protocol.control.pausing import resumed_ms
+from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
+from unum_runtime.protocol.history.start_records import end_of, start_record
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.store.base import Index
+
+UNPUBLISHED = "$LATEST"
+"""Qualifier of the remote intake in Lambda's records of what it could not hand on."""
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+OFTEN_MS = DAY_MS // 2
+"""Age up to which a letter is tried each hour; older ones are tried each day."""
+
+REDELIVERED = "redelivered"
+"""Field of an envelope with the number of redeliveries by the failure handler."""
+
+DEAD_SINCE = "dead_since"
+"""Field of an envelope with the time of its first letter, in milliseconds since 1970: another letter is no younger."""
+
+REFUSALS = frozenset({"ValidationException", "ExecutionAlreadyExists"})
+"""Errors of starts that no repetition can cure: the letter stays for an operator, and is not tried again."""
+
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, UnumError)
+"""Errors while parsing letters from other senders, or from versions with other events."""
+
+
+class Sending(NamedTuple):
+    """Content of a letter.
+
+    Attributes:
+        address: qualified ARN of the function that gets it.
+        event: event for that function.
+        is_record: True if it failed in the failure handler; False for a delayed event that was never delivered.
+        reason: reason for the letter.
+        is_refused: True if it is a start that is refused for what it says, at each attempt.
+        origin: function that sent a delayed event; empty if it may send anything.
+    """
+
+    address: str
+    event: Json
+    is_record: bool
+    reason: str
+    origin: str = ""
+    is_refused: bool = False
+
+    @property
+    def inner(self) -> Json:
+        """Event of a function of the workflow, inside the failure record around it."""
+        return self.event["requestPayload"] if _is_around(self.event) else self.event
+
+    def again(self, since_ms: int) -> Json:
+        """Return the event with no redeliveries, and the time of its first letter."""
+        if not is_envelope(self.inner):
+            return self.event
+        rest = {name: value for name, value in self.inner.items() if name != REDELIVERED}
+        inner = rest | {DEAD_SINCE: since_ms}
+        return {**self.event, "requestPayload": inner} if _is_around(self.event) else inner
+
+
+Call: TypeAlias = Callable[[str, bytes], Json]
+"""A function that invokes a function and waits for its answer."""
+
+
+@dataclass(frozen=True)
+class Postman:
+    """What a sweep needs to try letters again.
+
+    Attributes:
+        rt: a runtime of the control function.
+        index: the index of the workflow's executions.
+        queue: the failure queue.
+        call: calls the intake or the control function; IAM allows no other.
+        retention_s: returns the retention of an execution's own version.
+        senders: senders whose letters are delivered as they are.
+        hand_over: sends a request to the intake of a function version.
+        remote: ARN of the remote intake; empty without one.
+    """
+
+    rt: Runtime
+    index: Index
+    queue: FailureQueue
+    call: Call
+    retention_s: Retention
+    senders: Senders
+    hand_over: Callable[[str, TakeOver], None]
+    remote: str = ""
+
+    def try_all(self) -> None:
+        """Delete settled letters, retry due letters, and make the remaining letters visible again.
+
+        Raises:
+            UnumError: a service did not answer; the next sweep goes on.
+        """
+        since_ms, now_ms = self._last_round_ms(), self.rt.clock.now_ms()
+        # Starts of a paused workflow are letters, possibly for days: the first round after its end tries all.
+        if resumed_ms(self.rt.store, self.rt.workflow.name) > since_ms:
+            since_ms = 0
+        kept: list[Letter] = []
+        try:
+            for batch in self.queue.receive():
+                kept += batch
+                for letter in batch:
+                    if self._is_done(letter, since_ms, now_ms):
+                        self.queue.delete(letter)
+                        kept.remove(letter)
+                    # A round that leaves letters out does not count: they would wait for their next hour or day.
+                    if self.rt.remaining_ms() < RESERVE_MS:
+                        return
+        finally:
+            for letter in kept:
+                self.queue.show(letter)
+        key = Key(letters_partition(self.rt.workflow.name), f"{now_ms:013d}")
+        self.rt.store.create(key, {"at": now_ms}, expires_at_s=self.rt.expires_at_s())
+
+    def _last_round_ms(self) -> int:
+        rounds = self.rt.store.query(letters_partition(self.rt.workflow.name), newest=1)
+        return max((int(item["at"]) for item in rounds.values()), default=0)
+
+    def _is_done(self, letter: Letter, before_ms: int, now_ms: int) -> bool:
+        """Return True for a letter without further use: its execution has ended, or the letter was delivered."""
+        try:
+            sending = self._parse(letter)
+            execution = _subject(sending, self.rt.workflow.name)
+        except _UNREADABLE as error:
+            self.rt.log("dead letter", reason=f"unreadable: {type(error).__name__}: {error}")
+            return False
+        if is_sweep(sending.event) or (execution is not None and self._is_settled(execution)):
+            return True
+        since_ms = _dead_since(sending, letter)
+        about = {"execution": execution.name if execution else None, "address": sending.address, "since_ms": since_ms}
+        reason = sending.reason
+        if not sending.is_refused and is_due(since_ms, before_ms, now_ms):
+            try:
+                self._deliver(sending, since_ms)
+            except UnumError as error:  # one letter must not keep the others from being tried
+                reason = str(error)
+            else:
+                self.rt.log("letter retried", **about)
+                return True
+        self.rt.log("dead letter", reason=reason, **about)
+        return False
+
+    def _parse(self, letter: Letter) -> Sending:
+        """Return the content of `letter`.
+
+        Raises:
+            NotOurEvent: only the failure handler sends failure records.
+        """
+        sending = parse(letter.body)
+        sending = sending._replace(origin=self.senders.origin(letter.sender, sending.origin))
+        if sending.is_record and sending.origin:
+            raise NotOurEvent(f"{letter.sender} has sent a failure record; expected one of the failure handler")
+        return sending
+
+    def _is_settled(self, execution: Execution) -> bool:
+        """Return True if `execution` has ended or is gone; abandon it if its time is over."""
+        name = self.rt.workflow.name
+        try:
+            is_gone = start_record(self.rt.store, name, execution.name).name.execution != execution
+        except ExecutionDoesNotExist:
+            is_gone = True
+        if is_gone or end_of(self.index, name, execution) is not None:
+            return True
+        if not is_over(self.rt, execution, self.retention_s):
+            return False
+        abandon(self.rt, execution)
+        return True
+
+    def _deliver(self, sending: Sending, since_ms: int) -> None:
+        payload = to_text(sending.again(since_ms)).encode()
+        if sending.origin and not self.senders.may_send(sending.origin, sending.address):
+            self.hand_over(sending.address, TakeOver.of(Envelope.from_json(sending.inner), sending.address))
+        elif not sending.is_record:
+            self.rt.invoker.invoke([(sending.address, payload)])
+        elif self._takes_records(sending.address.removeprefix(f"{function_of(sending.address)}:")):
+            self.call(sending.address, payload)
+        elif self.remote and sending.address == f"{self.remote}:{UNPUBLISHED}":
+            self.call(self.remote, payload)
+        else:
+            raise InvokeError(f"{sending.address}: expected a version of the intake; {sending.reason}")
+
+    def _takes_records(self, qualifier: str) -> bool:
+        name = self.rt.workflow.name
+        aliases = start_intake_alias(name), door_alias(SIGNAL_EVENTS, name)
+        return qualifier.isdecimal() or qualifier in aliases
+
+
+def parse(body: str) -> Sending:
+    """Return the content of a letter.
+
+    Raises:
+        ValueError: the letter has none that can be sent.
+        NotOurEvent: the forwarder has refused it.
+    """
+    match parse_json(body):
+        case {"requestContext": {"functionArn": str(address)}, "requestPayload": event, **rest}:
+            answer = rest.get("responsePayload")
+            is_refused = isinstance(answer, dict) and answer.get("errorType") in REFUSALS
+            return Sending(address, event, is_record=True, reason=to_text(answer), is_refused=is_refused)
+        # EventBridge Scheduler wraps the request that it could not deliver.
+        case {"MessageBody": str(inside)}:
+            return parse(inside)
+        case {"address": str(address), "event": event, **rest}:
+            reason, origin = "delayed event, never delivered", str(rest.get("origin", ""))
+            return Sending(address, event, is_record=False, reason=reason, origin=origin)
+        case {"refused": str(reason), "sender": str(sender)}:
+            raise NotOurEvent(f"refused message of {sender}: {reason}")
+    raise ValueError("expected a failure record or a delayed event")
+
+
+def is_due(since_ms: int, before_ms: int, now_ms: int) -> bool:
+    """Return True if a letter that is dead since `since_ms` was due between two rounds; a new one is due at once."""
+    unit_ms = HOUR_MS if now_ms - since_ms <= OFTEN_MS else DAY_MS
+    return (now_ms - since_ms) // unit_ms > (before_ms - since_ms) // unit_ms
+
+
+def _subject(sending: Sending, workflow: str) -> Execution | None:
+    """Return the execution of this workflow that the event names; None without one."""
+    inner = sending.inner
+    if not is_envelope(inner) or inner["workflow"] != workflow:
+        return None
+    return Envelope.from_json(inner).name.execution
+
+
+def _dead_since(sending: Sending, letter: Letter) -> int:
+    earlier = sending.inner.get(DEAD_SINCE) if is_envelope(sending.inner) else None
+    return min(letter.sent_ms, earlier) if isinstance(earlier, int) else letter.sent_ms
+
+
+def _is_around(event: Json) -> bool:
+    """Return True for Lambda's record of a failed event."""
+    return isinstance(event, dict) and "requestContext" in event and "requestPayload" in event

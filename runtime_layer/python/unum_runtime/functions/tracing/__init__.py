@@ -1,1 +1,0 @@
-"""Traces of user code; layers of workflows without them leave this folder out."""

@@ -1,0 +1,1 @@
+"""Deletions of executions, and removals of stacks that still have some."""

@@ -1,1 +1,0 @@
-"""Status events that requests and sweeps put."""

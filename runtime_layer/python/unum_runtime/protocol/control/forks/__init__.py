@@ -1,0 +1,1 @@
+"""Forks: executions that begin where another one was."""

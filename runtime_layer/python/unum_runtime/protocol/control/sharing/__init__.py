@@ -1,1 +1,0 @@
-"""Requests about results that executions share: calls of single Tasks, and lists of what is remembered."""

@@ -1,5 +1,0 @@
-"""Handler path of the service function, as deployed templates name it."""
-
-from unum_runtime.functions.service_function import handle
-
-__all__ = ["handle"]

@@ -1,0 +1,88 @@
+"""Folders of the runtime that some workflows alone use, and which workflows those are.
+
+A layer contains the runtime without the folders that its workflows leave unused, so each feature costs its users alone.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+
+from unum_runtime.cold_start.records import NamedTuple
+from unum_runtime.functions.configuration import OPENTELEMETRY, XRAY
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, FanOut, Language
+
+
+class LayerFacts(NamedTuple):
+    """Facts that decide which features the functions of a workflow use.
+
+    Attributes:
+        workflow: compiled workflow.
+        in_bucket: True if the state is in a bucket.
+        traces: kinds of traces of user code.
+        events: True if the workflow has status events.
+    """
+
+    workflow: Workflow
+    in_bucket: bool = False
+    traces: Collection[str] = ()
+    events: bool = False
+
+
+_INTRINSIC = re.compile(r"States\.\w+\(")
+"""Call of an intrinsic function. Source: Amazon States Language, "Intrinsic Functions"."""
+
+
+def _requests(*resources: str) -> Callable[[LayerFacts], bool]:
+    """Return a condition: a Task has one of `resources`."""
+    return lambda facts: any(task.resource in resources for task in facts.workflow.tasks)
+
+
+def _is_in(language: Language) -> Callable[[LayerFacts], bool]:
+    """Return a condition: a state is in `language`."""
+    return lambda facts: any(state.language is language for state in facts.workflow.states.values())
+
+
+def _has_traces(kind: str) -> Callable[[LayerFacts], bool]:
+    return lambda facts: kind in facts.traces
+
+
+def _waits_for_signals(facts: LayerFacts) -> bool:
+    return any((task.resource or "").startswith(SIGNAL) for task in facts.workflow.tasks)
+
+
+def _calls_services(facts: LayerFacts) -> bool:
+    return any(task.resource is not None for task in facts.workflow.tasks)
+
+
+def _has_regions(facts: LayerFacts) -> bool:
+    return any(isinstance(state, FanOut) and state.needs for state in facts.workflow.states.values())
+
+
+USED_BY: Mapping[str, Callable[[LayerFacts], bool]] = {
+    "asl/jsonata": _is_in(Language.JSONATA),
+    "asl/jsonpath": _is_in(Language.JSONPATH),
+    "asl/jsonpath/intrinsics": lambda facts: _INTRINSIC.search(facts.workflow.to_json()) is not None,
+    "features/bucket_state": lambda facts: facts.in_bucket,
+    "features/data_sets": _requests(READ_ITEMS, WRITE_RESULTS),
+    "features/document_stores": lambda facts: facts.in_bucket,
+    "features/kubernetes": _requests("eks:call", "eks:runJob"),
+    "features/memo": lambda facts: any(task.memoize for task in facts.workflow.tasks),
+    "features/regions": _has_regions,
+    "features/services": _calls_services,
+    "features/signals": _waits_for_signals,
+    "features/status_events": lambda facts: facts.events,
+    "features/traces": lambda facts: bool(facts.traces),
+    "features/traces/opentelemetry": _has_traces(OPENTELEMETRY),
+    "features/traces/xray": _has_traces(XRAY),
+    "features/waves": lambda facts: bool(facts.workflow.feeds),
+    "service_function": _calls_services,
+}
+"""Condition for a workflow to use a folder, by the folder's path in the runtime."""
+
+
+def unused_folders(facts: LayerFacts) -> frozenset[str]:
+    """Return the folders that no function of a workflow with `facts` loads.
+
+    Several workflows together leave out what all of them leave out: the intersection.
+    """
+    return frozenset(folder for folder, is_used in USED_BY.items() if not is_used(facts))
