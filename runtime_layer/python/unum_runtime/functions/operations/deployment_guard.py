@@ -24,9 +24,9 @@ ANSWER_TIMEOUT_S = 10
 """Timeout of the request with the answer, so that a second attempt by Lambda comes before CloudFormation's timeout."""
 
 _REMEDY = (
-    ". Either deploy in two steps: first with `keep=Keep(...)` for these parts, so that later executions do without "
-    "them; then, when the earlier executions have ended, without `keep`. Or let them fail: "
-    '`on_removed="fail-executions"`.'
+    ". Either deploy in two steps: first with `upgrades=Upgrades(keep=Keep(...))` for these parts, so that later "
+    "executions do without them; then, when the earlier executions have ended, without `keep`. Or let them fail: "
+    '`upgrades=Upgrades(on_removed="fail-executions")`.'
 )
 
 
