@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 from unum_compiler.checks.context_object import check_context
 from unum_compiler.checks.differences import check_differences
+from unum_compiler.checks.references import check_variables
 from unum_compiler.checks.scope_checks import check_scopes
 from unum_compiler.checks.skipped_checkpoints import check_uncommitted
-from unum_compiler.checks.variables import check_variables
 from unum_compiler.checks.warnings import Warned, warnings
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.lowering.called_tasks import with_calls

@@ -14,8 +14,7 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected, located, session_of
 from unum_cli.commands.printing import print_json
 from unum_client.client import Client
-from unum_client.control import Deletion, Missing, Redriven, StartsPause, Waits
-from unum_client.redrive_many import RedriveResult
+from unum_client.control import Deletion, Missing, Redriven, RedriveResult, StartsPause, Waits
 from unum_client.terminal.amounts import time_text
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
 from unum_runtime.json_text import parse_json, to_text

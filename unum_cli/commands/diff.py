@@ -7,8 +7,7 @@ from pathlib import Path
 from unum_cli.commands.command_arguments import compiled_or_failed
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import connected, names_workflow
-from unum_compiler.analysis.changes import Effect, changes
-from unum_compiler.analysis.deployed_values import with_values_of
+from unum_compiler.analysis.changes import Effect, changes, with_values_of
 from unum_runtime.errors import UnumError
 from unum_runtime.json_text import to_readable
 from unum_runtime.model.ir import Workflow

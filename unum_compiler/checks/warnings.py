@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from unum_compiler.checks.references import parts, references
-from unum_compiler.checks.variables import unassigned
+from unum_compiler.checks.references import parts, references, unassigned
 from unum_compiler.parsing.holes import texts
 from unum_compiler.parsing.task_resources import SERVICES, qualifier_of
 from unum_compiler.parsing.tree import Choice, Fail, Pass, Scope, State, Task, Work, all_states

@@ -17,7 +17,7 @@ from functools import cache
 from itertools import count
 from typing import Any, NamedTuple
 
-from unum_compiler.parsing.number_bounds import COMPARED, NUMBERS
+from unum_compiler.parsing.fields import COMPARED, NUMBERS
 from unum_compiler.parsing.task_resources import UNPUBLISHED
 from unum_compiler.parsing.tokens import is_token
 from unum_runtime.json_text import to_readable

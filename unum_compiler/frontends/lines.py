@@ -6,7 +6,7 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from unum_compiler.frontends.yaml_text import compose
+from unum_compiler.frontends.files import compose
 from unum_runtime.asl.places import element, member
 
 _BLANKS = re.compile(r"[ \t\r\n]*")

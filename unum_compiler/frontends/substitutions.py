@@ -6,7 +6,7 @@ Source: AWS CloudFormation User Guide, AWS::StepFunctions::StateMachine, Definit
 import re
 from collections.abc import Iterator, Mapping
 
-from unum_compiler.parsing.number_bounds import COMPARED, NUMBERS
+from unum_compiler.parsing.fields import COMPARED, NUMBERS
 from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 from unum_compiler.parsing import tree
 from unum_compiler.parsing.data_flow_fields import check_condition, read_data
-from unum_compiler.parsing.fields import CATCHERS, DATA, KINDS, RULES, SCOPES, STATES
-from unum_compiler.parsing.number_bounds import check_number
+from unum_compiler.parsing.fields import CATCHERS, DATA, KINDS, RULES, SCOPES, STATES, check_number
 from unum_compiler.parsing.object_reader import Part, is_placeholder
 from unum_compiler.parsing.task_resources import Resources
 from unum_compiler.parsing.tree import Catcher

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from aws_cdk import Annotations
 from constructs import Construct
 
-from unum_compiler.analysis.changes import Change, Effect, changes
-from unum_compiler.analysis.deployed_values import with_values_of
+from unum_compiler.analysis.changes import Change, Effect, changes, with_values_of
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_constructs.assembly.deployed_definition import Deployed, NotKnown, read_deployed

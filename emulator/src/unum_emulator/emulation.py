@@ -15,9 +15,8 @@ from ministack.services import lambda_svc
 
 from unum_emulator.access import access_keys, downloads
 from unum_emulator.access.access_keys import Keys
-from unum_emulator.access.middleware import GuardedApplication
 from unum_emulator.access.opened_endpoints import Origins
-from unum_emulator.access.request_guard import Guard
+from unum_emulator.access.request_guard import Guard, GuardedApplication
 from unum_emulator.aws_lambda import event_sources, function_addresses, invoke_api, node_errors
 from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents

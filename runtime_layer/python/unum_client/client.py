@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unum_client.address import check_address, check_queues
-from unum_client.control import Control, Deletion, Redriven, StartsPause, Waits
+from unum_client.control import Control, Deletion, Redriven, RedriveResult, StartsPause, Waits, redrive_all
 from unum_client.deliveries import to_datetime
 from unum_client.descriptions import Description, Started, Step
 from unum_client.past_reader import (
@@ -22,7 +22,6 @@ from unum_client.reading import stored_steps
 from unum_client.reading.execution_list import ExecutionPage, Listing, checked_status
 from unum_client.reading.page_tokens import checked_size
 from unum_client.reading.progress import Progress
-from unum_client.redrive_many import RedriveResult, redrive_all
 from unum_client.remembered_results import (
     RememberedPage,
     RememberedResult,

@@ -4,14 +4,17 @@ No access to the workflow's table is needed. The control function has an alias f
 caller must be allowed to invoke; see `unum_runtime.protocol.control.doors`.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from unum_client.address import check_control
 from unum_client.alias_requests import Caller, send_request
 from unum_client.deliveries import to_datetime
 from unum_client.descriptions import Started
+from unum_client.reading.execution_list import ExecutionPage, ListedExecution
 from unum_client.sending_signals import SignalSender
 from unum_runtime.errors import (
     ClientError,
@@ -24,9 +27,11 @@ from unum_runtime.errors import (
     NodeNotForkable,
     SignalRefused,
     StartsPaused,
+    UnumError,
 )
 from unum_runtime.features.memo.remembered import ResultNotRemembered
 from unum_runtime.functions.operations.caller import LONGEST_CALL_S
+from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import door_alias
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing
@@ -438,3 +443,70 @@ def _parse_missing(line: Json) -> Missing:
         signal=line.get("signal"),
         throttled_since=None if throttled_ms is None else to_datetime(throttled_ms),
     )
+
+
+REDRIVABLE = (Status.FAILED, Status.TIMED_OUT, Status.ABORTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedriveResult:
+    """Result of one redrive.
+
+    Attributes:
+        name: execution name.
+        redriven: time of the redrive, with the versions and the reason of their choice; None if it was refused.
+        error: name of the error; None if it was redriven.
+        message: text of the error for humans; None if it was redriven.
+    """
+
+    name: str
+    redriven: Redriven | None
+    error: str | None = None
+    message: str | None = None
+
+
+def redrive_all(
+    page: Callable[..., ExecutionPage],
+    redrive: Callable[..., Redriven],
+    status: Status | str,
+    *,
+    since: datetime | None = None,
+    on: On | str | None = None,
+) -> Iterator[RedriveResult]:
+    """Redrive executions with one status; yield each result. A refused execution does not stop the others.
+
+    Args:
+        page: returns a page of the list, as `Client.list`.
+        redrive: redrives one execution, as `Control.redrive`.
+        status: FAILED, TIMED_OUT or ABORTED.
+        since: earliest end, with a time zone; None for all that are listed.
+        on: as in `Control.redrive`.
+
+    Raises:
+        ClientError: another status or another `on`, or `since` has no time zone.
+        NoIndex: the table has no index for lists; the text says how to add it.
+        StoreError: the index could not be read.
+    """
+    if status not in REDRIVABLE:
+        raise ClientError(f"status: expected one of {[*map(str, REDRIVABLE)]}, which can be redriven, got {status!r}")
+    if since is not None and since.tzinfo is None:
+        raise ClientError(f"since: expected a time with a time zone, got {since!r}")
+    # All names are read before the first redrive, which changes the list.
+    names = [each.name for each in _listed(status, page) if since is None or (each.stopped_at or since) >= since]
+    return _results(names, partial(redrive, on=checked_on(on)))
+
+
+def _results(names: list[str], redrive: Callable[[str], Redriven]) -> Iterator[RedriveResult]:
+    for name in names:
+        try:
+            yield RedriveResult(name=name, redriven=redrive(name))
+        except UnumError as error:
+            yield RedriveResult(name=name, redriven=None, error=type(error).__name__, message=str(error))
+
+
+def _listed(status: Status | str, page: Callable[..., ExecutionPage]) -> Iterator[ListedExecution]:
+    found = page(status, limit=0)
+    yield from found.executions
+    while found.token is not None:
+        found = page(status, limit=0, token=found.token)
+        yield from found.executions

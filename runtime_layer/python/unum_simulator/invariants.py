@@ -36,11 +36,10 @@ from unum_runtime.protocol.planning.plan import is_start
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Call, JobPending
 from unum_runtime.protocol.waiting.callback import is_nudge
 from unum_runtime.store.large_items import references, resolve
-from unum_simulator.committed_past import Author, Past
 from unum_simulator.expected_commits import explains, same_json
 from unum_simulator.expected_recovery import Due, deadline_ms, due_retry
 from unum_simulator.faults import RUN_S, tolerance_ms
-from unum_simulator.observed import Observed, Place, Preserved
+from unum_simulator.observed import Author, Observed, Past, Place, Preserved
 from unum_simulator.recorded_calls import Answer, Primitive
 from unum_simulator.reference import Reference, Unexplained
 from unum_simulator.world import Delivery, Event, Record, Work, World

@@ -39,7 +39,6 @@ from unum_runtime.protocol.planning.advance import (
 from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVEN_AT, REDRIVES, SEED, EvaluationContext
 from unum_runtime.protocol.planning.plan import beyond_budget, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
-from unum_simulator.committed_past import Past
 from unum_simulator.expected_commits import (
     LIMIT,
     commit_fields,
@@ -52,6 +51,7 @@ from unum_simulator.expected_commits import (
     same_json,
 )
 from unum_simulator.expected_recovery import Failing, deadline_ms
+from unum_simulator.observed import Past
 from unum_simulator.reference_points import (
     End,
     Point,

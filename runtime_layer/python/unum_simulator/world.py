@@ -14,9 +14,8 @@ from unum_runtime.protocol.control.forks.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, is_request, request
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.store.base import Store
-from unum_simulator.committed_past import Author
 from unum_simulator.faults import EVENT_AGE_S, Faults
-from unum_simulator.observed import Observed
+from unum_simulator.observed import Author, Observed
 from unum_simulator.recorded_calls import SENDS, Operation, Progress
 from unum_simulator.reference import Reference
 from unum_simulator.scenario import BEGUN_MS, Scenario, VirtualClock

@@ -36,7 +36,7 @@ def jsonpath(text, value):
     return JsonPathProgram({"Parameters": {"a.$": text}}).arguments(value, ExpressionContext({}, seed="s"))
 
 def yaml(text):
-    from unum_compiler.frontends.yaml_text import parse_yaml
+    from unum_compiler.frontends.files import parse_yaml
     return parse_yaml(text, source="flow.yaml")
 
 def recursive(body, first):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from unum_compiler import compile_workflow
-from unum_compiler.analysis.deployed_values import with_values_of
+from unum_compiler.analysis.changes import with_values_of
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_client.reading.parsed_records import parse
+from unum_client.deliveries import parse
 from unum_runtime.model.delivery_record import MOST_ERROR, MOST_TRIES, Arrival, FailedTry, pack, with_try
 
 REQUEST = "6a7e8feb-b491-4cf7-a9f1-bf3703467718"

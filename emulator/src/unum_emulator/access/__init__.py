@@ -4,5 +4,5 @@ Functions run as the user who started the emulator, so a request that creates on
 the user's browser can send requests to loopback addresses; their hosts and origins are refused (`opened_endpoints`).
 Every other request needs a signature with a key of this emulator (`signatures`, `access_keys`), except those to
 endpoints that a deployed app has opened to callers without credentials (`opened_endpoints`). `request_guard` decides,
-and `middleware` applies its decisions.
+and applies its decisions.
 """

@@ -19,8 +19,7 @@ from ministack.services import dynamodb
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from unum_emulator.access.guarded_requests import AccessRefusedError, Request
-from unum_emulator.access.middleware import refused
-from unum_emulator.access.request_guard import Guard
+from unum_emulator.access.request_guard import Guard, refused
 from unum_emulator.aws_lambda import invoke_api
 from unum_emulator.aws_services.single_writes import SingleWriteProtocol
 

@@ -8,8 +8,8 @@ from unum_runtime.model.deletion_notes import copies_partition
 from unum_runtime.model.naming import Execution, Key, Name, execution_partition
 from unum_runtime.protocol.control.forks.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control
-from unum_simulator.committed_past import Author
 from unum_simulator.invariants import Broken, Invariant
+from unum_simulator.observed import Author
 from unum_simulator.world import Event, Record, World
 
 TAKEN = frozenset(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard
 
-from unum_client.reading.parsed_records import parse
+from unum_client.deliveries import parse
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.delivery_record import MOST_TRIES

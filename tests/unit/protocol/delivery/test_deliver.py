@@ -8,7 +8,7 @@ from tests.unit.protocol.callback_platform import WAITING, broken
 from tests.unit.protocol.map_platform import around, deployed, mapped
 from tests.unit.protocol.platform import Platform, chain
 from tests.unit.protocol.stranded_platform import Stranded
-from unum_client.reading.parsed_records import parse
+from unum_client.deliveries import parse
 from unum_compiler import compile_workflow
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import TOMBSTONE

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.planning.plan_records import left
-from unum_client.reading.parsed_records import parse
+from unum_client.deliveries import parse
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, Value
