@@ -21,6 +21,7 @@ from unum_runtime.model.states import SIGNAL, Guard
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.ingress import is_unguarded, may_be_late
+from unum_runtime.protocol.waiting.callback import NUDGE
 from unum_runtime.store.large_items import LEAST_BYTES, LargeItems
 from unum_runtime.store.memory import MemoryObjects
 
@@ -181,6 +182,15 @@ def test_wait_for_a_signal_reads_its_outcome_whatever_its_guard() -> None:
     task = replace(platform.workflow.task("B"), guard=Guard.COMMIT)
     assert is_unguarded(event, task)
     assert not is_unguarded(event, replace(task, resource=f"{SIGNAL}go"))
+
+
+def test_event_after_a_response_reads_its_outcome_whatever_its_guard() -> None:
+    platform = Platform.of(chain("A", "B"), A=echo, B=echo)
+    platform.start()
+    (event,) = platform.sent
+    task = replace(platform.workflow.task("B"), guard=Guard.COMMIT)
+    assert not is_unguarded(replace(event, job={**NUDGE}), task)
+    assert is_unguarded(replace(event, job={"handle": "job", "since": 1}), task)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.counting_store import CountingStore
-from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, LeaseHeldError, RefusedDelivery, StoreError
@@ -18,7 +18,9 @@ from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.deletions.delete import delete
 from unum_runtime.protocol.control.deletions.deletion_marks import QUIET_MS
 from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
+from unum_runtime.protocol.delivery.perform import payload_of
 from unum_runtime.protocol.delivery.waiter import wait_for_result
+from unum_runtime.protocol.planning.existing_start import deletion_text
 from unum_runtime.protocol.requests import doors
 from unum_runtime.protocol.requests.begin import begin_with
 from unum_runtime.protocol.runtime import Runtime
@@ -129,11 +131,21 @@ def test_waiter_that_is_too_large_looks_before_its_object(*, is_deleted: bool) -
     platform.store = replace(platform.store, event_bytes=len(event.to_bytes()))
     held = LeaseHeldError("held")
     if is_deleted:
-        with pytest.raises(ExecutionDeleted):
+        with pytest.raises(ExecutionDeleted, match=exactly(deletion_text("w", "e"))):
             wait_for_result(platform.runtime(), event, held)
     else:
         wait_for_result(platform.runtime(), event, held)
     assert (len(objects._contents), len(platform.waiting)) == ((0, 0) if is_deleted else (1, 1))
+
+
+def test_large_event_that_follows_one_on_time_reads_nothing() -> None:
+    platform, objects = of("A", "B", A=lambda _event: "y", B=lambda event: event)
+    platform.start("e", "x")
+    (event,) = platform.sent
+    counting = CountingStore(platform.memory)
+    platform.store = LargeItems(counting, objects, "w", event_bytes=1)
+    payload_of(platform.runtime(), event)
+    assert (counting.calls, len(objects._contents)) == ({}, 1)
 
 
 def test_store_that_does_not_answer_a_look_gets_no_object() -> None:

@@ -15,6 +15,7 @@ from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.runtime import Call
 
 NAMES_TOKEN = {"Parameters": {"TaskDefinition.$": "$$.Task.Token"}}
 RETRY: dict[str, Any] = {"Retry": [{"ErrorEquals": ["Rejected"], "IntervalSeconds": 30, "MaxAttempts": 1}]}
@@ -45,6 +46,20 @@ def test_polls_store_no_token() -> None:
     writes = len(platform.memory._items)
     platform.pass_time(2 * LOOK_S)
     assert (platform.looks, len(platform.memory._items)) == (2, writes)
+
+
+def test_service_gets_the_token_with_the_start_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, tokens = Watching._call, list[str]()
+
+    def call(platform: Watching, asked: Call, event: Any) -> Any:
+        if asked.resource is not None:
+            tokens.append(asked.token)
+        return own(platform, asked, event)
+
+    monkeypatch.setattr(Watching, "_call", call)
+    platform = started()
+    platform.pass_time(2 * LOOK_S)
+    assert [bool(token) for token in tokens] == [True, False, False]
 
 
 @pytest.mark.parametrize("polls", [0, 1])

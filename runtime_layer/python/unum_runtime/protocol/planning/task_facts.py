@@ -53,7 +53,7 @@ def _facts_of(workflow: Workflow, task: Task) -> TaskFacts:
         gives_result=program.gives_result and not is_wrapped and task.resource != READ_ITEMS,
         needs_input_after=_needs_input_after(task),
         may_share_variables=not program.takes_input and task.language is Language.JSONPATH,  # JSONata copies values
-        gives_token=task.pattern is not Pattern.RESPONSE and task.gives_token,
+        gives_token=task.gives_token,
         waits_for_signal=(task.resource or "").startswith(SIGNAL),
     )
 
