@@ -1,6 +1,6 @@
 """Memory and timeouts of Lambda functions, shared by the constructs and the cost estimate."""
 
-from unum_runtime.features.services.called_functions import calls_function
+from unum_runtime.model.called_functions import calls_function
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form
 

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from unum_cli.commands.command_arguments import json_option
 from unum_cli.commands.command_errors import UsageError
-from unum_runtime.features.services.called_functions import called_key
+from unum_runtime.model.called_functions import called_key
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Task
 from unum_simulator.local import Function

@@ -16,7 +16,7 @@ from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import element, member
-from unum_runtime.features.services.called_functions import CALLED
+from unum_runtime.model.called_functions import CALLED
 from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Language, Pattern
 
 

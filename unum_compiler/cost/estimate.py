@@ -24,8 +24,8 @@ from unum_compiler.lambda_settings import (
 )
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.features.regions.region import region_of
-from unum_runtime.features.services.called_functions import calls_function
 from unum_runtime.json_text import to_text
+from unum_runtime.model.called_functions import calls_function
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Frames

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_runtime.features.services.called_functions import CALLED, INVOKE, arguments_field, called_key
+from unum_runtime.model.called_functions import CALLED, INVOKE, arguments_field, called_key
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, State, Task
 

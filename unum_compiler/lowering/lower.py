@@ -20,8 +20,8 @@ from unum_compiler.memoization import Memoization
 from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.parsing import tree
 from unum_compiler.parsing.task_resources import FIELD, with_role
-from unum_runtime.features.services.called_functions import CALLED
 from unum_runtime.model import ir, states
+from unum_runtime.model.called_functions import CALLED
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import AT_ONCE, Map, State
 

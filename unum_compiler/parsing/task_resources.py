@@ -16,7 +16,7 @@ from unum_compiler.parsing.signal_waits import is_signal, read_signal
 from unum_compiler.parsing.tokens import is_token
 from unum_compiler.problems import Feature, Report, did_you_mean, shown
 from unum_runtime.asl.places import member
-from unum_runtime.features.services.called_functions import CALLED, INVOKE
+from unum_runtime.model.called_functions import CALLED, INVOKE
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import ACTIVITY, Form, Json, Language, Pattern
 

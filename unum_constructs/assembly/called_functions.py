@@ -11,7 +11,7 @@ from unum_compiler.lambda_settings import service_memory_mb
 from unum_constructs.assembly.wrapping import why_called, wrong_construct
 from unum_constructs.cdk.lookup import arn_of, function_behind, is_token, path_of, stack_of
 from unum_constructs.errors import ConstructError
-from unum_runtime.features.services.called_functions import CALLED, called_key, calls_function, named_function
+from unum_runtime.model.called_functions import CALLED, called_key, calls_function, named_function
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Task
 

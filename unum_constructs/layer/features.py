@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.functions.configuration import OPENTELEMETRY, XRAY
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import READ_ITEMS, SIGNAL, WRITE_RESULTS, FanOut, Language
+from unum_runtime.model.states import ACTIVITY, READ_ITEMS, SIGNAL, WRITE_RESULTS, FanOut, Language
 
 
 class LayerFacts(NamedTuple):
@@ -46,8 +46,9 @@ def _has_traces(kind: str) -> Callable[[LayerFacts], bool]:
     return lambda facts: kind in facts.traces
 
 
-def _waits_for_signals(facts: LayerFacts) -> bool:
-    return any((task.resource or "").startswith(SIGNAL) for task in facts.workflow.tasks)
+def _has_prefix(prefix: str) -> Callable[[LayerFacts], bool]:
+    """Return a condition: a Task's resource begins with `prefix`."""
+    return lambda facts: any((task.resource or "").startswith(prefix) for task in facts.workflow.tasks)
 
 
 def _calls_services(facts: LayerFacts) -> bool:
@@ -62,6 +63,7 @@ USED_BY: Mapping[str, Callable[[LayerFacts], bool]] = {
     "asl/jsonata": _is_in(Language.JSONATA),
     "asl/jsonpath": _is_in(Language.JSONPATH),
     "asl/jsonpath/intrinsics": lambda facts: _INTRINSIC.search(facts.workflow.to_json()) is not None,
+    "features/activities": _has_prefix(ACTIVITY),
     "features/bucket_state": lambda facts: facts.in_bucket,
     "features/data_sets": _requests(READ_ITEMS, WRITE_RESULTS),
     "features/document_stores": lambda facts: facts.in_bucket,
@@ -69,7 +71,7 @@ USED_BY: Mapping[str, Callable[[LayerFacts], bool]] = {
     "features/memo": lambda facts: any(task.memoize for task in facts.workflow.tasks),
     "features/regions": _has_regions,
     "features/services": _calls_services,
-    "features/signals": _waits_for_signals,
+    "features/signals": _has_prefix(SIGNAL),
     "features/status_events": lambda facts: facts.events,
     "features/traces": lambda facts: bool(facts.traces),
     "features/traces/opentelemetry": _has_traces(OPENTELEMETRY),

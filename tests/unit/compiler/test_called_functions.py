@@ -13,7 +13,7 @@ from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import arguments_of
 from unum_compiler.services.task_permissions import task_statements
 from unum_runtime.errors import DefinitionError
-from unum_runtime.features.services.called_functions import CALLED, called_key
+from unum_runtime.model.called_functions import CALLED, called_key
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Json, Pattern, Task

@@ -13,7 +13,7 @@ from botocore.session import Session
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
 from unum_runtime.features.services import Clients, service_function
-from unum_runtime.features.services.called_functions import CALLED
+from unum_runtime.model.called_functions import CALLED
 from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.runtime import Call, CallbackPending
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from unum_runtime.coroutines import awaiting
-from unum_runtime.features.services.called_functions import INVOKE, called_key
+from unum_runtime.model.called_functions import INVOKE, called_key
 from unum_runtime.model.states import Json, Pattern, Task
 
 

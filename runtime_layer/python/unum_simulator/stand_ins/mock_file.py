@@ -12,7 +12,7 @@ from typing import Any
 from unum_runtime.asl.places import member
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.errors import StatesError
-from unum_runtime.features.services.called_functions import INVOKE, calls_function
+from unum_runtime.model.called_functions import INVOKE, calls_function
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Json, Pattern, Task
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.features.services.called_functions import INVOKE, calls_function
+from unum_runtime.model.called_functions import INVOKE, calls_function
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import ACTIVITY, READ_ITEMS, SIGNAL, Form, Json, Language, Pattern, Task
 from unum_runtime.protocol.runtime import CallbackPending

@@ -14,8 +14,8 @@ from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.clock import Clock
 from unum_runtime.errors import StatesError
 from unum_runtime.features import services
-from unum_runtime.features.services.called_functions import INVOKE, with_arn
 from unum_runtime.model import states
+from unum_runtime.model.called_functions import INVOKE, with_arn
 from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 
