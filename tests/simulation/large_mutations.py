@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
+from tests.simulation.mutations import CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.store import large_items
@@ -66,7 +66,7 @@ LARGE_MUTATIONS: dict[str, Mutation] = {
     ),
     "loser deletes its object": Mutation(
         graph="chain",
-        faults=BOTH,
+        faults=DUPLICATE,
         breaks=Invariant.NO_LOST_WORK,
         scenario={**EVERYTHING, "store": ForgetfulObjects},
     ),
