@@ -34,6 +34,7 @@ from unum_runtime.protocol.planning.plan import BranchFailed, Commit, plan
 from unum_runtime.store.memory import MemoryStore
 from unum_simulator.metering import Metered, meter
 
+JOB = "arn:aws:states:::ecs:runTask.sync"
 MESSAGE = {"QueueUrl": "q", "MessageBody.$": "$$.Task.Token"}
 
 START_AND_ENDS = 4
@@ -143,6 +144,8 @@ def test_the_history_tells_of_results_in_packs_what_it_tells_of_others() -> None
         ([("M", {"Type": "Map", "ItemProcessor": chain("B")}), ("C", task())], []),
         ([("A", task(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "C"}], End=True)), ("C", task())], ["C"]),
         ([("A", task(Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken", Parameters=MESSAGE))], []),
+        ([("A", task(Resource=JOB, Parameters={"TaskDefinition": "t"}))], ["A"]),
+        ([("A", task(Resource=JOB, Parameters={"TaskDefinition.$": "$$.Task.Token"}))], []),
     ],
     ids=[
         "alone",
@@ -153,7 +156,9 @@ def test_the_history_tells_of_results_in_packs_what_it_tells_of_others() -> None
         "before a Map",
         "joins a Map",
         "caught by a Task",
-        "waits for a holder",
+        "waits for a responder",
+        "waits for a job",
+        "waits for a job or a responder",
     ],
 )
 def test_places_in_packs_are_for_tasks_after_which_the_branch_ends(
