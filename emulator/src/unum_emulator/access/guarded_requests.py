@@ -1,4 +1,4 @@
-"""A request as the guard sees it: as it was sent, before any decoding; and its refusal."""
+"""Undecoded requests, which the guard of the emulator checks, and the error of a refusal."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class Request:
 
 
 class AccessRefusedError(Exception):
-    """A request that the emulator does not answer.
+    """Refused request.
 
     Attributes:
         code: AWS's code for the error.

@@ -1,4 +1,4 @@
-"""The decision about each request, before any service of the emulator sees it, and its application to both paths."""
+"""Check of each request before a service of the emulator reads it, on both paths."""
 
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping

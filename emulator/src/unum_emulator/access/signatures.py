@@ -135,7 +135,7 @@ def _verify_query(request: Request, body: bytes, secret: Secret, now: datetime) 
 def _compare(
     request: Request, signature: _Signature, secret: Secret, payload: str, parameters: list[tuple[str, str]]
 ) -> None:
-    """Return if `signature` is that of the request.
+    """Compare `signature` with that of the request.
 
     Raises:
         AccessRefusedError: it differs, or its key is unknown.
