@@ -178,3 +178,28 @@ def test_task_after_one_without_a_commit_looks_before_its_object(after_s: int) -
     with pytest.raises(ExecutionDeleted):
         platform.deliver(young)
     assert objects._contents == {}
+
+
+@pytest.mark.parametrize("after_s", [0, 3600])
+def test_late_event_of_a_deleted_execution_writes_no_lease(after_s: int) -> None:
+    platform, _ = of("A", "B", guard=Guard.LEASE, A=lambda event: event, B=lambda event: event)
+    platform.start()
+    (event,) = platform.sent
+    platform.deliver_all()
+    delete_for_good(platform)
+    platform.clock.ms += after_s * 1000
+    counting = CountingStore(platform.store)
+    platform.store = counting
+    with pytest.raises(RefusedDelivery):
+        platform.deliver(event)
+    assert counting.calls.keys() == {"read"}
+
+
+def test_event_on_time_reads_once_under_its_lease() -> None:
+    platform, _ = of("A", "B", guard=Guard.LEASE, A=lambda event: event, B=lambda event: event)
+    platform.start()
+    (event,) = platform.sent
+    counting = CountingStore(platform.store)
+    platform.store = counting
+    platform.deliver(event)
+    assert counting.calls["read"] == 1

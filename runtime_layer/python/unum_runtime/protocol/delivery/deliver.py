@@ -14,7 +14,7 @@ lease, this one schedules its event for later: see `waiter`.
 """
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import (
@@ -80,17 +80,16 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
     is_leased = isinstance(state, Task) and state.guard is Guard.LEASE
     if rt.large is not None and not fresh and is_unguarded(envelope, state) and may_be_late(rt, envelope):
         rt = replace(rt, store=rt.large.looking())
+    if is_leased and not fresh and may_be_late(rt, envelope):
+        with suppress(OutcomeCollected):  # what is refused after a deletion leaves no lease
+            _look_up(rt, envelope, state, fresh=fresh)
     # The lease is taken before the store is read: the owner before this one may just have committed.
     with claim_invocation(rt, envelope) if is_leased else nullcontext() as claim:
         try:
-            effects = look_up(rt, envelope, state, fresh=fresh)
+            effects = _look_up(rt, envelope, state, fresh=fresh)
         except OutcomeCollected:
             delivery.found.append(envelope.name)
             tidy_up(rt, delivery)
-            raise
-        except RefusedDelivery:
-            if envelope.job is not None:
-                _collect_waiting(rt, envelope, state)
             raise
         if isinstance(effects, Value):
             if claim is not None:
@@ -107,6 +106,16 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
     if _continue(rt, delivery, envelope, effects) and rt.collection is Collection.EAGER:
         collect_input(rt, envelope)
         _collect_waiting(rt, envelope, state)
+
+
+def _look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Value | list[Effect]:
+    """Look up as `look_up` does, and collect what a refused event's invocation has waited for."""
+    try:
+        return look_up(rt, envelope, state, fresh=fresh)
+    except RefusedDelivery:
+        if envelope.job is not None:
+            _collect_waiting(rt, envelope, state)
+        raise
 
 
 def _continue(rt: Runtime, delivery: DeliveryState, envelope: Envelope, effects: Sequence[Effect]) -> bool:
