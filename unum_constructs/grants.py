@@ -26,7 +26,7 @@ from unum_constructs.layer import task_responses
 from unum_constructs.resources.event_rules import AnnouncedWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
 from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
-from unum_runtime.protocol.control.doors import Door, call_door
+from unum_runtime.protocol.control.control_aliases import ControlAlias, call_alias
 
 
 class IUnumWorkflow(AnnouncedWorkflow):
@@ -139,7 +139,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_control(grantee, Door.STOP)
+        return self._grant_control(grantee, ControlAlias.STOP)
 
     def grant_redrive(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow redriving executions (`redrive`).
@@ -147,7 +147,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_control(grantee, Door.REDRIVE)
+        return self._grant_control(grantee, ControlAlias.REDRIVE)
 
     def grant_fork(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow forking executions (`fork`): starting others in their middle, with inputs of the grantee's choice.
@@ -155,7 +155,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_control(grantee, Door.FORK)
+        return self._grant_control(grantee, ControlAlias.FORK)
 
     def grant_delete(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow deleting executions that have ended (`delete_execution`).
@@ -163,7 +163,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_control(grantee, Door.DELETE)
+        return self._grant_control(grantee, ControlAlias.DELETE)
 
     def grant_pause(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow pausing the workflow, so that no execution starts, and resuming it (`pause_starts`, `resume_starts`).
@@ -171,7 +171,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_control(grantee, Door.PAUSE)
+        return self._grant_control(grantee, ControlAlias.PAUSE)
 
     def grant_memo(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow listing, reading and forgetting memoized results (`remembered`, `remembered_result`, `forget`).
@@ -181,7 +181,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_control(grantee, Door.MEMO)
+        return self._grant_control(grantee, ControlAlias.MEMO)
 
     def grant_signal(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow sending signals to executions (`signal`), whichever Task waits for them.
@@ -189,7 +189,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: no Task waits for a signal, or the workflow is imported without its control function.
         """
-        return self._grant_control(grantee, Door.SIGNAL)
+        return self._grant_control(grantee, ControlAlias.SIGNAL)
 
     def grant_call(self, grantee: iam.IGrantable, state: str) -> iam.Grant:
         """Allow calling one Task, and no other, with arguments of the grantee's choice (`call`, `begin_call`).
@@ -202,7 +202,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
             ConstructError: `state` cannot be called; or the workflow is imported without its control function.
         """
         try:
-            return self._grant_control(grantee, call_door(state))
+            return self._grant_control(grantee, call_alias(state))
         except KeyError:
             raise ConstructError(
                 self,
@@ -216,7 +216,7 @@ class IUnumWorkflow(AnnouncedWorkflow):
         Raises:
             ConstructError: the workflow is imported without its control function.
         """
-        return self._grant_control(grantee, Door.NUDGE)
+        return self._grant_control(grantee, ControlAlias.NUDGE)
 
     def grant_activity(self, grantee: iam.IGrantable, name: str) -> iam.Grant:
         """Allow working for the activity `name`: receive its Tasks (`get_activity_task`), and respond to them.

@@ -23,8 +23,8 @@ from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.resources.event_rules import check_is_bus
 from unum_runtime.model.envelope import with_alias
 from unum_runtime.model.naming import (
+    control_alias_name,
     describe_alias,
-    door_alias,
     response_alias,
     run_alias,
     start_alias,
@@ -89,7 +89,7 @@ class ImportedWorkflow(IUnumWorkflow):
                 "control_function_arn: expected the ARN of the stack's output `ControlFunction`, got None; import the "
                 "workflow with it",
             )
-        arn = f"{self._control_function}:{door_alias(kind, self.workflow_name)}"
+        arn = f"{self._control_function}:{control_alias_name(kind, self.workflow_name)}"
         return self._alias(kind.capitalize(), arn, same_environment=self._same_environment)
 
     def _function_arn(self, arn: str | None) -> str | None:

@@ -20,7 +20,7 @@ from unum_constructs.hosting.host import Host, async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.schedules import new_scheduler_role
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.control_aliases import ControlAlias
 from unum_runtime.protocol.control.sweep import Sweep as Request
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 
@@ -136,7 +136,7 @@ class WorkflowSweep(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         letters = permissions.retry_statements(dead_letters)
-        alias = control.aliases[Door.SWEEP]
+        alias = control.aliases[ControlAlias.SWEEP]
         control.policy.add_statements(*listing, *letters)
         configuration = async_configuration(
             self,

@@ -29,7 +29,7 @@ from unum_runtime.json_text import find_fault, parse_json, to_ascii
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, start_event
 from unum_runtime.model.naming import NAME_RULE
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.control_aliases import ControlAlias
 
 if TYPE_CHECKING:
     from unum_constructs.resources.control_function import ControlFunction
@@ -137,7 +137,7 @@ class UnumSignalTarget:
             "id": events.EventField.event_id if id is None else id,
         }
         known = {name: each for name, each in given.items() if each is not None}
-        request = {MARK: WIRE_VERSION, "control": Door.SIGNAL.value, "signal": signal, **known}
+        request = {MARK: WIRE_VERSION, "control": ControlAlias.SIGNAL.value, "signal": signal, **known}
         self._target = targets.LambdaFunction(
             control.open_for_events(workflow),
             event=events.RuleTargetInput.from_object(request),

@@ -27,7 +27,7 @@ class Places:
     other_table: str
     start_alias: str
     control_function: str
-    doors: Mapping[str, str]
+    aliases: Mapping[str, str]
     functions: Mapping[str, str]
     roles: Mapping[str, str]
     queues: Mapping[str, str]
@@ -108,9 +108,9 @@ TRIES: Mapping[str, tuple[str, Try]] = {
         "lambda:InvokeFunction",
         lambda s, p: invoke(s, f"{p.functions['Handler']}:start-intake-{p.workflow}"),
     ),
-    "the run alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.doors["Run"])),
-    "the describe alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.doors["Describe"])),
-    "the response alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.doors["Respond"])),
+    "the run alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.aliases["Run"])),
+    "the describe alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.aliases["Describe"])),
+    "the response alias": ("lambda:InvokeFunction", lambda s, p: invoke(s, p.aliases["Respond"])),
     "other code": (
         "lambda:UpdateFunctionCode",
         lambda s, p: s("lambda").update_function_code(FunctionName=p.functions["Ask"], ZipFile=b"x"),
@@ -266,7 +266,7 @@ def places(deployment: Deployment) -> Places:
         other_table=outputs["AskedTable"],
         start_alias=outputs["WorkflowStartAlias"],
         control_function=outputs["WorkflowControlFunction"],
-        doors={each: outputs[f"Workflow{each}Alias"] for each in ("Run", "Describe", "Respond")},
+        aliases={each: outputs[f"Workflow{each}Alias"] for each in ("Run", "Describe", "Respond")},
         functions=functions,
         roles={**roles, **users, "Other": configurations["Services"]["Role"]},
         queues={name: physical("AWS::SQS::Queue", prefix) for name, prefix in queues.items()},

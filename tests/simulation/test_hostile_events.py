@@ -28,10 +28,10 @@ from unum_runtime.functions.operations import control_function
 from unum_runtime.model.checkpoint import Began, Failure, Success, read_start_record
 from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.control import describe, operator_requests, pausing
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.control_aliases import ControlAlias
 from unum_runtime.protocol.delivery.pause import read_pause
 from unum_runtime.protocol.history import start_records
-from unum_runtime.protocol.requests import doors, function_url, respond
+from unum_runtime.protocol.requests import entry_aliases, function_url, respond
 from unum_runtime.protocol.runtime import Runtime
 
 Json = Any
@@ -51,11 +51,11 @@ ERRORS: Mapping[str, set[str]] = {
     "describe": {"ValidationException", "ExecutionDoesNotExist"},
     "respond": OF_TOKENS,
     "url": OF_TOKENS,
-    Door.STOP: OF_OPERATORS,
-    Door.REDRIVE: OF_OPERATORS | {"ExecutionNotRedrivable"},
-    Door.FORK: OF_OPERATORS | {"ExecutionAlreadyExists", "NodeNotForkable", "StartsPaused"},
-    Door.NUDGE: OF_OPERATORS,
-    Door.PAUSE: {"ValidationException"},
+    ControlAlias.STOP: OF_OPERATORS,
+    ControlAlias.REDRIVE: OF_OPERATORS | {"ExecutionNotRedrivable"},
+    ControlAlias.FORK: OF_OPERATORS | {"ExecutionAlreadyExists", "NodeNotForkable", "StartsPaused"},
+    ControlAlias.NUDGE: OF_OPERATORS,
+    ControlAlias.PAUSE: {"ValidationException"},
 }
 """Documented errors by alias."""
 
@@ -65,7 +65,7 @@ RAISED: Mapping[str, tuple[type[Exception], ...]] = {
 }
 """Errors that a caller gets as a function error; nothing is done for such an event."""
 
-STARTING = ("start", "run", Door.FORK)
+STARTING = ("start", "run", ControlAlias.FORK)
 """Aliases at which executions begin."""
 
 
@@ -117,9 +117,11 @@ def enter(world: World, alias: str, event: Json) -> Json:
     rt = world.runtime
     match alias:
         case "start":
-            return doors.start_by_event(rt, event, f"{REQUEST_ID}-{next(world.numbers)}", queues={QUEUE: "$.order.id"})
+            return entry_aliases.start_by_event(
+                rt, event, f"{REQUEST_ID}-{next(world.numbers)}", queues={QUEUE: "$.order.id"}
+            )
         case "run":
-            return doors.run(rt, event, f"{REQUEST_ID}-{next(world.numbers)}")
+            return entry_aliases.run(rt, event, f"{REQUEST_ID}-{next(world.numbers)}")
         case "describe":
             return describe.answer(rt, event)
         case "respond":
@@ -222,7 +224,7 @@ def judge(world: World, alias: str, event: Json) -> None:
     for name in after.keys() - starts.keys():
         assert alias in STARTING, f"{name} was started"
         record = read_start_record(name, after[name])
-        assert (record.fork is not None) == (alias == Door.FORK)
+        assert (record.fork is not None) == (alias == ControlAlias.FORK)
         if alias == "start":
             # Half of a character, and what is nested too deeply, is no input: such an execution fails, and says so.
             shown = json.dumps(event, ensure_ascii=False)
@@ -232,9 +234,11 @@ def judge(world: World, alias: str, event: Json) -> None:
             assert name == answer["execution"]
     if world.ends() != ends:
         answered = alias in ("respond", "url") and world.asked.tokens[-1] in text
-        assert answered or (alias in (Door.STOP, Door.REDRIVE) and WAITS in text), "an execution has ended, or goes on"
+        assert answered or (alias in (ControlAlias.STOP, ControlAlias.REDRIVE) and WAITS in text), (
+            "an execution has ended, or goes on"
+        )
     assert world.ends()[ENDED] == ends[ENDED]
-    assert alias == Door.PAUSE or read_pause(world.asked.platform.memory, "w") == pause, "paused or resumed"
+    assert alias == ControlAlias.PAUSE or read_pause(world.asked.platform.memory, "w") == pause, "paused or resumed"
     json.dumps(answer)
 
 
@@ -265,7 +269,7 @@ def test_a_few_events() -> None:
 
 
 def commands_at_the_start_alias(patch: pytest.MonkeyPatch) -> None:
-    own = doors.start_by_event
+    own = entry_aliases.start_by_event
 
     def start_by_event(rt: Runtime, event: Json, request_id: str, **options: Any) -> Json:
         if isinstance(event, dict) and "token" in event:
@@ -274,11 +278,11 @@ def commands_at_the_start_alias(patch: pytest.MonkeyPatch) -> None:
             return describe.answer(rt, event)
         return own(rt, event, request_id, **options)
 
-    patch.setattr(doors, "start_by_event", start_by_event)
+    patch.setattr(entry_aliases, "start_by_event", start_by_event)
 
 
 def starts_at_the_start_alias(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(doors, "start_by_event", doors.run)
+    patch.setattr(entry_aliases, "start_by_event", entry_aliases.run)
 
 
 def all_requests_at_each_alias_of_operators(patch: pytest.MonkeyPatch) -> None:
@@ -286,7 +290,7 @@ def all_requests_at_each_alias_of_operators(patch: pytest.MonkeyPatch) -> None:
 
 
 def starts_at_the_describe_alias(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(describe, "answer", lambda rt, event: doors.run(rt, event, REQUEST_ID))
+    patch.setattr(describe, "answer", lambda rt, event: entry_aliases.run(rt, event, REQUEST_ID))
 
 
 def records_by_callers(patch: pytest.MonkeyPatch) -> None:
@@ -296,8 +300,8 @@ def records_by_callers(patch: pytest.MonkeyPatch) -> None:
             rt.store.create(start_key("w", event["start"]), item, expires_at_s=10**12)
         return own(rt, event, request_id)
 
-    own = doors.run
-    patch.setattr(doors, "run", run)
+    own = entry_aliases.run
+    patch.setattr(entry_aliases, "run", run)
 
 
 def errors_that_escape(patch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.delivery import pause as pauses
 from unum_runtime.protocol.delivery import start as starting
 from unum_runtime.protocol.delivery.pause import PauseReader
-from unum_runtime.protocol.requests import doors, messages
+from unum_runtime.protocol.requests import entry_aliases, messages
 from unum_runtime.protocol.requests import run as requests
 from unum_runtime.protocol.runtime import Runtime
 
@@ -114,9 +114,9 @@ class World:
         """Deliver an event that Lambda has accepted; it is kept until no error is raised."""
         if self.events:
             alias, name, event = self.events[0]
-            door = doors.run if alias == "run" else doors.start_by_event
+            enter = entry_aliases.run if alias == "run" else entry_aliases.start_by_event
             with suppress(RefusedDelivery):
-                if self.attempt(partial(door, self.runtime(read_pause), event, name)) is None:
+                if self.attempt(partial(enter, self.runtime(read_pause), event, name)) is None:
                     self.events.append(self.events.pop(0))
                     return
             self.events.pop(0)
@@ -139,7 +139,7 @@ def deliver_in_the_intake(world: World, _: str) -> None:
 def run(world: World, name: str) -> None:
     again = world.rng.random() < 0.3
     before = world.names()
-    answer = doors.run(world.runtime(), run_request(OLD if again else name, {INPUT: {"n": 0}}), "request")
+    answer = entry_aliases.run(world.runtime(), run_request(OLD if again else name, {INPUT: {"n": 0}}), "request")
     if again:
         assert answer.get("Status") == "SUCCEEDED", "a repeated start is no new one"
     elif "error" in answer:
@@ -172,7 +172,7 @@ def receive(world: World, _: str) -> None:
     """Lambda's poller takes a batch, and deletes what is not reported as failed."""
     batch = world.queue[:3]
     if batch:
-        told = doors.start_by_event(world.runtime(), {"Records": batch}, "request", queues={QUEUE: ""})
+        told = entry_aliases.start_by_event(world.runtime(), {"Records": batch}, "request", queues={QUEUE: ""})
         again = {each["itemIdentifier"] for each in told["batchItemFailures"]}
         for record, name in zip(batch, told["executions"], strict=True):
             if record["messageId"] not in again:

@@ -7,12 +7,12 @@ from tests.synth.deployment import Deployment, flat, function
 from tests.synth.machines import chain
 from unum_compiler.options import FunctionOptions
 from unum_constructs.errors import ConstructError
-from unum_runtime.protocol.control.doors import call_door
+from unum_runtime.protocol.control.control_aliases import call_alias
 
 FUNCTION = "Flow/ControlFunction/Function"
 INVOKE = ["lambda:InvokeFunction"]
-DOORS = ["stop", "redrive", "fork", "nudge", "delete", "pause", "memo", "sweep"]
-GRANTS = {f"grant_{door}": door.capitalize() for door in DOORS[:-1]}
+ALIASES = ["stop", "redrive", "fork", "nudge", "delete", "pause", "memo", "sweep"]
+GRANTS = {f"grant_{kind}": kind.capitalize() for kind in ALIASES[:-1]}
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +26,16 @@ def arn(deployment: Deployment, path: str) -> str:
 
 def test_each_kind_of_request_has_an_alias(deployed: Deployment) -> None:
     version = f"{deployed.version(FUNCTION)}.Version"
-    for door in DOORS:
-        alias = deployed.properties(f"Flow/ControlFunction/{door.capitalize()}")
-        assert (alias["Name"], flat(alias["FunctionVersion"])) == (f"{door}-Flow", version)
+    for kind in ALIASES:
+        alias = deployed.properties(f"Flow/ControlFunction/{kind.capitalize()}")
+        assert (alias["Name"], flat(alias["FunctionVersion"])) == (f"{kind}-Flow", version)
     assert flat(deployed.template["Outputs"]["FlowControlFunction"]["Value"]) == arn(deployed, FUNCTION)
 
 
 def test_without_a_sweep_no_alias_takes_sweeps() -> None:
     deployment = Deployment.of(chain("A"), "A", sweep=None)
     names = {each["Properties"]["Name"] for each in deployment.all("Lambda::Alias").values()}
-    others = ("start", "run", "respond", "describe", "start-intake", *DOORS[:-1])
+    others = ("start", "run", "respond", "describe", "start-intake", *ALIASES[:-1])
     assert names == {f"{each}-Flow" for each in others}
 
 
@@ -44,8 +44,8 @@ def test_a_grant_allows_one_kind_of_request(grant: str) -> None:
     deployment = Deployment.new()
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
     getattr(flow, grant)(iam.User(deployment.stack, "Somebody"))
-    door = deployment.logical_id(f"Flow/ControlFunction/{GRANTS[grant]}")
-    assert deployment.statements("Somebody/DefaultPolicy") == [(INVOKE, [door])]
+    alias = deployment.logical_id(f"Flow/ControlFunction/{GRANTS[grant]}")
+    assert deployment.statements("Somebody/DefaultPolicy") == [(INVOKE, [alias])]
 
 
 def test_nobody_else_in_the_workflow_may_invoke_it(deployed: Deployment) -> None:
@@ -85,11 +85,11 @@ def test_a_grant_to_call_allows_one_task() -> None:
         ConstructError, match="state 'C': expected a Task that runs a function of the workflow, with memoize"
     ):
         flow.grant_call(iam.User(deployment.stack, "Another"), "C")
-    ((actions, (door,)),) = deployment.statements("Somebody/DefaultPolicy")
-    (alias,) = [each for each in deployment.all("Lambda::Alias").items() if each[0] == door]
-    assert (actions, alias[1]["Properties"]["Name"]) == (INVOKE, f"{call_door('B')}-Flow")
+    ((actions, (target,)),) = deployment.statements("Somebody/DefaultPolicy")
+    (alias,) = [each for each in deployment.all("Lambda::Alias").items() if each[0] == target]
+    assert (actions, alias[1]["Properties"]["Name"]) == (INVOKE, f"{call_alias('B')}-Flow")
 
 
-def test_tasks_that_share_no_results_have_no_doors(deployed: Deployment) -> None:
+def test_tasks_that_share_no_results_have_no_aliases(deployed: Deployment) -> None:
     names = [each["Properties"]["Name"] for each in deployed.all("Lambda::Alias").values()]
     assert not [each for each in names if each.startswith("call-")]

@@ -13,7 +13,7 @@ from unum_constructs.resources.control_function import DIRECTORY, ControlFunctio
 from unum_constructs.resources.deployment_guard import DeploymentGuard, policies_of
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.sweep import WorkflowSweep
-from unum_runtime.model.naming import door_alias
+from unum_runtime.model.naming import control_alias_name
 
 
 class PlanningFunctions(NamedTuple):
@@ -33,7 +33,7 @@ def new_planning_functions(workflow: Construct, assembly: Assembly, shared: Shar
         "provision": assembly.wired.provision,
         "dead_letters": shared.failure_queue,
     }
-    directory = {"UNUM_DIRECTORY": door_alias(DIRECTORY, name)}
+    directory = {"UNUM_DIRECTORY": control_alias_name(DIRECTORY, name)}
     control = ControlFunction(workflow, "ControlFunction", environment=directory, **common)
     handler = FailureHandler(workflow, "OnFailure", control=control, **common)
     assembly.allow_handler(handler, control)

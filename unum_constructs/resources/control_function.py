@@ -21,12 +21,12 @@ from unum_constructs.hosting.host import async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import door_alias
+from unum_runtime.model.naming import control_alias_name
 from unum_runtime.model.states import SIGNAL
 from unum_runtime.model.variants import callable_tasks
-from unum_runtime.protocol.control.doors import SIGNAL_EVENTS, Door, call_door
+from unum_runtime.protocol.control.control_aliases import SIGNAL_EVENTS, ControlAlias, call_alias
 
-DIRECTORY = Door.NUDGE
+DIRECTORY = ControlAlias.NUDGE
 """Kind of the alias that tells the start alias, in its description."""
 
 
@@ -71,9 +71,9 @@ class ControlFunction(PlanningFunction):
         """Make the aliases that `workflow` needs."""
         waits = any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks)
         self._start_alias = start_alias
-        closed = {*(() if sweeps else (Door.SWEEP,)), *(() if waits else (Door.SIGNAL,))}
-        kinds = [each for each in Door if each not in closed]
-        named: list[str] = [*kinds, *map(call_door, callable_tasks(workflow))]
+        closed = {*(() if sweeps else (ControlAlias.SWEEP,)), *(() if waits else (ControlAlias.SIGNAL,))}
+        kinds = [each for each in ControlAlias if each not in closed]
+        named: list[str] = [*kinds, *map(call_alias, callable_tasks(workflow))]
         # The function reads the start alias in the description of `DIRECTORY` (GetAlias): as a variable, it would be a
         # circular reference. By this reference the aliases depend on all that the start alias depends on.
         self.aliases = {kind: self._new_alias(kind, start_alias) for kind in named}
@@ -86,7 +86,7 @@ class ControlFunction(PlanningFunction):
         Raises:
             ConstructError: no Task of the workflow waits for a signal.
         """
-        self.alias(workflow, Door.SIGNAL)
+        self.alias(workflow, ControlAlias.SIGNAL)
         if SIGNAL_EVENTS not in self.aliases:
             alias = self._new_alias(SIGNAL_EVENTS, self._start_alias)
             failures = async_configuration(
@@ -104,7 +104,7 @@ class ControlFunction(PlanningFunction):
         return lambda_.Alias(
             self,
             kind.capitalize(),
-            alias_name=door_alias(kind, self.workflow_name),
+            alias_name=control_alias_name(kind, self.workflow_name),
             version=self.version,
             description=start_alias.function_arn,
         )
@@ -115,7 +115,7 @@ class ControlFunction(PlanningFunction):
         Raises:
             ConstructError: no Task of the workflow waits for a signal, so it takes none.
         """
-        if kind == Door.SIGNAL and kind not in self.aliases:
+        if kind == ControlAlias.SIGNAL and kind not in self.aliases:
             raise ConstructError(workflow, "signal: expected a definition with a Task that waits for one, got none")
         return self.aliases[kind]
 
@@ -132,6 +132,6 @@ def _days_of_logs(function: lambda_.Function) -> float | None:
     return group.retention_in_days if isinstance(group, logs.CfnLogGroup) else None
 
 
-def alias_arns(function_arn: str, workflow_name: str) -> Mapping[Door, str]:
+def alias_arns(function_arn: str, workflow_name: str) -> Mapping[ControlAlias, str]:
     """Return the ARNs of the aliases of the control function `function_arn`."""
-    return {kind: f"{function_arn}:{door_alias(kind, workflow_name)}" for kind in Door}
+    return {kind: f"{function_arn}:{control_alias_name(kind, workflow_name)}" for kind in ControlAlias}

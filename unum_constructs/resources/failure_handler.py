@@ -29,7 +29,7 @@ from unum_constructs.resources.planning_function import PlanningFunction
 from unum_constructs.resources.remote_intake import RemoteIntake
 from unum_runtime.json_text import to_ascii
 from unum_runtime.model.naming import start_intake_alias
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.control_aliases import ControlAlias
 
 OTHERS = "UNUM_OTHERS"
 """Environment variable with the handlers of other workflows."""
@@ -90,7 +90,7 @@ class FailureHandler(PlanningFunction):
 
     def allow_own(self) -> None:
         """Let the handler forward to its other versions, and nudge executions through the control function."""
-        nudge = alias_arns(self._control.function.function_arn, self.workflow_name)[Door.NUDGE]
+        nudge = alias_arns(self._control.function.function_arn, self.workflow_name)[ControlAlias.NUDGE]
         own = [
             *permissions.invoke_statements([self]),
             permissions.read_aliases_statement(self),

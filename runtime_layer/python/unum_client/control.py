@@ -1,7 +1,7 @@
 """Requests of operators: stop, redrive, nudge, fork and delete executions, ask what they wait for, pause new starts.
 
 No access to the workflow's table is needed. The control function has an alias for each kind of requests, which the
-caller must be allowed to invoke; see `unum_runtime.protocol.control.doors`.
+caller must be allowed to invoke; see `unum_runtime.protocol.control.control_aliases`.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,10 +32,10 @@ from unum_runtime.errors import (
 from unum_runtime.features.memo.remembered import ResultNotRemembered
 from unum_runtime.functions.operations.caller import LONGEST_CALL_S
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.naming import door_alias
+from unum_runtime.model.naming import control_alias_name
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing
-from unum_runtime.protocol.control.doors import CALL, call_door, door_for
+from unum_runtime.protocol.control.control_aliases import CALL, alias_for, call_alias
 from unum_runtime.protocol.control.operator_requests import THROTTLED_MS, On, ValidationException, VersionGone
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.delivery.pause import Pause
@@ -398,13 +398,15 @@ class Control(SignalSender):
             InvokeError: unknown whether the request was carried out, or nobody may invoke the alias.
         """
         if request["control"] == CALL:
-            return self._send_to(call_door(request["state"]), request)
-        door = door_for(request["control"])
-        assert door is not None  # noqa: S101 - this class makes requests of known kinds alone
-        return self._send_to(door, request)
+            return self._send_to(call_alias(request["state"]), request)
+        alias = alias_for(request["control"])
+        assert alias is not None  # noqa: S101 - this class makes requests of known kinds alone
+        return self._send_to(alias, request)
 
-    def _send_to(self, door: str, request: dict[str, Json]) -> Json:
-        return send_request(self.caller, f"{self.control_alias}:{door_alias(door, self.workflow)}", request, *_ERRORS)
+    def _send_to(self, alias: str, request: dict[str, Json]) -> Json:
+        return send_request(
+            self.caller, f"{self.control_alias}:{control_alias_name(alias, self.workflow)}", request, *_ERRORS
+        )
 
 
 def checked_on(on: On | str | None) -> On | None:

@@ -17,7 +17,7 @@ from unum_runtime.model.naming import Key, start_key
 from unum_runtime.model.requests import INPUT, run_request
 from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.control.forks.fork import ForkRequest
-from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
+from unum_runtime.protocol.requests.entry_aliases import is_answered, run, start_by_event
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, MAX_DELIVERY_MS, Call, Runtime
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import DAY_S, LargeItems, object_lifetime_days

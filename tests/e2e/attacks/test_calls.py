@@ -10,7 +10,7 @@ from tests.e2e.conftest import Deployment
 from unum_client import Client
 from unum_runtime.features.memo import calling
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.protocol.control.doors import call_door
+from unum_runtime.protocol.control.control_aliases import call_alias
 
 pytestmark = pytest.mark.e2e
 
@@ -20,7 +20,7 @@ SECRET = "what the caller must not read"
 def ask(world: World, run: str) -> Any:
     """Return the answer to the caller's question what became of `run`."""
     lambdas = world.session_of("Caller").client("lambda")
-    (address,) = (each for each in world.addresses if f":{call_door('Second')}-" in each)
+    (address,) = (each for each in world.addresses if f":{call_alias('Second')}-" in each)
     asked = json.dumps(calling.question("Second", run)).encode()
     return json.loads(lambdas.invoke(FunctionName=address, Payload=asked)["Payload"].read())
 

@@ -122,10 +122,10 @@ class Attacker:
                         self.heard.append(answer["Payload"].read().decode())
 
     def operate(self, event: Any) -> None:
-        """Send a request of operators to its door."""
-        door = f"{self.site.outputs['WorkflowControlFunction']}:{event['control']}-{self.site.client.workflow}"
+        """Send a request of operators to its alias."""
+        alias = f"{self.site.outputs['WorkflowControlFunction']}:{event['control']}-{self.site.client.workflow}"
         with suppress(ClientError):
-            self.session.client("lambda").invoke(FunctionName=door, Payload=json.dumps(event).encode())
+            self.session.client("lambda").invoke(FunctionName=alias, Payload=json.dumps(event).encode())
 
     def put(self, name: str, **attributes: Any) -> None:
         """Write a start record with other attributes than the run alias writes."""

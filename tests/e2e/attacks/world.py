@@ -20,7 +20,7 @@ from unum_runtime.features.memo import calling, remembered
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value, start_request
 from unum_runtime.model.naming import Name
-from unum_runtime.protocol.control.doors import FORGET, LIST
+from unum_runtime.protocol.control.control_aliases import FORGET, LIST
 
 STACK = "Attacks"
 HOLD_S = 3_600

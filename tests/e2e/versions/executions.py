@@ -28,7 +28,7 @@ class Executions:
     def __init__(self, deployed: Deployment, stack: str) -> None:
         self.client = deployed.client(stack)
         self._notes = deployed.table(stack, "NotesTable")
-        self._door = Tasks.connect(start_alias=deployed.outputs[stack]["WorkflowStartAlias"])
+        self._tasks = Tasks.connect(start_alias=deployed.outputs[stack]["WorkflowStartAlias"])
 
     def start(self, name: str) -> None:
         self.client.start({"name": name, "trail": []}, name=name)
@@ -52,4 +52,4 @@ class Executions:
 
     def answer(self, name: str) -> None:
         question = self.asked(name)
-        self._door.send_task_success(question["token"], json.dumps(question["answer"]))
+        self._tasks.send_task_success(question["token"], json.dumps(question["answer"]))

@@ -1,4 +1,4 @@
-"""The doors of the control function: each takes its own requests."""
+"""The aliases of the control function: each takes its own requests."""
 
 import re
 import time
@@ -10,7 +10,7 @@ import pytest
 from tests.unit.aws.control_platform import CONTROL, NUDGE, Context, Deployed
 from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused
 from unum_runtime.functions.operations import control_function
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.control_aliases import ControlAlias
 from unum_runtime.protocol.control.operator_requests import ValidationException
 
 
@@ -32,40 +32,40 @@ from unum_runtime.protocol.control.operator_requests import ValidationException
         {"$unum": 1, "control": "fork", "execution": "e", "node": "B", "name": "not a name"},
     ],
 )
-@pytest.mark.parametrize("qualifier", [*(f"{door}-Flow" for door in Door), "1"])
+@pytest.mark.parametrize("qualifier", [*(f"{alias}-Flow" for alias in ControlAlias), "1"])
 def test_nothing_is_taken_for_anything_but_a_request(deployed: Deployed, event: Any, qualifier: str) -> None:
     answer = control_function.handle(event, Context(f"{CONTROL}:{qualifier}", "1"))
     assert answer["error"] == ValidationException.__name__
     assert deployed.functions.sent() == []
 
 
-REQUESTS: dict[Door, dict[str, Any]] = {
-    Door.STOP: {"control": "stop"},
-    Door.REDRIVE: {"control": "redrive"},
-    Door.FORK: {"control": "fork", "node": "B", "name": "f", "input": 1},
-    Door.NUDGE: {"control": "nudge"},
-    Door.DELETE: {"control": "delete"},
-    Door.PAUSE: {"control": "pause", "reason": "why not"},
-    Door.MEMO: {"control": "list_remembered", "limit": 1},
-    Door.SWEEP: {"control": "sweep", "silent_ms": 1, "nudge": True},
+REQUESTS: dict[ControlAlias, dict[str, Any]] = {
+    ControlAlias.STOP: {"control": "stop"},
+    ControlAlias.REDRIVE: {"control": "redrive"},
+    ControlAlias.FORK: {"control": "fork", "node": "B", "name": "f", "input": 1},
+    ControlAlias.NUDGE: {"control": "nudge"},
+    ControlAlias.DELETE: {"control": "delete"},
+    ControlAlias.PAUSE: {"control": "pause", "reason": "why not"},
+    ControlAlias.MEMO: {"control": "list_remembered", "limit": 1},
+    ControlAlias.SWEEP: {"control": "sweep", "silent_ms": 1, "nudge": True},
 }
 ANSWERS = ("ExecutionNotRedrivable", "NodeNotForkable", "ExecutionNotDeletable")
-OF_WORKFLOWS = (Door.PAUSE, Door.MEMO)
+OF_WORKFLOWS = (ControlAlias.PAUSE, ControlAlias.MEMO)
 
 
-@pytest.mark.parametrize("door", Door)
+@pytest.mark.parametrize("alias", ControlAlias)
 @pytest.mark.parametrize("asked", REQUESTS)
-def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Door) -> None:
+def test_an_alias_takes_no_other_request(deployed: Deployed, alias: ControlAlias, asked: ControlAlias) -> None:
     deployed.begun()
     before = deployed.client.describe("e")
     event = {"$unum": 1, **({} if asked in OF_WORKFLOWS else {"execution": "e"}), **REQUESTS[asked]}
     time.sleep(0.01)
     deployed.functions.use("control")
-    answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
-    if door is asked:
+    answer = control_function.handle(event, Context(f"{CONTROL}:{alias}-Flow", "1"))
+    if alias is asked:
         assert answer.get("error") in (None, *ANSWERS) or "expected a Task with memoize" in answer["message"]
         return
-    said = f"the alias '{door}-Flow' takes .*, got '{event['control']}': invoke '{asked}-Flow'"
+    said = f"the alias '{alias}-Flow' takes .*, got '{event['control']}': invoke '{asked}-Flow'"
     assert answer["error"] == ValidationException.__name__
     assert re.search(said, answer["message"])
     assert deployed.functions.sent() == []
@@ -76,16 +76,16 @@ def test_a_door_takes_no_other_request(deployed: Deployed, door: Door, asked: Do
 
 
 @pytest.mark.parametrize("control", ["why", "definition"])
-def test_questions_have_the_door_of_nudges(deployed: Deployed, control: str) -> None:
+def test_questions_have_the_alias_of_nudges(deployed: Deployed, control: str) -> None:
     deployed.begun()
     event = {"$unum": 1, "execution": "e", "control": control}
     deployed.functions.use("control")
-    for door in Door:
-        answer = control_function.handle(event, Context(f"{CONTROL}:{door}-Flow", "1"))
-        assert ("error" in answer) is (door is not Door.NUDGE)
+    for alias in ControlAlias:
+        answer = control_function.handle(event, Context(f"{CONTROL}:{alias}-Flow", "1"))
+        assert ("error" in answer) is (alias is not ControlAlias.NUDGE)
 
 
-def test_another_alias_is_no_door(deployed: Deployed) -> None:
+def test_an_unknown_alias_takes_nothing(deployed: Deployed) -> None:
     deployed.begun()
     answer = control_function.handle(NUDGE, Context(f"{CONTROL}:live", "1"))
     assert (answer["error"], deployed.functions.sent()) == (ValidationException.__name__, [])

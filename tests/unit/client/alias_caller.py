@@ -20,7 +20,7 @@ WAITING = {
 
 
 @dataclass
-class Door:
+class AliasCaller:
     """Response alias of a workflow with one waiting Task; fails before or after its work."""
 
     platform: Platform
@@ -29,7 +29,7 @@ class Door:
     requests: list[Any] = field(default_factory=list)
 
     @classmethod
-    def of_a_task_that_waits(cls) -> "Door":
+    def of_a_task_that_waits(cls) -> "AliasCaller":
         tokens: list[str] = []
 
         def ask(event: Any) -> CallbackPending:

@@ -10,7 +10,7 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.ir import Workflow
 from unum_runtime.protocol.history.start_records import start_record
-from unum_runtime.protocol.requests import doors
+from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.runtime import Invoker, Runtime
 from unum_runtime.store.base import Store
 from unum_simulator.local import LocalWorkflow
@@ -52,7 +52,7 @@ class Answering:
 
     def call(self, address: str, payload: bytes) -> Any:
         assert address == RUN
-        return json.loads(json.dumps(doors.run(self.runtime(), json.loads(payload), "request")))
+        return json.loads(json.dumps(entry_aliases.run(self.runtime(), json.loads(payload), "request")))
 
 
 @dataclass

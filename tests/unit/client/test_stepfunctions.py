@@ -14,7 +14,7 @@ import pytest
 from botocore import xform_name
 from botocore.validate import validate_parameters
 
-from tests.unit.client.alias_caller import ALIAS, Door
+from tests.unit.client.alias_caller import ALIAS, AliasCaller
 from unum_client import Client
 from unum_client.boto3_shapes.exceptions import UNSUPPORTED, Exceptions
 from unum_client.control import Control
@@ -239,7 +239,7 @@ def test_a_description_without_data(client: StepFunctionsClient) -> None:
 
 
 def test_tasks_are_answered_as_with_boto3() -> None:
-    entry = Door.of_a_task_that_waits()
+    entry = AliasCaller.of_a_task_that_waits()
     tasks = Tasks(caller=entry, response_alias=ALIAS)
     client = StepFunctionsClient(Client(store=entry.platform.memory, workflow="w", start_alias=ALIAS, tasks=tasks))
     token = entry.begun()

@@ -1,4 +1,4 @@
-"""Answers for Tasks that wait, sent through the door of a real workflow; activities on a queue in moto."""
+"""Answers for Tasks that wait, sent through the alias of a real workflow; activities on a queue in moto."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from tests.unit.client.alias_caller import ALIAS, Door
+from tests.unit.client.alias_caller import ALIAS, AliasCaller
 from tests.unit.client.conftest import PassingTime
 from unum_client import Client
 from unum_client.task_responses import Tasks
@@ -27,8 +27,8 @@ from unum_runtime.protocol.requests import respond
 
 
 @pytest.fixture
-def entry() -> Door:
-    return Door.of_a_task_that_waits()
+def entry() -> AliasCaller:
+    return AliasCaller.of_a_task_that_waits()
 
 
 @pytest.fixture
@@ -37,17 +37,17 @@ def time() -> PassingTime:
 
 
 @pytest.fixture
-def tasks(entry: Door, time: PassingTime) -> Tasks:
+def tasks(entry: AliasCaller, time: PassingTime) -> Tasks:
     return Tasks(caller=entry, response_alias=ALIAS, waiter=time.waiter)
 
 
-def test_success(entry: Door, tasks: Tasks) -> None:
+def test_success(entry: AliasCaller, tasks: Tasks) -> None:
     tasks.send_task_success(entry.begun(), '{"n": [1, null]}')
     assert entry.outcome == Success({"n": [1, None]})
 
 
 @pytest.mark.parametrize("output", ["", "no JSON", "NaN", "[1,", '"' + "x" * 380_000 + '"', "[" * 100_000])
-def test_output_that_is_none(entry: Door, tasks: Tasks, output: str) -> None:
+def test_output_that_is_none(entry: AliasCaller, tasks: Tasks, output: str) -> None:
     token = entry.begun()
     with pytest.raises(InvalidOutput, match="expected JSON text of at most 380000 bytes"):
         tasks.send_task_success(token, output)
@@ -55,17 +55,17 @@ def test_output_that_is_none(entry: Door, tasks: Tasks, output: str) -> None:
 
 
 @pytest.mark.parametrize("failure", [("Bad", "because"), ("Bad", None), (None, None)])
-def test_failure(entry: Door, tasks: Tasks, failure: tuple[str | None, str | None]) -> None:
+def test_failure(entry: AliasCaller, tasks: Tasks, failure: tuple[str | None, str | None]) -> None:
     tasks.send_task_failure(entry.begun(), *failure)
     assert entry.outcome == Failure(*failure)
 
 
-def test_a_long_cause_is_cut(entry: Door, tasks: Tasks) -> None:
+def test_a_long_cause_is_cut(entry: AliasCaller, tasks: Tasks) -> None:
     tasks.send_task_failure(entry.begun(), "E" * 300, "c" * 40_000)
     assert entry.outcome == Failure("E" * 256, "c" * 32_768)
 
 
-def test_heartbeat(entry: Door, tasks: Tasks) -> None:
+def test_heartbeat(entry: AliasCaller, tasks: Tasks) -> None:
     token = entry.begun()
     tasks.send_task_heartbeat(token)
     tasks.send_task_success(token, "1")
@@ -73,7 +73,7 @@ def test_heartbeat(entry: Door, tasks: Tasks) -> None:
         tasks.send_task_heartbeat(token)
 
 
-def test_a_token_is_used_once(entry: Door, tasks: Tasks) -> None:
+def test_a_token_is_used_once(entry: AliasCaller, tasks: Tasks) -> None:
     token = entry.begun()
     tasks.send_task_success(token, "1")
     with pytest.raises(TaskTimedOut):
@@ -87,7 +87,7 @@ def test_no_token(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("failures", [["before"], ["after"], ["after", "before"], ["before", "after"]])
 def test_a_call_is_repeated_until_it_is_answered(
-    entry: Door, tasks: Tasks, time: PassingTime, failures: list[str]
+    entry: AliasCaller, tasks: Tasks, time: PassingTime, failures: list[str]
 ) -> None:
     token = entry.begun()
     entry.failures = list(failures)
@@ -97,7 +97,7 @@ def test_a_call_is_repeated_until_it_is_answered(
     assert len({request["request"] for request in entry.requests}) == 1
 
 
-def test_in_the_end_the_call_fails(entry: Door, tasks: Tasks) -> None:
+def test_in_the_end_the_call_fails(entry: AliasCaller, tasks: Tasks) -> None:
     token = entry.begun()
     entry.failures = ["before"] * 3
     with pytest.raises(InvokeError, match="throttled"):
@@ -108,7 +108,7 @@ def test_in_the_end_the_call_fails(entry: Door, tasks: Tasks) -> None:
 @pytest.mark.parametrize(
     "content", [{}, {"output": 1}, {"error": "E"}, {"heartbeat": False}, {"worker": None}, {"error": 1, "cause": None}]
 )
-def test_a_request_that_says_nothing(entry: Door, content: dict[str, Any]) -> None:
+def test_a_request_that_says_nothing(entry: AliasCaller, content: dict[str, Any]) -> None:
     answer = respond.answer(entry.platform.runtime(), respond.request(entry.begun(), **content))
     assert answer["error"] == "ValidationException"
     assert 'expected "token" and one of "output" as JSON text' in answer["message"]
@@ -117,7 +117,7 @@ def test_a_request_that_says_nothing(entry: Door, content: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("wrong", "told"), [({"$unum": 99}, r"event\.\$unum: expected wire version 1, got 99"), ({"request": 3}, "got 3")]
 )
-def test_a_request_of_another_version_does_nothing(entry: Door, wrong: dict[str, Any], told: str) -> None:
+def test_a_request_of_another_version_does_nothing(entry: AliasCaller, wrong: dict[str, Any], told: str) -> None:
     answer = respond.answer(entry.platform.runtime(), respond.request(entry.begun(), output="1") | wrong)
     assert answer["error"] == "ValidationException"
     assert re.search(told, answer["message"])
@@ -129,7 +129,7 @@ def test_what_is_no_request(event: Any) -> None:
     assert not respond.is_request(event)
 
 
-def test_a_client_answers_as_well(entry: Door, tasks: Tasks) -> None:
+def test_a_client_answers_as_well(entry: AliasCaller, tasks: Tasks) -> None:
     client = Client(store=entry.platform.memory, workflow="w", tasks=tasks)
     token = entry.begun()
     client.send_task_heartbeat(token)
@@ -140,7 +140,7 @@ def test_a_client_answers_as_well(entry: Door, tasks: Tasks) -> None:
         client.send_task_failure(token)
 
 
-def test_a_client_that_only_looks(entry: Door) -> None:
+def test_a_client_that_only_looks(entry: AliasCaller) -> None:
     client = Client(store=entry.platform.memory, workflow="w")
     with pytest.raises(ClientError, match="start_alias"):
         client.send_task_success("t", "1")
@@ -155,7 +155,7 @@ def activities() -> Iterator[Activities]:
 
 
 @pytest.fixture
-def worker(entry: Door, time: PassingTime, activities: Activities, monkeypatch: pytest.MonkeyPatch) -> Tasks:
+def worker(entry: AliasCaller, time: PassingTime, activities: Activities, monkeypatch: pytest.MonkeyPatch) -> Tasks:
     def next_at_once(self: Activities, activity: str, wait_s: int) -> Any:
         offer = take(self, activity, 0)
         time.now_s += 0 if offer else wait_s
@@ -166,7 +166,7 @@ def worker(entry: Door, time: PassingTime, activities: Activities, monkeypatch: 
     return Tasks(caller=entry, response_alias=ALIAS, activities=activities, waiter=time.waiter)
 
 
-def test_a_worker_gets_the_task(entry: Door, worker: Tasks, activities: Activities) -> None:
+def test_a_worker_gets_the_task(entry: AliasCaller, worker: Tasks, activities: Activities) -> None:
     activities.offer("work", entry.begun(), {"n": 1})
     task = worker.get_activity_task("work", "me")
     assert task == {"taskToken": entry.tokens[0], "input": '{"n":1}'}
@@ -174,7 +174,9 @@ def test_a_worker_gets_the_task(entry: Door, worker: Tasks, activities: Activiti
     assert entry.outcome == Success({"n": 1})
 
 
-def test_a_task_that_is_offered_twice_is_given_out_once(entry: Door, worker: Tasks, activities: Activities) -> None:
+def test_a_task_that_is_offered_twice_is_given_out_once(
+    entry: AliasCaller, worker: Tasks, activities: Activities
+) -> None:
     token = entry.begun()
     for _ in range(2):
         activities.offer("work", token, 1)
@@ -182,7 +184,7 @@ def test_a_task_that_is_offered_twice_is_given_out_once(entry: Door, worker: Tas
     assert worker.get_activity_task("work") == {}
 
 
-def test_tasks_that_wait_no_longer_are_passed_over(entry: Door, worker: Tasks, activities: Activities) -> None:
+def test_tasks_that_wait_no_longer_are_passed_over(entry: AliasCaller, worker: Tasks, activities: Activities) -> None:
     for n in range(2):
         activities.offer("work", entry.begun(), n)
     worker.send_task_failure(entry.tokens[0])
@@ -194,7 +196,9 @@ def test_nothing_to_do_for_a_minute(worker: Tasks, time: PassingTime) -> None:
     assert time.now_s == 60
 
 
-def test_an_answer_of_the_door_that_got_lost_loses_no_task(entry: Door, worker: Tasks, activities: Activities) -> None:
+def test_an_answer_of_the_alias_that_got_lost_loses_no_task(
+    entry: AliasCaller, worker: Tasks, activities: Activities
+) -> None:
     activities.offer("work", entry.begun(), 1)
     entry.failures = ["after"]
     assert worker.get_activity_task("work")["taskToken"] == entry.tokens[0]

@@ -14,7 +14,7 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.model.list_index import FIRST
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Pattern
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.control_aliases import ControlAlias
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.lease import Claim, Lease
 from unum_runtime.protocol.fanout.lanes import Lanes
@@ -101,13 +101,13 @@ NAMES = [
     ("protocol.planning.evaluation", "SEED", "$seed"),
     ("protocol.planning.dataset_variables", "_ITEMS", "$items"),
     ("protocol.planning.dataset_variables", "_RESULTS", "$results"),
-    ("protocol.control.doors", "SIGNAL", "signal"),
-    ("protocol.control.doors", "SIGNAL_EVENTS", "signal-events"),
-    ("protocol.control.doors", "CALL", "call"),
-    ("protocol.control.doors", "OF_RESULTS", ("list_remembered", "show_remembered", "forget_remembered")),
-    ("protocol.control.doors", "LIST", "list_remembered"),
-    ("protocol.control.doors", "SHOW", "show_remembered"),
-    ("protocol.control.doors", "FORGET", "forget_remembered"),
+    ("protocol.control.control_aliases", "SIGNAL", "signal"),
+    ("protocol.control.control_aliases", "SIGNAL_EVENTS", "signal-events"),
+    ("protocol.control.control_aliases", "CALL", "call"),
+    ("protocol.control.control_aliases", "OF_RESULTS", ("list_remembered", "show_remembered", "forget_remembered")),
+    ("protocol.control.control_aliases", "LIST", "list_remembered"),
+    ("protocol.control.control_aliases", "SHOW", "show_remembered"),
+    ("protocol.control.control_aliases", "FORGET", "forget_remembered"),
     ("features.memo.memo", "ABOUT", "of"),
     ("features.memo.memo", "BY", "by"),
     ("features.memo.memo", "AT", "at"),
@@ -187,8 +187,8 @@ def test_a_value_is_what_was_decided(module: str, name: str, value: Any) -> None
     assert getattr(import_module(module), name) == value
 
 
-def test_doors_are_named_in_permissions_by_these_names() -> None:
-    assert {"stop", "redrive", "fork", "nudge", "delete", "pause", "sweep"} <= {each.value for each in Door}
+def test_control_aliases_are_named_in_permissions_by_these_names() -> None:
+    assert {"stop", "redrive", "fork", "nudge", "delete", "pause", "sweep"} <= {each.value for each in ControlAlias}
 
 
 def test_a_worker_that_has_taken_a_task_is_stored_beside_its_token() -> None:

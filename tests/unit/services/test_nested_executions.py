@@ -18,7 +18,7 @@ from unum_runtime.model.envelope import named_start
 from unum_runtime.model.states import Json, Pattern
 from unum_runtime.protocol.control import describe
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.protocol.requests import doors
+from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.runtime import Call, JobPending
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:child"
@@ -54,7 +54,7 @@ class Child:
                 return response(200, {"errorType": error}, function_error="Unhandled")
         if "function%3Achild%3Arun-w" in request.url:
             rt = replace_record(self.platform.runtime(), invoker=self, own_address=f"{FUNCTION}:3")
-            return response(200, {**doors.run(rt, event, "request"), "DescribeAlias": DESCRIBE})
+            return response(200, {**entry_aliases.run(rt, event, "request"), "DescribeAlias": DESCRIBE})
         assert "function%3Acontrol%3Adescribe-w" in request.url
         return response(200, describe.answer(self.platform.runtime(), event))
 

@@ -1,4 +1,4 @@
-"""Answers in boto3's shape, sent through the door of a real workflow; boto3's own client has the errors."""
+"""Answers in boto3's shape, sent through the alias of a real workflow; boto3's own client has the errors."""
 
 import io
 import json
@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 import unum_task_responses
-from tests.unit.client.alias_caller import ALIAS, Door
+from tests.unit.client.alias_caller import ALIAS, AliasCaller
 from unum_constructs.layer import task_responses as layer
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import Failure, Success
@@ -21,8 +21,8 @@ OTHER = ALIAS.replace("respond-w", "respond-other")
 class Functions:
     """Lambda as boto3 has it: the alias of the workflow, and one of another workflow, which knows no token."""
 
-    def __init__(self, door: Door) -> None:
-        self.door = door
+    def __init__(self, caller: AliasCaller) -> None:
+        self.caller = caller
         self.asked: list[str] = []
 
     def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
@@ -30,7 +30,7 @@ class Functions:
         if FunctionName == OTHER:
             return reply({"error": "InvalidToken", "message": "not here"})
         try:
-            return reply(self.door.call(FunctionName, Payload))
+            return reply(self.caller.call(FunctionName, Payload))
         except InvokeError as error:
             if "connection" in str(error):
                 raise EndpointConnectionError(endpoint_url="https://lambda") from error
@@ -70,8 +70,8 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door.of_a_task_that_waits()
+def caller() -> AliasCaller:
+    return AliasCaller.of_a_task_that_waits()
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def machines() -> StateMachines:
 
 
 @pytest.fixture
-def functions(door: Door) -> Functions:
-    return Functions(door)
+def functions(caller: AliasCaller) -> Functions:
+    return Functions(caller)
 
 
 @pytest.fixture
@@ -90,26 +90,26 @@ def client(machines: StateMachines, functions: Functions) -> TaskResponses:
 
 
 def test_a_result_goes_to_the_workflow_whose_token_it_is(
-    door: Door, client: TaskResponses, functions: Functions, machines: StateMachines
+    caller: AliasCaller, client: TaskResponses, functions: Functions, machines: StateMachines
 ) -> None:
-    client.send_task_success(taskToken=door.begun(), output='{"n": [1, null]}')
-    assert door.outcome == Success({"n": [1, None]})
+    client.send_task_success(taskToken=caller.begun(), output='{"n": [1, null]}')
+    assert caller.outcome == Success({"n": [1, None]})
     assert (functions.asked, machines.asked) == ([OTHER, ALIAS], [])
 
 
 @pytest.mark.parametrize("failure", [{"error": "Bad", "cause": "because"}, {"error": "Bad"}, {}])
-def test_a_failure(door: Door, client: TaskResponses, failure: dict[str, str]) -> None:
-    client.send_task_failure(taskToken=door.begun(), **failure)
-    assert door.outcome == Failure(failure.get("error"), failure.get("cause"))
+def test_a_failure(caller: AliasCaller, client: TaskResponses, failure: dict[str, str]) -> None:
+    client.send_task_failure(taskToken=caller.begun(), **failure)
+    assert caller.outcome == Failure(failure.get("error"), failure.get("cause"))
 
 
-def test_a_heartbeat_ends_nothing(door: Door, client: TaskResponses) -> None:
-    client.send_task_heartbeat(taskToken=door.begun())
-    assert door.outcome is None
+def test_a_heartbeat_ends_nothing(caller: AliasCaller, client: TaskResponses) -> None:
+    client.send_task_heartbeat(taskToken=caller.begun())
+    assert caller.outcome is None
 
 
-def test_errors_are_those_of_boto3(door: Door, client: TaskResponses) -> None:
-    token = door.begun()
+def test_errors_are_those_of_boto3(caller: AliasCaller, client: TaskResponses) -> None:
+    token = caller.begun()
     with pytest.raises(client.exceptions.InvalidOutput):
         client.send_task_success(taskToken=token, output="no JSON")
     with pytest.raises(client.exceptions.InvalidToken):
@@ -124,24 +124,24 @@ def test_errors_are_those_of_boto3(door: Door, client: TaskResponses) -> None:
 
 @pytest.mark.parametrize("failures", [["before"], ["after"], ["before", "after"]])
 def test_an_answer_that_is_lost_is_sent_again_and_counts_once(
-    door: Door, client: TaskResponses, failures: list[str]
+    caller: AliasCaller, client: TaskResponses, failures: list[str]
 ) -> None:
-    token = door.begun()
-    door.failures = [*failures]
+    token = caller.begun()
+    caller.failures = [*failures]
     client.send_task_success(taskToken=token, output="1")
-    assert door.outcome == Success(1)
-    assert len({event["request"] for event in door.requests}) == 1
-    assert len(door.requests) == len(failures) + 1
+    assert caller.outcome == Success(1)
+    assert len({event["request"] for event in caller.requests}) == 1
+    assert len(caller.requests) == len(failures) + 1
 
 
-def test_whoever_hears_nothing_is_told_to_call_again(door: Door, client: TaskResponses) -> None:
-    token = door.begun()
-    door.failures = ["before"] * 3
+def test_whoever_hears_nothing_is_told_to_call_again(caller: AliasCaller, client: TaskResponses) -> None:
+    token = caller.begun()
+    caller.failures = ["before"] * 3
     with pytest.raises(ClientError, match="call again") as unknown:
         client.send_task_success(taskToken=token, output="1")
     assert unknown.value.response["Error"]["Code"] == "ServiceUnavailable"
     client.send_task_success(taskToken=token, output="1")
-    assert door.outcome == Success(1)
+    assert caller.outcome == Success(1)
 
 
 def test_tokens_of_state_machines_and_all_else_go_to_step_functions(
@@ -161,9 +161,9 @@ def test_tokens_of_state_machines_and_all_else_go_to_step_functions(
     assert functions.asked == []
 
 
-def test_without_an_address_it_says_who_gives_one(machines: StateMachines, door: Door) -> None:
+def test_without_an_address_it_says_who_gives_one(machines: StateMachines, caller: AliasCaller) -> None:
     with pytest.raises(RuntimeError, match=r"UNUM_TASK_RESPONSES.*grant_task_response\(function\)"):
-        TaskResponses(machines, Functions(door), ()).send_task_heartbeat(taskToken=door.begun())
+        TaskResponses(machines, Functions(caller), ()).send_task_heartbeat(taskToken=caller.begun())
 
 
 def test_the_drop_in_is_boto3_but_for_step_functions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
 from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Language
 from unum_runtime.protocol.delivery.deliver import step
-from unum_runtime.protocol.requests.doors import is_answered, run, start_by_event
+from unum_runtime.protocol.requests.entry_aliases import is_answered, run, start_by_event
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import BUCKET
 
@@ -92,9 +92,9 @@ def handle(event: Json, context: Any) -> Json:
 @cache
 def _entries() -> Mapping[str, tuple[str, Callable[[str, Json, Any], Json]]]:
     """Return workflow and function for each alias that takes no envelopes."""
-    doors = ((start_alias, _start), (run_alias, _run), (response_alias, _respond))
+    entrances = ((start_alias, _start), (run_alias, _run), (response_alias, _respond))
     names = [name for name, service in services().items() if service.start_alias is not None]
-    return {alias(name): (name, enter) for name in names for alias, enter in doors}
+    return {alias(name): (name, enter) for name in names for alias, enter in entrances}
 
 
 def _start(workflow: str, event: Json, context: Any) -> Json:

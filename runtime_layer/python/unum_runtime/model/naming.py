@@ -445,9 +445,9 @@ def describe_alias(workflow: str) -> str:
     return f"describe-{workflow}"
 
 
-def door_alias(door: str, workflow: str) -> str:
+def control_alias_name(kind: str, workflow: str) -> str:
     """Return the name of the control function's alias for one kind of requests to `workflow`."""
-    return f"{door}-{workflow}"
+    return f"{kind}-{workflow}"
 
 
 def start_intake_alias(workflow: str) -> str:

@@ -13,7 +13,7 @@ from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.naming import Key, execution_partition, execution_partition_prefix, start_key
 from unum_runtime.model.states import Json, Task
-from unum_runtime.protocol.control.doors import FORGET
+from unum_runtime.protocol.control.control_aliases import FORGET
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator.invariants import Broken, Invariant
 from unum_simulator.recorded_calls import Answer, Primitive

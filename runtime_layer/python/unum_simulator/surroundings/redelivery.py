@@ -15,7 +15,7 @@ from unum_runtime.model.delivery_record import MOST_TRIES
 from unum_runtime.model.envelope import Envelope, named_start
 from unum_runtime.model.naming import Key, checkpoint_key, run_alias, scopes_around, start_alias
 from unum_runtime.model.states import Json, Pattern, Task
-from unum_runtime.protocol.requests.doors import is_answered
+from unum_runtime.protocol.requests.entry_aliases import is_answered
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_simulator.faults import EVENT_AGE_S, REDELIVERIES_S
 from unum_simulator.invariants import Broken, Invariant
@@ -114,7 +114,7 @@ def _since_ms(event: Event) -> int:
 
 def _record(workflow: str, event: Event, error: str) -> dict[str, Json]:
     """Return Lambda's record; without an error, no attempt was made."""
-    qualifier = "1" if event.envelope is not None else _door(workflow, parse_json(event.payload))
+    qualifier = "1" if event.envelope is not None else _alias(workflow, parse_json(event.payload))
     context = {
         "requestId": event.execution,
         "functionArn": f"arn:aws:lambda:eu-west-1:123456789012:function:f:{qualifier}",
@@ -128,7 +128,7 @@ def _record(workflow: str, event: Event, error: str) -> dict[str, Json]:
     return record | {"responseContext": response, "responsePayload": {"errorType": error, "errorMessage": error}}
 
 
-def _door(workflow: str, event: Json) -> str:
+def _alias(workflow: str, event: Json) -> str:
     """Return the name of the alias at which a start arrives."""
     by_name = is_answered(event) or named_start(event) is not None
     return run_alias(workflow) if by_name else start_alias(workflow)

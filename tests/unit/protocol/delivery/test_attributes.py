@@ -19,7 +19,7 @@ from unum_runtime.model.requests import INPUT, run_request, uploaded_event
 from unum_runtime.model.start_facts import attributes_in
 from unum_runtime.protocol.control import describe
 from unum_runtime.protocol.delivery.start import start
-from unum_runtime.protocol.requests import doors
+from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
@@ -69,9 +69,9 @@ def attributes(platform: Platform, name: str = "e") -> dict[str, str]:
 def test_paths_are_read_in_the_input_whatever_starts_the_execution() -> None:
     platform = deployed(customer="$.order.customer", sku="$.order.lines[0].sku", paid="$['order'].paid")
     expected = {"customer": "7", "sku": "b-1", "paid": "false"}
-    event = doors.start_by_event(platform.runtime(), INPUT_OF, "by-event")["execution"]
-    doors.run(here(platform), start_event("named", INPUT_OF), "r")
-    doors.run(here(platform), run_request("asked", {INPUT: INPUT_OF}), "r")
+    event = entry_aliases.start_by_event(platform.runtime(), INPUT_OF, "by-event")["execution"]
+    entry_aliases.run(here(platform), start_event("named", INPUT_OF), "r")
+    entry_aliases.run(here(platform), run_request("asked", {INPUT: INPUT_OF}), "r")
     assert [attributes(platform, name) for name in (event, "named", "asked")] == [expected] * 3
     assert "refused" not in dict(platform.logged)
 
@@ -80,27 +80,27 @@ def test_paths_are_read_in_the_input_whatever_starts_the_execution() -> None:
                                   "$.order.lines.sku", "$.order.note", "$.order.lines", "$.order"])  # fmt: skip
 def test_an_input_without_the_value_has_no_such_attribute(path: str) -> None:
     platform = deployed(a=path, customer="$.order.customer")
-    doors.run(here(platform), start_event("e", INPUT_OF), "r")
+    entry_aliases.run(here(platform), start_event("e", INPUT_OF), "r")
     assert attributes(platform) == {"customer": "7"}
 
 
 def test_text_is_no_array() -> None:
     platform = deployed(a="$.order[0]")
-    doors.run(here(platform), start_event("e", {"order": "text"}), "r")
+    entry_aliases.run(here(platform), start_event("e", {"order": "text"}), "r")
     assert attributes(platform) == {}
 
 
 def test_jsonata_is_evaluated() -> None:
     platform = deployed("JSONata", sum="{% $sum([1, $states.input.order.customer]) %}", none="{% $states.input.x %}",
                         at="{% $millis() %}")  # fmt: skip
-    doors.run(here(platform), start_event("e", INPUT_OF), "r")
+    entry_aliases.run(here(platform), start_event("e", INPUT_OF), "r")
     assert attributes(platform) == {"sum": "8", "at": str(platform.clock.ms)}
 
 
 def test_chosen_attributes_win() -> None:
     platform = deployed(customer="$.order.customer", paid="$.order.paid")
-    doors.run(here(platform), start_event("e", INPUT_OF, {"customer": "8", "region": "eu"}), "r")
-    doors.run(here(platform), run_request("f", {INPUT: INPUT_OF}, attributes={"customer": 8}), "r")
+    entry_aliases.run(here(platform), start_event("e", INPUT_OF, {"customer": "8", "region": "eu"}), "r")
+    entry_aliases.run(here(platform), run_request("f", {INPUT: INPUT_OF}, attributes={"customer": 8}), "r")
     assert attributes(platform) == {"customer": "8", "paid": "false", "region": "eu"}
     assert attributes(platform, "f") == {"customer": "8", "paid": "false"}
     assert "refused" not in dict(platform.logged)
@@ -108,7 +108,7 @@ def test_chosen_attributes_win() -> None:
 
 def test_an_answered_start_with_bad_attributes_is_refused() -> None:
     platform = deployed()
-    refused = doors.run(here(platform), run_request("e", {INPUT: 1}, attributes={"a b": "x"}), "r")
+    refused = entry_aliases.run(here(platform), run_request("e", {INPUT: 1}, attributes={"a b": "x"}), "r")
     assert refused["error"] == "InvalidExecutionInput"
     assert "attributes: expected at most 10 texts" in refused["message"]
     assert platform.memory.read([start_key("w", "e")]) == {}
@@ -117,7 +117,7 @@ def test_an_answered_start_with_bad_attributes_is_refused() -> None:
 def test_another_start_with_bad_attributes_begins_without_them_and_says_so() -> None:
     """There is nobody to tell, and a label is no reason to lose an event."""
     platform = deployed(customer="$.order.customer")
-    doors.run(here(platform), start_event("e", INPUT_OF, {"a b": "x"}), "r")
+    entry_aliases.run(here(platform), start_event("e", INPUT_OF, {"a b": "x"}), "r")
     assert attributes(platform) == {"customer": "7"}
     (reason,) = [fields["reason"] for message, fields in platform.logged if message == "refused"]
     assert reason.startswith("attributes: expected at most 10 texts")
@@ -126,7 +126,7 @@ def test_another_start_with_bad_attributes_begins_without_them_and_says_so() -> 
 
 def test_the_log_has_the_begin_of_what_is_refused() -> None:
     platform, bad = deployed(), {"a": "x" * 300}
-    doors.run(here(platform), start_event("e", 1, bad), "r")
+    entry_aliases.run(here(platform), start_event("e", 1, bad), "r")
     assert dict(platform.logged)["refused"]["reason"].endswith(f"got {str(bad)[:200]}")
 
 
@@ -137,14 +137,14 @@ def test_an_uploaded_start_has_them() -> None:
     content = b'{"n":1}'
     reference = f"w/~uploads/{sha256(content)}"
     objects.put(reference, content)
-    doors.run(rt, uploaded_event("e", reference, {"customer": "7"}), "r")
+    entry_aliases.run(rt, uploaded_event("e", reference, {"customer": "7"}), "r")
     assert attributes(platform) == {"customer": "7"}
 
 
 def test_an_equal_start_with_other_attributes_is_the_same_execution() -> None:
     platform = deployed()
     for customer in ("7", "8"):
-        told = doors.run(here(platform), run_request("e", {INPUT: 1}, attributes={"customer": customer}), "r")
+        told = entry_aliases.run(here(platform), run_request("e", {INPUT: 1}, attributes={"customer": customer}), "r")
         assert told["IsNew"] is (customer == "7")
     assert attributes(platform) == {"customer": "7"}
 
@@ -152,16 +152,16 @@ def test_an_equal_start_with_other_attributes_is_the_same_execution() -> None:
 def test_attributes_cost_no_request() -> None:
     platform = deployed()
     platform.store = counting = Counting(platform.memory)
-    doors.run(here(platform), start_event("e", 1), "r")
+    entry_aliases.run(here(platform), start_event("e", 1), "r")
     plain = counting.keys
-    doors.run(here(platform), start_event("f", 1, {"customer": "7"}), "r")
+    entry_aliases.run(here(platform), start_event("f", 1, {"customer": "7"}), "r")
     assert counting.keys == 2 * plain
 
 
 def test_description_has_attributes() -> None:
     platform = deployed()
-    doors.run(here(platform), start_event("e", 1, {"customer": "7"}), "r")
-    doors.run(here(platform), start_event("f", 1), "r")
+    entry_aliases.run(here(platform), start_event("e", 1, {"customer": "7"}), "r")
+    entry_aliases.run(here(platform), start_event("f", 1), "r")
     asked = [describe.answer(platform.runtime(), {"$unum": 1, "describe": name}) for name in ("e", "f")]
     assert asked[0]["Attributes"] == {"customer": "7"}
     assert "Attributes" not in asked[1]

@@ -12,7 +12,7 @@ from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.control.deletions.delete import delete
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.planning.existing_start import deletion_text
-from unum_runtime.protocol.requests import doors
+from unum_runtime.protocol.requests import entry_aliases
 
 START = start_key("w", "e")
 ERRORS = [StoreError("no answer"), InconsistentHistory("half of it is gone")]
@@ -65,7 +65,7 @@ def test_a_failed_start_is_refused_if_its_execution_was_deleted(error: UnumError
     platform.store = Failing(platform.memory, error)
     said = deletion_text("w", "e") if is_deleted else str(error)
     with pytest.raises(ExecutionDeleted if is_deleted else type(error), match=exactly(said)) as raised:
-        doors.run(platform.runtime(), start_event("e", None), "request")
+        entry_aliases.run(platform.runtime(), start_event("e", None), "request")
     assert (raised.value.__cause__ if is_deleted else raised.value) is error
 
 

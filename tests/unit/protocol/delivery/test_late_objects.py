@@ -21,7 +21,7 @@ from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.delivery.perform import payload_of
 from unum_runtime.protocol.delivery.waiter import wait_for_result
 from unum_runtime.protocol.planning.existing_start import deletion_text
-from unum_runtime.protocol.requests import doors
+from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.requests.begin import begin_with
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LEAST_BYTES, LargeItems
@@ -53,11 +53,11 @@ def by_event(rt: Runtime) -> None:
 
 
 def by_name(rt: Runtime) -> None:
-    doors.run(rt, start_event("e", LARGE), "request")
+    entry_aliases.run(rt, start_event("e", LARGE), "request")
 
 
 def by_answered_request(rt: Runtime) -> None:
-    answer = doors.run(rt, run_request("e", {INPUT: LARGE}), "request")
+    answer = entry_aliases.run(rt, run_request("e", {INPUT: LARGE}), "request")
     if isinstance(answer, dict) and answer.get("error") == "ExecutionAlreadyExists":
         raise ExecutionAlreadyExists(answer["message"])
 

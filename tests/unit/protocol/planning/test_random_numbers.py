@@ -15,7 +15,7 @@ from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.delivery import start as starting
 from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
-from unum_runtime.protocol.requests import doors
+from unum_runtime.protocol.requests import entry_aliases
 
 UUID = {"id.$": "States.UUID()"}
 TASK = {"Type": "Task", "Resource": "A", "End": True}
@@ -157,7 +157,7 @@ def test_a_start_by_name_has_a_secret() -> None:
 
     platform = platform_of("pass")
     rt = replace(platform.runtime(), invoker=Taking(), own_address="arn:aws:lambda:eu-west-1:1:function:a:7")
-    assert doors.run(rt, {"$unum": 1, "start": "e", "input": {}, "answer": True}, "request")["IsNew"]
+    assert entry_aliases.run(rt, {"$unum": 1, "start": "e", "input": {}, "answer": True}, "request")["IsNew"]
     assert "secret" in platform.memory.read([start_key("w", "e")])[start_key("w", "e")]
 
 

@@ -1,4 +1,4 @@
-"""Answers for Tasks that wait, sent as HTTP requests through the door of a real workflow."""
+"""Answers for Tasks that wait, sent as HTTP requests through the alias of a real workflow."""
 
 import base64
 import json
@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.client.alias_caller import Door
+from tests.unit.client.alias_caller import AliasCaller
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.protocol.requests.function_url import respond
 
 
 @pytest.fixture
-def entry() -> Door:
-    return Door.of_a_task_that_waits()
+def entry() -> AliasCaller:
+    return AliasCaller.of_a_task_that_waits()
 
 
 def event(body: str | None, method: str = "POST", *, encoded: bool = False) -> dict[str, Any]:
@@ -22,18 +22,18 @@ def event(body: str | None, method: str = "POST", *, encoded: bool = False) -> d
     return {**request, "isBase64Encoded": encoded} | ({} if body is None else {"body": body})
 
 
-def posted(entry: Door, **content: Any) -> tuple[int, Any]:
+def posted(entry: AliasCaller, **content: Any) -> tuple[int, Any]:
     return answered(entry, event(json.dumps(content)))
 
 
-def answered(entry: Door, request: Any) -> tuple[int, Any]:
+def answered(entry: AliasCaller, request: Any) -> tuple[int, Any]:
     """(status, value of the body)."""
     response: Any = respond(entry.platform.runtime(), request)
     assert response["headers"] == {"content-type": "application/x-amz-json-1.0"}
     return response["statusCode"], json.loads(response["body"])
 
 
-def test_success(entry: Door) -> None:
+def test_success(entry: AliasCaller) -> None:
     assert posted(entry, taskToken=entry.begun(), output='{"n": [1, null]}') == (200, {})
     assert entry.outcome == Success({"n": [1, None]})
 
@@ -46,24 +46,24 @@ def test_success(entry: Door) -> None:
         ({"error": None, "cause": "because"}, Failure(None, "because")),
     ],
 )
-def test_failure(entry: Door, given: dict[str, Any], outcome: Failure) -> None:
+def test_failure(entry: AliasCaller, given: dict[str, Any], outcome: Failure) -> None:
     assert posted(entry, taskToken=entry.begun(), **given) == (200, {})
     assert entry.outcome == outcome
 
 
-def test_heartbeat(entry: Door) -> None:
+def test_heartbeat(entry: AliasCaller) -> None:
     token = entry.begun()
     assert posted(entry, taskToken=token, heartbeat=True) == (200, {})
     assert entry.outcome is None
 
 
-def test_a_body_that_is_no_text(entry: Door) -> None:
+def test_a_body_that_is_no_text(entry: AliasCaller) -> None:
     content = json.dumps({"taskToken": entry.begun(), "output": '"é"'}, ensure_ascii=False)
     assert answered(entry, event(base64.b64encode(content.encode()).decode(), encoded=True)) == (200, {})
     assert entry.outcome == Success("é")
 
 
-def test_errors_have_the_names_of_step_functions(entry: Door) -> None:
+def test_errors_have_the_names_of_step_functions(entry: AliasCaller) -> None:
     token = entry.begun()
     status, invalid = posted(entry, taskToken=token, output="no JSON")
     assert (status, invalid["__type"]) == (400, "InvalidOutput")
@@ -90,7 +90,7 @@ def test_errors_have_the_names_of_step_functions(entry: Door) -> None:
         ([], "another value"),
     ],
 )
-def test_content_that_says_nothing_is_told_what_is_allowed(entry: Door, content: Any, got: str) -> None:
+def test_content_that_says_nothing_is_told_what_is_allowed(entry: AliasCaller, content: Any, got: str) -> None:
     status, refusal = answered(entry, event(json.dumps(content)))
     assert (status, refusal["__type"]) == (400, "ValidationException")
     assert refusal["message"].startswith('expected POST with a JSON object of "taskToken" and one of: "output"')
@@ -111,7 +111,7 @@ def test_content_that_says_nothing_is_told_what_is_allowed(entry: Door, content:
         (None, "got an event that is not an HTTP request"),
     ],
 )
-def test_what_is_no_request(entry: Door, request_: Any, got: str) -> None:
+def test_what_is_no_request(entry: AliasCaller, request_: Any, got: str) -> None:
     status, refusal = answered(entry, request_)
     assert status == 400
     assert got in refusal["message"]

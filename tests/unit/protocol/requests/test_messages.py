@@ -12,7 +12,7 @@ from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, Invoke
 from unum_runtime.model.identity import event_name
 from unum_runtime.protocol.control.deletions.delete import delete
 from unum_runtime.protocol.delivery.pause import Pause
-from unum_runtime.protocol.requests import doors, messages
+from unum_runtime.protocol.requests import entry_aliases, messages
 from unum_runtime.store.large_items import MAX_EVENT_BYTES, LargeItems
 from unum_runtime.store.memory import MemoryObjects
 
@@ -66,7 +66,7 @@ def accepting(platform: Platform) -> Accepting:
 
 def arrive(platform: Platform, event: Any, **options: Any) -> Any:
     rt = replace(platform.runtime(), invoker=vars(platform)[ACCEPTING], own_address=ADDRESS)
-    return doors.start_by_event(rt, event, "request", **options)
+    return entry_aliases.start_by_event(rt, event, "request", **options)
 
 
 def deliver_all(platform: Platform) -> list[str]:
@@ -74,7 +74,7 @@ def deliver_all(platform: Platform) -> list[str]:
     accepting = vars(platform)[ACCEPTING]
     events, accepting.events = accepting.events, []
     assert {address for address, _ in events} <= {ADDRESS.replace(":7", ":run-w")}
-    return [doors.run(platform.runtime(), event, "request")["execution"] for _, event in events]
+    return [entry_aliases.run(platform.runtime(), event, "request")["execution"] for _, event in events]
 
 
 def test_each_message_starts_an_execution(platform: Platform) -> None:

@@ -19,7 +19,7 @@ from unum_runtime.model.requests import INPUT, UPLOADED, run_request, upload_req
 from unum_runtime.model.variants import forced
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.protocol.requests import doors
+from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects
@@ -52,7 +52,9 @@ class Alias:
 
     def ask(self, event: Any) -> Any:
         links = None if self.objects is None else self
-        return json.loads(json.dumps(doors.run(self.runtime(), json.loads(json.dumps(event)), "request", links)))
+        return json.loads(
+            json.dumps(entry_aliases.run(self.runtime(), json.loads(json.dumps(event)), "request", links))
+        )
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def test_a_start_is_recorded_answered_and_goes_on_by_itself(alias: Alias) -> Non
 def test_time_and_retention_are_the_workflow_s(alias: Alias) -> None:
     platform = alias.platform
     rt = replace(alias.runtime(), retention_s=100_000, result_retention_s=200_000)
-    doors.run(rt, run(1), "request")
+    entry_aliases.run(rt, run(1), "request")
     key = start_key("w", "e")
     assert platform.memory.read([key])[key]["at"] == platform.clock.ms
     platform.clock.pass_seconds(199_999)
@@ -206,7 +208,7 @@ def test_a_start_that_is_not_accepted_is_made_up_for(alias: Alias) -> None:
             raise InvokeError("throttled")
 
     with pytest.raises(InvokeError):
-        doors.run(replace(alias.runtime(), invoker=Down()), run(1, lease=True), "request")
+        entry_aliases.run(replace(alias.runtime(), invoker=Down()), run(1, lease=True), "request")
     assert alias.ask(run(1, lease=True))["IsNew"] is False
     assert len(alias.sent) == 1
 
@@ -324,10 +326,10 @@ def test_a_start_with_an_empty_name_is_named_by_the_request(alias: Alias) -> Non
 
 
 def test_without_a_bucket_there_is_no_upload(alias: Alias) -> None:
-    with_links = doors.run(alias.runtime(), upload_request("a" * 64, 7), "request", alias)
+    with_links = entry_aliases.run(alias.runtime(), upload_request("a" * 64, 7), "request", alias)
     assert with_links["error"] == "InvalidExecutionInput"
     large = replace(alias.runtime(), store=LargeItems(alias.platform.memory, MemoryObjects(), "w"))
-    assert doors.run(large, upload_request("a" * 64, 7), "request")["error"] == "InvalidExecutionInput"
+    assert entry_aliases.run(large, upload_request("a" * 64, 7), "request")["error"] == "InvalidExecutionInput"
     refused = alias.ask(upload_request("a" * 64, 7_000_000))
     assert refused["error"] == "InvalidExecutionInput"
     assert 'payload="s3"' in refused["message"]

@@ -27,7 +27,7 @@ from unum_runtime.model.ir import Variant
 from unum_runtime.model.naming import Execution, Key, execution_partition_prefix, lease_key, start_key
 from unum_runtime.model.states import Json
 from unum_runtime.model.variants import called
-from unum_runtime.protocol.control.doors import CALL
+from unum_runtime.protocol.control.control_aliases import CALL
 from unum_runtime.protocol.control.operator_requests import ValidationException, check_version
 from unum_runtime.protocol.control.operator_requests import is_request as is_control_request
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState

@@ -15,7 +15,7 @@ from unum_runtime.model.checkpoint import REFERENCE, Item
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.naming import Key
 from unum_runtime.model.states import Json, Task
-from unum_runtime.protocol.control.doors import FORGET, LIST, SHOW
+from unum_runtime.protocol.control.control_aliases import FORGET, LIST, SHOW
 from unum_runtime.protocol.control.operator_requests import IS_DONE, ValidationException, check_version
 from unum_runtime.protocol.control.operator_requests import is_request as is_control_request
 from unum_runtime.protocol.requests.answers import MAX_BYTES

@@ -24,7 +24,7 @@ from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import NAME_RULE, Execution
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.doors import SIGNAL
+from unum_runtime.protocol.control.control_aliases import SIGNAL
 from unum_runtime.protocol.control.operator_requests import ValidationException, check_version
 from unum_runtime.protocol.control.operator_requests import is_request as is_control_request
 from unum_runtime.protocol.control.versions import runs_on

@@ -19,7 +19,7 @@ from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.naming import Execution, Key
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.doors import SIGNAL
+from unum_runtime.protocol.control.control_aliases import SIGNAL
 from unum_runtime.protocol.control.operator_requests import IS_DONE, ValidationException, check_version
 from unum_runtime.protocol.control.walk import RESERVE_MS
 from unum_runtime.protocol.runtime import Runtime

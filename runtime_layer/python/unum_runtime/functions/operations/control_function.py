@@ -1,8 +1,8 @@
 """Control function: the Lambda handler for what operators ask of executions.
 
-Each kind of requests has an alias of its own, see `unum_runtime.protocol.control.doors`. A version takes requests of
-every kind, but IAM lets nobody invoke it except the function itself, which continues long work there. Deployments alone
-invoke the function without a qualifier, see `unum_runtime.functions.operations.deployment_guard`.
+Each kind of requests has an alias of its own, see `unum_runtime.protocol.control.control_aliases`. A version takes
+requests of every kind, but IAM lets nobody invoke it except the function itself, which continues long work there.
+Deployments alone invoke the function without a qualifier, see `unum_runtime.functions.operations.deployment_guard`.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,17 @@ from unum_runtime.errors import SignalRefused
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.operations import control_requests, describe_function
 from unum_runtime.functions.operations.function_versions import function_of
-from unum_runtime.model.naming import door_alias
+from unum_runtime.model.naming import control_alias_name
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.doors import CALL, SIGNAL_EVENTS, TAKEN, Door, call_door, door_for, door_of
+from unum_runtime.protocol.control.control_aliases import (
+    CALL,
+    SIGNAL_EVENTS,
+    TAKEN,
+    ControlAlias,
+    alias_for,
+    alias_named,
+    call_alias,
+)
 from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
 from unum_runtime.protocol.requests.answers import refusal
 
@@ -40,7 +48,7 @@ def handle(event: Json, context: Any) -> Json:
     if describe_function.is_asked(context):
         return describe_function.answer(event, context)
     *_, qualifier = context.invoked_function_arn.split(":")
-    if not qualifier.isdecimal() and qualifier == door_alias(SIGNAL_EVENTS, *services()):
+    if not qualifier.isdecimal() and qualifier == control_alias_name(SIGNAL_EVENTS, *services()):
         return _hear(event, context)
     refused = None if qualifier.isdecimal() else _refusal(event, qualifier)
     return control_requests.answer(event, context) if refused is None else refused
@@ -56,7 +64,9 @@ def _hear(event: Json, context: Any) -> Json:
     if isinstance(event, dict) and type(event.get("key")) is int:
         event = {**event, "key": str(event["key"])}
     (workflow,) = services()
-    found = _refusal(event, door_alias(Door.SIGNAL, workflow)) or control_requests.answer(event, context)
+    found = _refusal(event, control_alias_name(ControlAlias.SIGNAL, workflow)) or control_requests.answer(
+        event, context
+    )
     if "error" in found:
         raise SignalRefused(f"{found['error']}: {found['message']}")
     return found
@@ -68,23 +78,23 @@ def _is_of_cloudformation(event: Json, context: Any) -> bool:
     return is_request and function_of(context.invoked_function_arn) == context.invoked_function_arn
 
 
-def _refusal(event: Json, alias: str) -> Json:
-    """Return why the door `alias` does not take `event`; None if it does."""
+def _refusal(event: Json, name: str) -> Json:
+    """Return why the alias `name` does not take `event`; None if it does."""
     (workflow,) = services()
     if is_request(event) and event["control"] == CALL:
-        own = door_alias(call_door(str(event.get("state"))), workflow)
-        message = f"state: the alias {alias!r} takes no calls of {event.get('state')!r}: invoke {own!r}"
-        return None if alias == own else refusal(ValidationException.__name__, message)
-    door = door_of(alias, workflow)
-    if door is None:
-        return refusal(ValidationException.__name__, f"{alias}: expected an alias of the control function")
+        own = control_alias_name(call_alias(str(event.get("state"))), workflow)
+        message = f"state: the alias {name!r} takes no calls of {event.get('state')!r}: invoke {own!r}"
+        return None if name == own else refusal(ValidationException.__name__, message)
+    alias = alias_named(name, workflow)
+    if alias is None:
+        return refusal(ValidationException.__name__, f"{name}: expected an alias of the control function")
     control = event["control"] if is_request(event) else None
-    other = door_for(control)
+    other = alias_for(control)
     # What is no request at all is refused by its parser, which names the fields.
-    if control is None or control in TAKEN[door] or other is None:
+    if control is None or control in TAKEN[alias] or other is None:
         return None
-    takes = " and ".join(TAKEN[door])
+    takes = " and ".join(TAKEN[alias])
     return refusal(
         ValidationException.__name__,
-        f"control: the alias {alias!r} takes {takes}, got {control!r}: invoke {door_alias(other, workflow)!r}",
+        f"control: the alias {name!r} takes {takes}, got {control!r}: invoke {control_alias_name(other, workflow)!r}",
     )

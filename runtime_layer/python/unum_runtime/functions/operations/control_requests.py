@@ -33,7 +33,7 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json
 from unum_runtime.model.variants import called, variant_like, why_not_called
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing, versions
-from unum_runtime.protocol.control.doors import CALL, OF_RESULTS, SIGNAL
+from unum_runtime.protocol.control.control_aliases import CALL, OF_RESULTS, SIGNAL
 from unum_runtime.protocol.control.forks.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, On, Request, is_request
 from unum_runtime.protocol.control.redrives.redrive import under_way

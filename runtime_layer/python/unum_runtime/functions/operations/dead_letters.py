@@ -19,10 +19,10 @@ from unum_runtime.functions.operations.failure_queue import FailureQueue, Letter
 from unum_runtime.functions.operations.function_versions import function_of
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.naming import Execution, Key, door_alias, letters_partition, start_intake_alias
+from unum_runtime.model.naming import Execution, Key, control_alias_name, letters_partition, start_intake_alias
 from unum_runtime.model.states import Json
 from unum_runtime.model.take_over import TakeOver
-from unum_runtime.protocol.control.doors import SIGNAL_EVENTS
+from unum_runtime.protocol.control.control_aliases import SIGNAL_EVENTS
 from unum_runtime.protocol.control.pausing import resumed_ms
 from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
 from unum_runtime.protocol.history.start_records import end_of, start_record
@@ -208,7 +208,7 @@ class Postman:
 
     def _takes_records(self, qualifier: str) -> bool:
         name = self.rt.workflow.name
-        aliases = start_intake_alias(name), door_alias(SIGNAL_EVENTS, name)
+        aliases = start_intake_alias(name), control_alias_name(SIGNAL_EVENTS, name)
         return qualifier.isdecimal() or qualifier in aliases
 
 

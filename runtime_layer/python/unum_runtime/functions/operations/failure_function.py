@@ -48,7 +48,7 @@ from unum_runtime.model.take_over import TakeOver, is_take_over
 from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.control.take_over import planned_event
 from unum_runtime.protocol.delivery.perform import payload_of
-from unum_runtime.protocol.requests import doors
+from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 
 UNKNOWN = "Lambda.Unknown"
@@ -165,7 +165,7 @@ def _start_again(alias: str, record: Json, context: Any) -> None:
             f"{given_up.address}: expected a record of a failed start at {start_intake_alias(workflow)!r}"
         )
     rt = _runtime_in_place(workflow, given_up, context)
-    if not doors.is_answered(given_up.event):
+    if not entry_aliases.is_answered(given_up.event):
         keep_definition(rt)
     recover(rt, given_up)
 
@@ -228,9 +228,9 @@ def _start(rt: Runtime, given_up: GivenUp) -> None:
         # Without a lease: the start request of its holder has failed, or the start is recorded.
         is_leased = isinstance(given_up.event, dict) and "writer" in given_up.event
         event = {**given_up.event, "writer": None} if is_leased else given_up.event
-        doors.run(rt, event, given_up.request_id)
+        entry_aliases.run(rt, event, given_up.request_id)
     else:
-        doors.start_by_event(rt, given_up.event, given_up.request_id)
+        entry_aliases.start_by_event(rt, given_up.event, given_up.request_id)
 
 
 def _fail(rt: Runtime, given_up: GivenUp) -> None:

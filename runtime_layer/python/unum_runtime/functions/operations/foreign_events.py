@@ -11,10 +11,10 @@ from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.functions.operations.function_versions import lambda_client
 from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Execution, door_alias
+from unum_runtime.model.naming import Execution, control_alias_name
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import versions
-from unum_runtime.protocol.control.doors import Door
+from unum_runtime.protocol.control.control_aliases import ControlAlias
 from unum_runtime.protocol.control.operator_requests import Control, request
 from unum_runtime.protocol.delivery.ingress import refuse_late
 from unum_runtime.protocol.history.start_records import start_record
@@ -56,5 +56,5 @@ def _runs_on(rt: Runtime, execution: Execution) -> str | None:
 
 def _ask_nudge(workflow: str, execution: str) -> Json:
     """Ask the control function to nudge `execution`, and return the answer."""
-    address = f"{os.environ[CONTROL]}:{door_alias(Door.NUDGE, workflow)}"
+    address = f"{os.environ[CONTROL]}:{control_alias_name(ControlAlias.NUDGE, workflow)}"
     return LambdaCaller(lambda_client()).call(address, to_text(request(Control.NUDGE, execution)).encode())

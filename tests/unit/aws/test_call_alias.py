@@ -1,4 +1,4 @@
-"""Calls of single Tasks at the control function: each Task has a door of its own."""
+"""Calls of single Tasks at the control function: each Task has an alias of its own."""
 
 import json
 from typing import Any
@@ -11,8 +11,8 @@ from unum_runtime.functions.operations import control_function, execution_versio
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import door_alias
-from unum_runtime.protocol.control.doors import Door, call_door
+from unum_runtime.model.naming import control_alias_name
+from unum_runtime.protocol.control.control_aliases import ControlAlias, call_alias
 
 
 def memoizing() -> str:
@@ -29,9 +29,9 @@ def callable_b(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     return deployed
 
 
-def ask(deployed: Deployed, event: Any, door: str) -> Any:
+def ask(deployed: Deployed, event: Any, alias: str) -> Any:
     deployed.functions.use("control")
-    return control_function.handle(event, Context(f"{CONTROL}:{door_alias(door, 'Flow')}", "2"))
+    return control_function.handle(event, Context(f"{CONTROL}:{control_alias_name(alias, 'Flow')}", "2"))
 
 
 def test_a_task_in_the_middle_is_called_alone_on_the_newest_version(callable_b: Deployed) -> None:
@@ -41,7 +41,7 @@ def test_a_task_in_the_middle_is_called_alone_on_the_newest_version(callable_b: 
         (at("B", 2), "B", {"n": 1}),
         (at("B", 2), "B", {"n": 2}),
     ]
-    assert set(callable_b.functions.called) == {f"control:{door_alias(call_door('B'), 'Flow')}"}
+    assert set(callable_b.functions.called) == {f"control:{control_alias_name(call_alias('B'), 'Flow')}"}
     assert [each.is_done() for each in calls] == [False] * 3
     event = Envelope.from_json(events[0][1])
     own = callable_b.client.definition(event.name.execution.name)
@@ -57,10 +57,10 @@ def test_a_nudge_sends_the_lost_event_of_a_call_again(callable_b: Deployed) -> N
     assert (address, again["ir"], again["state"]) == (at("B", 2), first["ir"], "B")
 
 
-@pytest.mark.parametrize("door", [*Door, call_door("A"), call_door("")])
-def test_a_call_is_taken_at_the_door_of_its_task_alone(callable_b: Deployed, door: str) -> None:
+@pytest.mark.parametrize("alias", [*ControlAlias, call_alias("A"), call_alias("")])
+def test_a_call_is_taken_at_the_alias_of_its_task_alone(callable_b: Deployed, alias: str) -> None:
     for event in (calling.request("B", 1), calling.question("B", f"{calling._run_prefix('B')}{'0' * 32}")):
-        answer = ask(callable_b, event, door)
+        answer = ask(callable_b, event, alias)
         assert "error" in answer
         assert answer["error"] != "ExecutionDoesNotExist", answer
     assert callable_b.functions.sent() == []
@@ -69,12 +69,12 @@ def test_a_call_is_taken_at_the_door_of_its_task_alone(callable_b: Deployed, doo
 @pytest.mark.parametrize(
     "event", [{"control": "stop", "execution": "e"}, {"control": "list_remembered", "limit": 1}, {}]
 )
-def test_the_door_of_a_task_takes_nothing_but_its_calls(callable_b: Deployed, event: Any) -> None:
+def test_the_alias_of_a_task_takes_nothing_but_its_calls(callable_b: Deployed, event: Any) -> None:
     callable_b.started()
-    assert "error" in ask(callable_b, {"$unum": 1, **event, "state": "B"}, call_door("B"))
+    assert "error" in ask(callable_b, {"$unum": 1, **event, "state": "B"}, call_alias("B"))
     assert callable_b.client.describe("e").status is Status.RUNNING
 
 
 def test_a_task_that_shares_no_results_has_no_calls(callable_b: Deployed) -> None:
-    answer = ask(callable_b, calling.request("A", 1), call_door("A"))
+    answer = ask(callable_b, calling.request("A", 1), call_alias("A"))
     assert "expected a Task with memoize" in answer["message"]

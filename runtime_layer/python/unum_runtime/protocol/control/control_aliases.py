@@ -1,4 +1,4 @@
-"""Doors: the aliases of the control function, each of which takes requests of one kind.
+"""The aliases of the control function, each of which takes requests of one kind.
 
 IAM tells the aliases apart, so whoever may invoke one of them can make no other request.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from unum_runtime.cold_start.digest import short_digest
-from unum_runtime.model.naming import door_alias
+from unum_runtime.model.naming import control_alias_name
 from unum_runtime.protocol.control.definition_request import DEFINITION
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.control.pausing import PAUSE, RESUME
@@ -26,7 +26,7 @@ OF_RESULTS = LIST, SHOW, FORGET = "list_remembered", "show_remembered", "forget_
 """Values of the ``control`` field of requests about memoized results, see `sharing.remembered`."""
 
 
-class Door(StrEnum):
+class ControlAlias(StrEnum):
     """An alias of the control function; the value is the front of its name."""
 
     STOP = "stop"
@@ -40,31 +40,32 @@ class Door(StrEnum):
     SWEEP = "sweep"
 
 
-TAKEN: Mapping[Door, tuple[str, ...]] = {
-    Door.STOP: (Control.STOP,),
-    Door.REDRIVE: (Control.REDRIVE,),
-    Door.FORK: (Control.FORK,),
-    Door.NUDGE: (Control.NUDGE, Control.WHY, DEFINITION),
-    Door.DELETE: (Control.DELETE,),
-    Door.PAUSE: (PAUSE, RESUME),
-    Door.MEMO: OF_RESULTS,
-    Door.SIGNAL: (SIGNAL,),
-    Door.SWEEP: (SWEEP,),
+TAKEN: Mapping[ControlAlias, tuple[str, ...]] = {
+    ControlAlias.STOP: (Control.STOP,),
+    ControlAlias.REDRIVE: (Control.REDRIVE,),
+    ControlAlias.FORK: (Control.FORK,),
+    ControlAlias.NUDGE: (Control.NUDGE, Control.WHY, DEFINITION),
+    ControlAlias.DELETE: (Control.DELETE,),
+    ControlAlias.PAUSE: (PAUSE, RESUME),
+    ControlAlias.MEMO: OF_RESULTS,
+    ControlAlias.SIGNAL: (SIGNAL,),
+    ControlAlias.SWEEP: (SWEEP,),
 }
-"""Values of a request's ``control`` field that each door takes. Questions have the door of nudges, whose answer is the
+"""Values of a request's ``control`` field that each alias takes. Questions share the alias of nudges, whose answer is
+the
 same: what an execution waits for."""
 
 
-def call_door(state: str) -> str:
+def call_alias(state: str) -> str:
     """Return the prefix of the alias name for calls of the Task `state`; each Task has its own alias."""
     return f"call-{short_digest(state.encode())}"
 
 
-def door_for(control: object) -> Door | None:
-    """Return the door that takes requests with `control`; None for an unknown value."""
-    return next((door for door, taken in TAKEN.items() if control in taken), None)
+def alias_for(control: object) -> ControlAlias | None:
+    """Return the alias that takes requests with `control`; None for an unknown value."""
+    return next((alias for alias, taken in TAKEN.items() if control in taken), None)
 
 
-def door_of(alias: str, workflow: str) -> Door | None:
-    """Return the door with the alias name `alias`; None if it is the name of no door."""
-    return next((door for door in Door if door_alias(door, workflow) == alias), None)
+def alias_named(name: str, workflow: str) -> ControlAlias | None:
+    """Return the alias of the control function with `name`; None if there is none."""
+    return next((alias for alias in ControlAlias if control_alias_name(alias, workflow) == name), None)

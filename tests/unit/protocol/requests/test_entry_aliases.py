@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.model.envelope import MARK, Writer, start_event, start_request
-from unum_runtime.protocol.requests import doors, respond
+from unum_runtime.protocol.requests import entry_aliases, respond
 
 COMMANDS = [
     start_request("e"),
@@ -53,7 +53,7 @@ def platform() -> Platform:
 
 @pytest.mark.parametrize("event", [*COMMANDS, *LIKE_THEM, None, 5, "x", [], {}, [start_request("e")]])
 def test_a_command_and_what_looks_like_one_are_input(platform: Platform, event: Any) -> None:
-    told = doors.start_by_event(platform.runtime(), json.loads(json.dumps(event)), "request")
+    told = entry_aliases.start_by_event(platform.runtime(), json.loads(json.dumps(event)), "request")
     assert told == {"workflow": "w", "execution": "request"}
     assert platform.ending("request").outcome.value == {"a": event}
 
@@ -62,5 +62,5 @@ def test_a_start_that_needs_nothing_any_more_is_logged_and_answered(platform: Pl
     platform.options |= {"retention_s": 3_600, "result_retention_s": 7_200}
     platform.run("e", 1)
     platform.clock.pass_seconds(4_000)  # the result alone is left
-    assert doors.run(platform.runtime(), start_request("e"), "request") == {"workflow": "w", "execution": "e"}
+    assert entry_aliases.run(platform.runtime(), start_request("e"), "request") == {"workflow": "w", "execution": "e"}
     assert platform.messages()[-1] == "refused"

@@ -7,8 +7,8 @@ import pytest
 from unum_runtime.features.memo import calling, remembered
 from unum_runtime.features.signals import signal
 from unum_runtime.model.envelope import MARK
-from unum_runtime.model.naming import door_alias
-from unum_runtime.protocol.control.doors import Door, door_for, door_of
+from unum_runtime.model.naming import control_alias_name
+from unum_runtime.protocol.control.control_aliases import ControlAlias, alias_for, alias_named
 
 KINDS: dict[Any, list[Any]] = {
     signal: [signal.request("e", "s", 1, id="i"), signal.request("e", "s", 1, id="i", key="k")],
@@ -35,24 +35,24 @@ def test_each_kind_takes_its_own_requests_alone(kind: Any) -> None:
 
 
 TAKEN = {
-    Door.STOP: ["stop"],
-    Door.REDRIVE: ["redrive"],
-    Door.FORK: ["fork"],
-    Door.NUDGE: ["nudge", "why", "definition"],
-    Door.DELETE: ["delete"],
-    Door.PAUSE: ["pause", "resume"],
-    Door.MEMO: ["list_remembered", "show_remembered", "forget_remembered"],
-    Door.SIGNAL: ["signal"],
-    Door.SWEEP: ["sweep"],
+    ControlAlias.STOP: ["stop"],
+    ControlAlias.REDRIVE: ["redrive"],
+    ControlAlias.FORK: ["fork"],
+    ControlAlias.NUDGE: ["nudge", "why", "definition"],
+    ControlAlias.DELETE: ["delete"],
+    ControlAlias.PAUSE: ["pause", "resume"],
+    ControlAlias.MEMO: ["list_remembered", "show_remembered", "forget_remembered"],
+    ControlAlias.SIGNAL: ["signal"],
+    ControlAlias.SWEEP: ["sweep"],
 }
 
 
-@pytest.mark.parametrize(("door", "control"), [(door, each) for door, taken in TAKEN.items() for each in taken])
-def test_each_alias_takes_its_own_requests(door: Door, control: str) -> None:
-    assert door_for(control) is door
-    assert door_of(door_alias(door, "w"), "w") is door
+@pytest.mark.parametrize(("alias", "control"), [(alias, each) for alias, taken in TAKEN.items() for each in taken])
+def test_each_alias_takes_its_own_requests(alias: ControlAlias, control: str) -> None:
+    assert alias_for(control) is alias
+    assert alias_named(control_alias_name(alias, "w"), "w") is alias
 
 
 def test_no_alias_takes_calls_and_unknown_requests() -> None:
-    assert {*TAKEN} == {*Door}
-    assert door_for("call") is door_for("x") is door_for(None) is door_of("x", "w") is None
+    assert {*TAKEN} == {*ControlAlias}
+    assert alias_for("call") is alias_for("x") is alias_for(None) is alias_named("x", "w") is None
