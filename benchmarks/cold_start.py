@@ -141,8 +141,8 @@ def measure_start(folder: Path, kind: Kind) -> Start:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         asked.close()
     os.close(writable)
-    with os.fdopen(readable) as told:
-        user_code_ms, ready_ms = (int(told.read()) - began_ns) / 1e6, (ready_ns - began_ns) / 1e6
+    with os.fdopen(readable) as messages:
+        user_code_ms, ready_ms = (int(messages.read()) - began_ns) / 1e6, (ready_ns - began_ns) / 1e6
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Start(user_code_ms, ready_ms, cpu_s * 1000)
 

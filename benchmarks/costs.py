@@ -2,7 +2,7 @@
 
 python benchmarks/costs.py [--json]
 
-The original system's price comes from its measured store calls, one unit each, and its invocations.
+The original system's price comes from its measured store operations, one unit each, and its invocations.
 """
 
 import argparse

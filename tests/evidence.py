@@ -152,7 +152,7 @@ def _ends_and_kills(found: dict[str, Any]) -> Iterator[str]:
         **{f"killed in a {kind}": number for kind, number in sorted(kills.items())},
         **{f"requests for a {kind}": number for kind, number in sorted(asked.items())},
         "executions that a sweep nudged": found["nudged"],
-        "failure records that became letters": found["letters"],
+        "failure records that became dead letters": found["letters"],
         "committed outcomes": found["commits"],
         "violations: outcomes without exactly one cause, executions without exactly one end, others": found[
             "violations"

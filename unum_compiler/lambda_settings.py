@@ -24,7 +24,7 @@ SERVICES_TIMEOUT_S = ALLOWED_S[-1]
 """Timeout of the service function: a called service may take as long to answer as a Lambda function may run."""
 
 FAILURE_HANDLER_TIMEOUT_S = 300
-"""Timeout of the failure handler, which may invoke all branches of a fan-out and retry throttled calls of Lambda."""
+"""Timeout of the failure handler, which may invoke all branches of a fan-out and retry throttled requests to Lambda."""
 
 FORWARDER_TIMEOUT_S = 30
 """Timeout of the function behind the timer queue, which forwards due events."""

@@ -162,7 +162,7 @@ def _reasons(runtime: lambda_.Runtime | None, options: Mapping[str, Any]) -> Rea
     return found
 
 
-# Cached: each of these values costs a call to the CDK's process, and functions can share them.
+# Cached: each of these values costs a request to the CDK's process, and functions can share them.
 @cache
 def python_runtime(name: str) -> lambda_.Runtime:
     """Return the runtime `name`, such as ``python3.13``."""

@@ -133,7 +133,7 @@ class MeteredWorkflow(Construct):
         return self.metric(WorkflowMetric.OLDEST_RUNNING, **options)
 
     def metric_dead_letters(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Return the number of letters that a sweep left in the failure queue; each sweep counts them again."""
+        """Return the number of dead letters that a sweep left in the failure queue; each sweep counts them again."""
         return self.metric(WorkflowMetric.DEAD_LETTERS, **options)
 
     def metric_refused_messages(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -145,7 +145,7 @@ class MeteredWorkflow(Construct):
         return self.metric(WorkflowMetric.MALFORMED, **options)
 
     def metric_letters_retried(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Return the number of letters that a sweep delivered again with success."""
+        """Return the number of dead letters that a sweep delivered again with success."""
         return self.metric(WorkflowMetric.LETTERS_RETRIED, **options)
 
     def metric_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:

@@ -82,7 +82,7 @@ class Sweep:
         check_types(workflow, bool, {"sweep: nudge": self.nudge})
         silent_s = SILENT_FOR_S if self.silent_for is None else seconds(workflow, "sweep: silent_for", self.silent_for)
         # A function may be silent for its whole timeout without any loss. None has a longer one than Lambda's limit, so
-        # the functions of most workflows need not be asked, which takes calls to the CDK's process.
+        # the functions of most workflows need not be asked, which takes requests to the CDK's process.
         timeout_s, path = max(map(_known_timeout, hosts)) if silent_s * 1000 <= MAX_DELIVERY_MS else (0, "")
         if silent_s <= timeout_s:
             raise ConstructError(
@@ -93,7 +93,7 @@ class Sweep:
         return self
 
     def request(self, failure_queue: sqs.IQueue) -> Request:
-        """Return the control request of each sweep, which also tries the letters of `failure_queue` again."""
+        """Return the control request of each sweep, which also tries the dead letters of `failure_queue` again."""
         silent_ms = SILENT_FOR_S * 1000 if self.silent_for is None else round(self.silent_for.to_milliseconds())
         return Request(silent_ms=silent_ms, nudges=self.nudge, letters=failure_queue.queue_url)
 
@@ -103,8 +103,8 @@ HOURLY = Sweep(interval=None, silent_for=None, nudge=True)
 with the first."""
 
 NO_SWEEP = (
-    "No sweep looks for stalled executions, and no letter of the failure queue is tried again, because the table lists "
-    "no executions as far as this app knows. Give the table the index `executions` (see `Store.dynamodb`) and "
+    "No sweep looks for stalled executions, and no dead letter of the failure queue is tried again, because the table "
+    "lists no executions as far as this app knows. Give the table the index `executions` (see `Store.dynamodb`) and "
     "`sweep=Sweep.every(...)`, or `sweep=None` to leave the search out."
 )
 
@@ -118,7 +118,7 @@ class WorkflowSweep(Construct):
         options: interval and limits.
         listing: permission to list executions.
         control: control function, which runs the sweep.
-        dead_letters: queue for failed sweeps, whose letters each sweep tries again.
+        dead_letters: queue for failed sweeps, whose dead letters each sweep tries again.
 
     Attributes:
         schedule: EventBridge Scheduler schedule.
@@ -135,9 +135,9 @@ class WorkflowSweep(Construct):
         dead_letters: sqs.IQueue,
     ) -> None:
         super().__init__(scope, construct_id)
-        letters = permissions.retry_statements(dead_letters)
+        retries = permissions.retry_statements(dead_letters)
         alias = control.aliases[ControlAlias.SWEEP]
-        control.policy.add_statements(*listing, *letters)
+        control.policy.add_statements(*listing, *retries)
         configuration = async_configuration(
             self,
             function_name=control.function.function_name,

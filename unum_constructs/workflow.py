@@ -82,8 +82,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, Importa
         compatibility: ``STRICT`` refuses what Step Functions refuses or does otherwise, and applies its quotas; see
             "Behave as Step Functions" in ``docs/asl.md``. Default: ``GENEROUS``.
         sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It also tries
-            letters of `failure_queue` again, and requires a table that lists executions (`Store.dynamodb`). None: no
-            search. Default: every hour, if the table is known to list executions.
+            dead letters of `failure_queue` again, and requires a table that lists executions (`Store.dynamodb`). None:
+            no search. Default: every hour, if the table is known to list executions.
         encryption_key: customer managed KMS key for the workflow's table (unless `store` names another key), bucket,
             queues, log groups and environments. Roles may use it through these services alone; CloudWatch Logs may too.
         execution_data: lifetime and place of what is stored of executions, large values included.

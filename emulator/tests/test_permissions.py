@@ -109,8 +109,8 @@ def test_an_event_source_mapping_tells_the_sender(cloud: Any) -> None:
     sender = cloud.function(SENDING, Role=_role(cloud, "telling"))
     assert cloud.invoke(sender, url)[0] == 2
     role_id = cloud.client("iam").get_role(RoleName="telling")["Role"]["RoleId"]
-    told = json.loads(cloud.receive(seen)["Body"])
-    assert {*told} == {f"{role_id}:{sender}"}
+    seen_by = json.loads(cloud.receive(seen)["Body"])
+    assert {*seen_by} == {f"{role_id}:{sender}"}
 
 
 def test_permission_for_a_message_covers_a_batch(guarded: Any) -> None:

@@ -41,6 +41,22 @@ DIRECTIVES = re.compile(r"#\s*(noqa|type:|pragma|ruff:|mypy:|fmt:|!)")
 WRITING = frozenset(("create", "write", "send", "invoke", "commit", "put_item", "put_object", "send_message"))
 PARTICIPLE = re.compile(r"_?([a-z]+(?<!e)ed|sent|begun|taken|given|kept|held|written|drawn|done|told)")
 
+REPLACED_WORDS = {
+    r"doors?": "alias",
+    r"called functions?": "invoked function",
+    r"(service|AWS|control) calls?": "request",
+    r"store calls?": "store operation",
+    r"Node (?=functions?|process|\d)": "Node.js",
+}
+"""Words that had a second meaning, as patterns, with the words of the glossary for it."""
+
+REPLACED_NAMES = {
+    r"([A-Za-z_]+_)?door(_\w+)?": "alias",
+    r"[A-Za-z]*Door[A-Za-z]*": "Alias",
+    r"_?told": "reply, report, record",
+}
+"""Names that had a second meaning, as patterns, with what to write instead. `doors` was public: it works, and warns."""
+
 SOURCES = {"product": [*DISTRIBUTIONS.values(), ROOT / "benchmarks"], "tests": [ROOT / "tests"]}
 
 both = pytest.mark.parametrize("kind", SOURCES)
@@ -97,10 +113,37 @@ def test_what_writes_has_a_verb_for_a_name(kind: str) -> None:
     ] == []
 
 
+@both
+def test_one_word_has_one_meaning(kind: str) -> None:
+    assert [
+        f"{path.relative_to(ROOT)}: {found!r}"
+        for path in sources(kind)
+        if path != Path(__file__)
+        for found in replaced(path.read_text(encoding="utf-8"))
+    ] == []
+
+
 def test_names_of_tests_are_short() -> None:
     texts = (path.read_text(encoding="utf-8") for path in modules(ROOT / "tests"))
     names = (name for text in texts for name in re.findall(r"def (test_\w+)", text))
     assert [name for name in names if len(name) > LONGEST_TEST_NAME] == []
+
+
+def replaced(source: str) -> Iterator[str]:
+    """Words in docstrings and comments, and names, that the glossary has replaced."""
+    pattern, name = re.compile(rf"\b({'|'.join(REPLACED_WORDS)})\b"), re.compile("|".join(REPLACED_NAMES))
+    if not re.search(rf"\b(?:{'|'.join(REPLACED_NAMES)})\b", source) and not pattern.search(unwrapped(source)):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string.startswith('"""')):
+            yield from (found[0] for found in pattern.finditer(unwrapped(token.string)))
+        elif token.type == tokenize.NAME and name.fullmatch(token.string):
+            yield token.string
+
+
+def unwrapped(text: str) -> str:
+    """Return `text` without quoted code, in one line."""
+    return " ".join(re.sub(r"`+[^`]*`+", "", text).split())
 
 
 def hidden_writes(source: str) -> Iterator[str]:
@@ -128,3 +171,17 @@ def calls(node: ast.AST) -> set[str]:
 )
 def test_the_measure_of_names(source: str, expected: list[str]) -> None:
     assert list(hidden_writes(source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('"""The doors of it."""', ["doors"]),
+        ("x = 1  # a service call\n# of a called function", ["service call", "called function"]),
+        ("door_of = CallDoor.told", ["door_of", "CallDoor", "told"]),
+        ('"""Requests to services, invoked functions, aliases, Node.js functions."""', []),
+        ("said = 'door'", []),
+    ],
+)
+def test_the_measure_of_words(source: str, expected: list[str]) -> None:
+    assert list(replaced(source)) == expected

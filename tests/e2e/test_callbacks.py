@@ -239,11 +239,11 @@ def test_a_signal_by_key_reaches_all_who_wait_and_who_waits_later(
         control_alias=outputs["WorkflowControlFunction"], workflow=client.workflow, session=session("Telling")
     )
     names = [client.start({"case": "signal", "order": "all-1"}).name for _ in range(3)]
-    told = [telling.signal_by_key("told", "all-1", {"by": "key"}, id="once") for _ in range(2)]
-    assert [each.is_new for each in told] == [True, False]
+    reply = [telling.signal_by_key("told", "all-1", {"by": "key"}, id="once") for _ in range(2)]
+    assert [each.is_new for each in reply] == [True, False]
     names.append(client.start({"case": "signal", "order": "all-1"}).name)
     assert [ended(client, name).output["told"] for name in names] == [{"by": "key"}] * 4
-    assert sum(each.reached for each in told) <= 3
+    assert sum(each.reached for each in reply) <= 3
 
 
 def test_an_event_is_a_signal(client: Client, deployment: Deployment) -> None:

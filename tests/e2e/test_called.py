@@ -1,4 +1,4 @@
-"""Called functions, on real parts: the service function invokes processes that have no runtime."""
+"""Invoked functions, on real parts: the service function invokes processes that have no runtime."""
 
 import json
 from typing import Any

@@ -149,8 +149,8 @@ def test_16_clients_start_one_execution(
     for each in racing:
         each.stdin.write("go\n")
         each.stdin.flush()
-    told = [json.loads(each.communicate(timeout=PATIENCE_S)[0]) for each in racing]
-    news, begins, outputs, shared = zip(*told, strict=True)
+    reply = [json.loads(each.communicate(timeout=PATIENCE_S)[0]) for each in racing]
+    news, begins, outputs, shared = zip(*reply, strict=True)
     assert sum(news) == 1
     assert len(set(begins)) == 1
     assert all(one == outputs[0] and one["square"] == 25 for one in outputs)

@@ -119,10 +119,10 @@ def test_what_the_handler_of_failures_is_told_again_changes_nothing(
         "requestPayload": event.to_json(),
         "responsePayload": {"errorType": "Sandbox.Timedout", "errorMessage": "another"},
     }
-    told = deliveries(emulator, "Failures-Tell")
+    reply = deliveries(emulator, "Failures-Tell")
     with ThreadPoolExecutor(3) as pool:
         assert [*pool.map(lambda _: deployment.invoke(handler["Destination"], record), range(3))] == [None] * 3
-    until(lambda: deliveries(emulator, "Failures-Tell") >= told + 3)
+    until(lambda: deliveries(emulator, "Failures-Tell") >= reply + 3)
     assert [*client.steps(ended["exit"].name)] == steps
     assert client.describe(ended["exit"].name) == ended["exit"]
 
@@ -160,8 +160,8 @@ def test_logs_are_those_of_the_execution(ended: Mapping[str, Description], capsy
         assert main(["logs", ended[case].name, "--stack", "Failures", *options]) == 0, capsys.readouterr().err
         return capsys.readouterr().out.splitlines()
 
-    (told,) = [line for line in printed("timeout", "--step", "Tell") if "told" in line]
-    assert told.endswith("  Tell  told of Sandbox.Timedout")
+    (reply,) = [line for line in printed("timeout", "--step", "Tell") if "told" in line]
+    assert reply.endswith("  Tell  told of Sandbox.Timedout")
     (last,) = [json.loads(line) for line in printed("retry", "--json") if "attempt 1" in json.loads(line)["line"]]
     assert (last["states"], last["line"]) == (["Recover"], "attempt 1 of retry")
     followed = printed("exit", "--follow", "--platform")

@@ -117,12 +117,12 @@ def test_equal_calls_of_several_programs_share_one_run(deployment: Deployment, e
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)  # noqa: S603 - this interpreter
         for _ in range(2)
     ]
-    told = {program.communicate(timeout=PATIENCE_S)[0] for program in programs}
-    assert len(told) == 1, told
+    reply = {program.communicate(timeout=PATIENCE_S)[0] for program in programs}
+    assert len(reply) == 1, reply
     assert [program.returncode for program in programs] == [0, 0]
     assert runs(deployment, "Share called") == 1
     client = deployment.client("Guards", "Sharing")
-    assert client.run(value, timeout_s=PATIENCE_S).output == client.call("Share", value) == told.pop().strip()
+    assert client.run(value, timeout_s=PATIENCE_S).output == client.call("Share", value) == reply.pop().strip()
     assert runs(deployment, "Share called") == 1, "executions share results with calls"
 
 

@@ -71,11 +71,11 @@ def test_a_task_that_takes_too_long_is_interrupted(run: Run) -> None:
 
 
 def test_variables_and_intrinsic_functions(run: Run) -> None:
-    told = [{"n": n, "to": "Ada"} for n in (3, 1, 2)]
+    reply = [{"n": n, "to": "Ada"} for n in (3, 1, 2)]
     assert run("variables", name="Ada", numbers=[3, 1, 2]).output == {
         "greeting": "Hello, Ada",
         "count": 3,
-        "told": told,
+        "told": reply,
     }
 
 

@@ -72,7 +72,7 @@ RIGHT = (Status.SUCCEEDED, {"n": 1})
 
 
 def put(deployment: Deployment, workflow: str, letter: str, sender: boto3.Session | None = None) -> str:
-    """Put a letter into the failure queue, and return its URL."""
+    """Put a dead letter into the failure queue, and return its URL."""
     url = deployment.outputs["Control"][f"{workflow}FailureQueue"]
     (sender or deployment.session).client("sqs").send_message(QueueUrl=url, MessageBody=letter)
     return url
@@ -87,7 +87,7 @@ def test_a_letter_with_an_event_that_waited_for_long_is_sent_by_itself(deploymen
     lost = Lost.of(deployment, "Reported")
     delayed = Delayed(lost.address, lost.event.to_bytes(), lost.event.sent_s * 1000)
     url = put(deployment, "Reported", delayed.to_body())
-    assert lost.end() == RIGHT  # the sweep of this workflow sends nothing but letters
+    assert lost.end() == RIGHT  # the sweep of this workflow sends nothing but dead letters
     until(lambda: is_empty(deployment, url))
 
 

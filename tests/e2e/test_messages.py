@@ -22,14 +22,14 @@ def test_one_message_in_two_batches_starts_one_execution(deployment: Deployment)
         source = {"eventSource": "aws:sqs", "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:orders"}
         return {**source, "messageId": message_id, "body": json.dumps({"case": "x"}), "attributes": {}}
 
-    told: list[str] = []
+    reply: list[str] = []
     for batch in (ids[:2], ids[1:], ids[1:2]):
         answer = deployment.invoke(alias, {"Records": [message(each) for each in batch]})
-        told += answer.get("executions", [answer.get("execution")])
-    assert len({*told}) == 3
-    for name in {*told}:
+        reply += answer.get("executions", [answer.get("execution")])
+    assert len({*reply}) == 3
+    for name in {*reply}:
         until(lambda name=name: _has_ended(client, name))  # type: ignore[misc]
-    assert {each.name for each in client.list()[0]} - before == {*told}
+    assert {each.name for each in client.list()[0]} - before == {*reply}
 
 
 def _has_ended(client: Any, name: str) -> bool:

@@ -37,7 +37,7 @@ def client(deployment: Deployment) -> Client:
 
 @pytest.fixture(scope="module")
 def lines(deployment: Deployment, client: Client, emulator: Emulator) -> dict[Metric, list[float]]:
-    """Values of the metrics in the logs, after a start was lost, an event was late, and a letter could not be read."""
+    """Values of the metrics in the logs, after a lost start, a late event and an unreadable dead letter."""
     outputs, functions = deployment.outputs["Shown"], deployment.session.client("lambda")
     client.run({"case": "fails"}, timeout_s=PATIENCE_S)
     start_lost(client, {"case": "lost"}, "lost-of-metrics", Earlier())

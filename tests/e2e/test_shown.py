@@ -122,11 +122,11 @@ def test_steps(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_steps_in_json(case: str) -> None:
     found = [json.loads(line) for line in unum("steps", case, "--json", *STACK).splitlines()]
-    told = [
+    reply = [
         (each["state"], " ".join(filter(None, [re.sub(TIME, "TIME", each["status"]), each.get("error")])))
         for each in found
     ]
-    assert told == [(each.state, each.status) for each in CASES[case]]
+    assert reply == [(each.state, each.status) for each in CASES[case]]
     failed = [attempt["error"] for each in found if "delivery" in each for attempt in each["delivery"]["failed"]]
     assert failed == (["Busy", "Busy"] if case == "retries" else [])
     assert [each.get("waits_for") for each in found][1:] == {"asks": ["answer"], "pauses": ["time"]}.get(
@@ -216,9 +216,9 @@ def rows_of(text: str) -> list[Told]:
     """The rows of the page's table of steps."""
     found = []
     for status, line in re.findall(r'<tr id="row-\d+" class="([^"]+)">(.*?)</tr>', text, re.DOTALL):
-        state, told, *_ = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL)
-        notes = "; ".join(re.findall(r"<small>(.*?)</small>", told))
-        shown = " ".join(re.sub(r"<small.*", "", told, flags=re.DOTALL).split())
+        state, reply, *_ = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL)
+        notes = "; ".join(re.findall(r"<small>(.*?)</small>", reply))
+        shown = " ".join(re.sub(r"<small.*", "", reply, flags=re.DOTALL).split())
         assert f'<span class="badge {status}">' in shown
         found.append(Told(plain(state), plain(shown), notes))
     return found
@@ -237,7 +237,7 @@ def pages(client: Client) -> Mapping[str, str]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_page(pages: Mapping[str, str], case: str) -> None:
-    found = [told._replace(notes=without_cold_start(told.notes)) for told in rows_of(pages[case])]
+    found = [reply._replace(notes=without_cold_start(reply.notes)) for reply in rows_of(pages[case])]
     assert found == ROWS[case]
 
 

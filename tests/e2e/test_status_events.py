@@ -19,7 +19,7 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.store.dynamodb import DynamoStore
 
-APP = app_command("tests.e2e.told.app")
+APP = app_command("tests.e2e.status_events.app")
 EXECUTIONS = 20
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2 * PATIENCE_S)]
@@ -50,18 +50,18 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(bootstrapped: Emulator) -> Deployment:
+def deployment(bootstrapped: Emulator) -> Deployment:
     return Deployment(boto3.Session(), cdk.deploy(bootstrapped, ["--all"], app=APP, cwd=ROOT))
 
 
 @pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
-def test_a_rule_sees_the_start_and_the_end(told: Deployment, workflow: str) -> None:
-    client, queue = told.client("Told", workflow), Told(told, f"{workflow}Told")
+def test_a_rule_sees_the_start_and_the_end(deployment: Deployment, workflow: str) -> None:
+    client, queue = deployment.client("Told", workflow), Told(deployment, f"{workflow}Told")
     client.run({"n": 1}, name="well", timeout_s=PATIENCE_S)
     until(lambda: len(queue.of("well")) >= 2)
     started, ended = queue.of("well")
-    name = told.outputs["Told"][f"{workflow}Workflow"]
-    _, _, _, region, account, *_ = told.outputs["Told"][f"{workflow}StartAlias"].split(":")
+    name = deployment.outputs["Told"][f"{workflow}Workflow"]
+    _, _, _, region, account, *_ = deployment.outputs["Told"][f"{workflow}StartAlias"].split(":")
     seen = client.describe("well")
     assert seen.stopped_at is not None
     expected = {
@@ -97,8 +97,8 @@ def not_redrivable(status: str) -> dict[str, str]:
     return {"redriveStatus": "NOT_REDRIVABLE", "redriveStatusReason": reason}
 
 
-def test_a_rule_for_failures_sees_these_alone(told: Deployment) -> None:
-    client, queue = told.client("Told", "Calm"), Told(told, "CalmFailed")
+def test_a_rule_for_failures_sees_these_alone(deployment: Deployment) -> None:
+    client, queue = deployment.client("Told", "Calm"), Told(deployment, "CalmFailed")
     client.run({"n": 2}, name="before", timeout_s=PATIENCE_S)
     client.run({"fails": True}, name="failing", timeout_s=PATIENCE_S)
     until(lambda: bool(queue.of("failing")))
@@ -109,8 +109,8 @@ def test_a_rule_for_failures_sees_these_alone(told: Deployment) -> None:
 
 
 @pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
-def test_stops_redrives_and_forks_have_events(told: Deployment, workflow: str) -> None:
-    client, queue = told.client("Told", workflow), Told(told, f"{workflow}Told")
+def test_stops_redrives_and_forks_have_events(deployment: Deployment, workflow: str) -> None:
+    client, queue = deployment.client("Told", workflow), Told(deployment, f"{workflow}Told")
     client.start({"pause_s": 3600}, name="stopped")
     until(lambda: any(client.steps("stopped")))
     client.stop("stopped", "Enough", "for now")
@@ -129,8 +129,8 @@ def test_stops_redrives_and_forks_have_events(told: Deployment, workflow: str) -
 
 
 @pytest.mark.parametrize("workflow", ["Calm", "Bucket"])
-def test_the_end_of_a_redriven_execution_tells_of_the_redrives(told: Deployment, workflow: str) -> None:
-    client, queue = told.client("Told", workflow), Told(told, f"{workflow}Told")
+def test_the_end_of_a_redriven_execution_tells_of_the_redrives(deployment: Deployment, workflow: str) -> None:
+    client, queue = deployment.client("Told", workflow), Told(deployment, f"{workflow}Told")
     client.run({"fails": True}, name="again", timeout_s=PATIENCE_S)
     times = []
     for _ in range(2):
@@ -146,12 +146,12 @@ def redrives(details: list[Any]) -> list[tuple[int, int | None]]:
     return [(each["redriveCount"], each["redriveDate"]) for each in details]
 
 
-def test_each_change_has_one_id_while_functions_are_killed(told: Deployment, history: Path) -> None:
-    client, queue = told.client("Told", "Killed"), Told(told, "KilledTold")
+def test_each_change_has_one_id_while_functions_are_killed(deployment: Deployment, history: Path) -> None:
+    client, queue = deployment.client("Told", "Killed"), Told(deployment, "KilledTold")
     regions.play(client, EXECUTIONS, PATIENCE_S)
-    dynamodb: Any = told.session.client("dynamodb")
-    store = DynamoStore(dynamodb, told.outputs["Told"]["KilledTable"])
-    workflow = told.outputs["Told"]["KilledWorkflow"]
+    dynamodb: Any = deployment.session.client("dynamodb")
+    store = DynamoStore(dynamodb, deployment.outputs["Told"]["KilledTable"])
+    workflow = deployment.outputs["Told"]["KilledWorkflow"]
     names = [f"region-{n}" for n in range(EXECUTIONS)]
     expected = {name: Counter(changes(store, workflow, name)) for name in names}
     until(lambda: {name: Counter(distinct(queue.of(name))) for name in names} == expected)

@@ -39,7 +39,7 @@ class Node:
         self.session.client("sqs").send_message(QueueUrl=self.queues["Timer"], MessageBody=text)
 
     def letter(self, text: str) -> Any:
-        """An event with which the service function would send a letter that no execution has asked for."""
+        """An event with which the service function would send a dead letter that no execution has asked for."""
         given = Success({"question": text})
         name = Name(Execution("forged", int(time.time() * 1000)), (), 1)
         forged = Envelope(
@@ -72,7 +72,7 @@ class Node:
         return [json.loads(each["Body"]) for each in found]
 
     def dead_letter(self, text: str) -> Any:
-        """The letter with `text` that comes into the failure queue; letters of other tests' attacks go away with it."""
+        """The dead letter with `text` in the failure queue; removes those of other tests' attacks."""
         found: list[Any] = []
 
         def comes() -> bool:

@@ -92,7 +92,7 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(bootstrapped: Emulator) -> Iterator[Told]:
+def reply(bootstrapped: Emulator) -> Iterator[Told]:
     with collecting() as collector, listening() as daemon, pytest.MonkeyPatch.context() as patch:
         patch.setenv("UNUM_TEST_COLLECTOR", collector.url)
         patch.setenv("UNUM_TEST_DAEMON", daemon.address)
@@ -106,40 +106,40 @@ def told(bootstrapped: Emulator) -> Iterator[Told]:
         cdk.destroy(bootstrapped, ["Traced"], app=APP, cwd=ROOT)
 
 
-def test_functions_and_the_table_make_one_trace(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
-    where = ("--stack", "Traced", "--workflow", told.workflow)
-    assert main(["trace", told.execution, *where, "--without-user-code", "--otlp", told.collector.url]) == 0
+def test_functions_and_the_table_make_one_trace(reply: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ("--stack", "Traced", "--workflow", reply.workflow)
+    assert main(["trace", reply.execution, *where, "--without-user-code", "--otlp", reply.collector.url]) == 0
     capsys.readouterr()
-    spans = told.collector.spans
+    spans = reply.collector.spans
     assert len({span.trace_id for span in spans}) == 1
     whole = sorted(spans, key=lambda span: (span.name not in PARTS, span.start_time_unix_nano))
     found = [line for line in tree(whole) if line.strip() not in PARTS]
     assert [line.split(" <-")[0] for line in found[1:]] == SPANS.strip("\n").splitlines()
 
 
-def test_functions_name_themselves(told: Told) -> None:
-    (resource, *_) = [resource for request in told.collector.requests for resource in request.resource_spans]
-    assert facts(resource.resource)["service.name"] == told.workflow
+def test_functions_name_themselves(reply: Told) -> None:
+    (resource, *_) = [resource for request in reply.collector.requests for resource in request.resource_spans]
+    assert facts(resource.resource)["service.name"] == reply.workflow
 
 
-def test_each_attempt_is_a_subsegment_with_annotations(told: Told) -> None:
-    tried = sorted((each["annotations"]["attempt"], each.get("fault", False)) for each in told.daemon.named("Price"))
+def test_each_attempt_is_a_subsegment_with_annotations(reply: Told) -> None:
+    tried = sorted((each["annotations"]["attempt"], each.get("fault", False)) for each in reply.daemon.named("Price"))
     assert tried == [(1, False), (1, True), (2, False)]
-    (ship,) = told.daemon.named("Ship")
+    (ship,) = reply.daemon.named("Ship")
     assert ship["annotations"] == {
-        "workflow": told.workflow,
-        "execution": told.execution,
+        "workflow": reply.workflow,
+        "execution": reply.execution,
         "state": "Ship",
         "attempt": 1,
     }
 
 
-def test_tracer_is_below_its_task(told: Told) -> None:
+def test_tracer_is_below_its_task(reply: Told) -> None:
     for task, handler in (("Receive", "## receive"), ("Ship", "## ship")):
-        (outer,), (inner,) = told.daemon.named(task), told.daemon.named(handler)
+        (outer,), (inner,) = reply.daemon.named(task), reply.daemon.named(handler)
         assert (inner["parent_id"], inner["trace_id"]) == (outer["id"], outer["trace_id"])
 
 
-def test_the_trace_of_x_ray_survives_queues(told: Told) -> None:
-    roots = {each["trace_id"] for name in ("Receive", "Price", "Ship") for each in told.daemon.named(name)}
+def test_the_trace_of_x_ray_survives_queues(reply: Told) -> None:
+    roots = {each["trace_id"] for name in ("Receive", "Price", "Ship") for each in reply.daemon.named(name)}
     assert len(roots) == 1

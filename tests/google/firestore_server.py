@@ -1,4 +1,4 @@
-"""The Firestore server of the tests: a Node process on the loopback interface."""
+"""The Firestore server of the tests: a Node.js process on the loopback interface."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ class FirestoreServer:
     """A running server.
 
     Attributes:
-        process: the Node process.
+        process: the Node.js process.
         address: host and port.
     """
 

@@ -70,8 +70,8 @@ def tells_the_run_as_result(patch: pytest.MonkeyPatch) -> None:
 
     def ended(rt: Any, asked: Any) -> Any:
         _, run = calling._newest(rt, calling.result_key(rt, rt.workflow.task("A"), asked.arguments)[0].sort)
-        told = status(rt, run, "A") if run else None
-        return told if told is not None and "Output" in told else call(rt, asked)
+        reply = status(rt, run, "A") if run else None
+        return reply if reply is not None and "Output" in reply else call(rt, asked)
 
     call = calling.call
     patch.setattr(calling, "call", ended)
@@ -87,8 +87,8 @@ def shares_failures(patch: pytest.MonkeyPatch) -> None:
     newest = calling._status
 
     def running(rt: Any, run: str, state: str) -> Any:
-        told = newest(rt, run, state)
-        return {"Status": "RUNNING", "Run": run} if told is not None and "Error" in told else told
+        reply = newest(rt, run, state)
+        return {"Status": "RUNNING", "Run": run} if reply is not None and "Error" in reply else reply
 
     patch.setattr(calling, "_status", running)
 

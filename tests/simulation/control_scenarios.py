@@ -48,8 +48,8 @@ def _same(event: Json, _context: Context) -> Json:
 
 
 def _counted(event: Json, context: Context) -> Json:
-    told = {"count": event["count"], "at": event["execution"].get("RedriveTime")}
-    return {**mended(event["item"], context), **told}
+    reply = {"count": event["count"], "at": event["execution"].get("RedriveTime")}
+    return {**mended(event["item"], context), **reply}
 
 
 def _unready(event: Json, context: Context) -> Json:
@@ -141,7 +141,7 @@ def nudges_what_has_committed(patch: pytest.MonkeyPatch) -> None:
         yield from begun(self, index, last)
         yield pending.missing_after(self.rt, branch(self.opened.opening, index), 0)
 
-    begun = pending._Survey._begun
+    begun = pending._Survey._after
     patch.setattr(pending._Survey, "_begun", all_again)
 
 

@@ -1,7 +1,7 @@
-"""Deletions beside deliveries that run and deliveries that come late, at any call of the store of either.
+"""Deletions beside deliveries that run and deliveries that come late, at any store operation of either.
 
 A delivery may begin inside of another one, and a deletion inside of a delivery, or deliveries inside of a deletion: at
-any call of the store, the other one runs to its end or to such a call of its own. A deletion may be cut off there, too.
+any store operation, the other one runs to its end or to such a call of its own. A deletion may be cut off there, too.
 After it has ended, and everything was delivered again, nothing is left but marks, and no delivery has failed.
 """
 
@@ -272,7 +272,7 @@ def starts_during_deletions(graph: Graph, value: Any) -> int:
         run.start(NAME, value)
         run.stop_if_running()
         run.is_deleting = True
-        with told(run, f"start at call {calls} of the deletion"):
+        with placing_faults(run, f"start at call {calls} of the deletion"):
             reached = run.points.during(run.request_deletion, calls, run.start_again)
             run.finish(first)
         if not reached:
@@ -294,7 +294,7 @@ def deletions_during_deliveries(graph: Graph, collection: Collection = Collectio
             event = run.take(first)
             if event is None:
                 break
-            with told(run, f"deletion at call {calls} of delivery {number}"):
+            with placing_faults(run, f"deletion at call {calls} of delivery {number}"):
                 reached = run.points.during(partial(run.deliver_one, event), calls, run.request_twice)
                 run.finish(first)
             runs += 1
@@ -311,7 +311,7 @@ def deliveries_during_deletions(graph: Graph, collection: Collection = Collectio
             for calls in range(0, MOST_EVENTS, step):
                 run = next(run for at, run in enumerate(prefixes(graph, collection)) if at == number)
                 event = run.ever[which]
-                with told(run, f"event {which} at call {calls} of the deletion after {number} deliveries"):
+                with placing_faults(run, f"event {which} at call {calls} of the deletion after {number} deliveries"):
                     run.stop_if_running()
                     run.is_deleting = True
                     reached = run.points.during(run.request_deletion, calls, partial(run.deliver_one, event))
@@ -322,7 +322,7 @@ def deliveries_during_deletions(graph: Graph, collection: Collection = Collectio
     return runs
 
 
-class told:  # noqa: N801 - reads as what it does
+class placing_faults:  # noqa: N801 - reads as what it does
     """Add place and trail of a run to what it finds."""
 
     def __init__(self, run: Run, place: str) -> None:
@@ -361,7 +361,7 @@ def _random_run(run: Run, rng: random.Random, seed: int) -> None:
         rng.choice([*Collection]) if not any(t.meets_previous for t in run.workflow.tasks) else Collection.TTL
     )
     pick = rng.randrange
-    with told(run, f"seed {seed}"):
+    with placing_faults(run, f"seed {seed}"):
         run.start(NAME, [1, 2])
         for _ in range(rng.randrange(25)):
             event = run.take(pick)

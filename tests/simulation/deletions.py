@@ -81,7 +81,7 @@ class Deleting(Platform):
     def delete(
         self, calls: int | None = None, remaining_ms: Callable[[], int] | None = None, name: str = NAME
     ) -> delete.Deletion:
-        """Delete the execution; with `calls`, the sandbox dies after so many calls of the store."""
+        """Delete the execution; with `calls`, the sandbox dies after so many store operations."""
         self.items.left = calls
         try:
             rt = self.runtime()

@@ -185,7 +185,7 @@ def test_copies_of_a_fork_that_died_anywhere_are_deleted(graph: str) -> None:
 
 
 def dies(platform: Deleting, calls: int, request: Callable[[], object]) -> bool:
-    """Send a request whose sandbox dies after so many calls of the store; return True if it has died."""
+    """Send a request whose sandbox dies after so many store operations; return True if it has died."""
     platform.items.left = calls
     try:
         request()

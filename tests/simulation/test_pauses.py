@@ -172,9 +172,9 @@ def receive(world: World, _: str) -> None:
     """Lambda's poller takes a batch, and deletes what is not reported as failed."""
     batch = world.queue[:3]
     if batch:
-        told = entry_aliases.start_by_event(world.runtime(), {"Records": batch}, "request", queues={QUEUE: ""})
-        again = {each["itemIdentifier"] for each in told["batchItemFailures"]}
-        for record, name in zip(batch, told["executions"], strict=True):
+        reply = entry_aliases.start_by_event(world.runtime(), {"Records": batch}, "request", queues={QUEUE: ""})
+        again = {each["itemIdentifier"] for each in reply["batchItemFailures"]}
+        for record, name in zip(batch, reply["executions"], strict=True):
             if record["messageId"] not in again:
                 world.queue.remove(record)
                 world.accepted.add(name)

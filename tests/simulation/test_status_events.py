@@ -106,8 +106,8 @@ def _without_statuses(making: Callable[..., Any]) -> Callable[..., Any]:
     return lambda rt, record: making(replace(rt, statuses=None), record)
 
 
-def _unless_stopped(told: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda own, rt, end, routes: None if end.ending.status == "ABORTED" else told(own, rt, end, routes)
+def _unless_stopped(reply: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda own, rt, end, routes: None if end.ending.status == "ABORTED" else reply(own, rt, end, routes)
 
 
 def another_id_each_time(patch: pytest.MonkeyPatch) -> None:

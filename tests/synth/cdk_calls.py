@@ -1,4 +1,4 @@
-"""Count Python's calls of the CDK's process."""
+"""Count Python's requests to the CDK's process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -134,17 +134,17 @@ class Deployment:
 
     def warnings(self) -> list[Warned]:
         """The warnings of the synthesized stack."""
-        return self._told("aws:cdk:warning")
+        return self._messages("aws:cdk:warning")
 
-    def told(self) -> list[Warned]:
+    def notices(self) -> list[Warned]:
         """The information of the synthesized stack."""
-        return self._told("aws:cdk:info")
+        return self._messages("aws:cdk:info")
 
     def starts_told(self) -> list[Warned]:
         """Return warnings about cold starts, which depend on the Python of these tests."""
-        return [each for each in self.told() if SLOWER_STARTS in each.text]
+        return [each for each in self.notices() if SLOWER_STARTS in each.text]
 
-    def _told(self, kind: str) -> list[Warned]:
+    def _messages(self, kind: str) -> list[Warned]:
         """All messages of one kind.
 
         Not by ``assertions.Annotations``: its answers need the library's ``cloud_assembly_schema``,

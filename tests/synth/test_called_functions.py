@@ -108,7 +108,7 @@ FORMS = {
 }
 
 
-def told(deployment: Deployment) -> list[str]:
+def reply(deployment: Deployment) -> list[str]:
     assert deployment.template
     entries = (entry for each in deployment.stack.node.find_all() for entry in each.node.metadata)
     return [str(entry.data) for entry in entries if entry.type == INFO and "unum:calledFunctions" in str(entry.data)]
@@ -132,7 +132,7 @@ def test_every_kind_of_function(make: Callable[[Stack, Path], Any], form: str, t
     deployment.flow(machine(E=FORMS[form]), {"E": make(deployment.stack, tmp_path)})
     (arn,) = deployment.services("Flow/Services")["Flow"]["called"].values()
     assert invoked(deployment) == [arn]
-    (text,) = told(deployment)
+    (text,) = reply(deployment)
     assert f"'E' ({KINDS[make]})" in text
     assert "$1.67 for a million seconds of waiting with 128 MB" in text
     assert deployment.properties("Flow/Services")["MemorySize"] == 128
@@ -152,8 +152,8 @@ def test_functions_with_the_runtime_stay_nodes() -> None:
     deployment.flow(machine(A=task("A", "E"), E=task("E")), functions)
     assert deployment.services("A")["Flow"]["hosts"] == ["A"]
     assert "called" not in deployment.services("A")["Flow"]
-    assert len(told(deployment)) == 1
-    assert "'A'" not in told(deployment)[0]
+    assert len(reply(deployment)) == 1
+    assert "'A'" not in reply(deployment)[0]
 
 
 OPTIONS = {
@@ -174,7 +174,7 @@ def test_options_call_a_function_of_the_app(option: str) -> None:
     arn = f"{deployment.logical_id('F')}.Arn"
     assert sorted(invoked(deployment)) == sorted({arn, arn + suffix})
     why = "a Task of the function calls its alias or version, has options of lambda:invoke, or Credentials"
-    assert f"'A' ({why}), 'B' ({why})" in told(deployment)[0]
+    assert f"'A' ({why}), 'B' ({why})" in reply(deployment)[0]
     assert "UNUM_WORKFLOWS" not in deployment.properties("F").get("Environment", {}).get("Variables", {})
 
 
@@ -190,7 +190,7 @@ def test_a_literal_arn() -> None:
     deployment = Deployment.new()
     deployment.flow(machine(A=task("F", "B"), B=task(ARN)), {"F": function(deployment.stack, "F")})
     assert invoked(deployment) == [ARN]
-    assert "'B' (named by an ARN or an expression)" in told(deployment)[0]
+    assert "'B' (named by an ARN or an expression)" in reply(deployment)[0]
 
 
 @pytest.mark.parametrize("form", ["direct", "invoke"])
@@ -250,7 +250,7 @@ def test_the_latest_version_of_a_function_is_the_function() -> None:
     task_ = tasks.LambdaInvoke(deployment.stack, "1", lambda_function=own.latest_version)
     UnumWorkflow(deployment.stack, "Flow", workflow_name="Flow", definition=Definition.from_chainable(task_))
     assert deployment.services("Own")["Flow"]["hosts"] == ["Own"]
-    assert not told(deployment)
+    assert not reply(deployment)
 
 
 @pytest.mark.parametrize("body", [True, False])
@@ -287,7 +287,7 @@ def test_a_function_that_the_app_makes_in_another_account_is_called() -> None:
     deployment, other = elsewhere(account="210987654321")
     deployment.flow(chain("A"), {"A": function(other, "A", function_name="distant")})
     assert invoked(deployment) == ["arn:AWS::Partition:lambda:eu-west-1:210987654321:function:distant"]
-    assert "'A' (of the account 210987654321)" in told(deployment)[0]
+    assert "'A' (of the account 210987654321)" in reply(deployment)[0]
 
 
 DISTANT = ARN.replace("us-east-1", "us-west-2")
@@ -315,7 +315,7 @@ def test_a_mixed_service_function_keeps_its_memory() -> None:
     send = {**task("arn:aws:states:::sqs:sendMessage"), "Parameters": {"QueueUrl": "https://q/1/q", "MessageBody": "m"}}
     deployment.flow(machine(E=task("E", "S"), S=send), {"E": node(deployment.stack, Path())})
     assert deployment.properties("Flow/Services")["MemorySize"] == 512
-    assert "$6.67 for a million seconds of waiting with 512 MB" in told(deployment)[0]
+    assert "$6.67 for a million seconds of waiting with 512 MB" in reply(deployment)[0]
 
 
 def test_a_called_function_that_no_task_names() -> None:

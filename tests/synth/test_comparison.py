@@ -33,33 +33,33 @@ def compared(
     return deployment
 
 
-def told(deployment: Deployment, kind: str) -> list[str]:
-    return [each.text for each in deployment._told(f"aws:cdk:{kind}") if "cold starts" not in each.text]
+def reply(deployment: Deployment, kind: str) -> list[str]:
+    return [each.text for each in deployment._messages(f"aws:cdk:{kind}") if "cold starts" not in each.text]
 
 
 def test_what_the_deployment_would_refuse_is_an_error() -> None:
     deployment = compared(earlier=[BOTH])
-    (error,) = told(deployment, "error")
+    (error,) = reply(deployment, "error")
     assert GONE in error
     assert "keep=Keep(...)" in error
-    assert any("loses the permission to invoke function B" in text for text in told(deployment, "warning"))
+    assert any("loses the permission to invoke function B" in text for text in reply(deployment, "warning"))
 
 
 def test_with_what_is_kept_nothing_breaks() -> None:
     deployment = compared(earlier=[BOTH], keeps=True)
-    assert told(deployment, "error") == told(deployment, "warning") == []
-    assert any(text.startswith("taken over function A") for text in told(deployment, "info"))
+    assert reply(deployment, "error") == reply(deployment, "warning") == []
+    assert any(text.startswith("taken over function A") for text in reply(deployment, "info"))
 
 
 def test_what_the_deployment_lets_pass_is_a_warning() -> None:
     deployment = compared(earlier=[BOTH], on_removed="fail-executions")
-    assert told(deployment, "error") == []
-    assert any(GONE in text for text in told(deployment, "warning"))
+    assert reply(deployment, "error") == []
+    assert any(GONE in text for text in reply(deployment, "warning"))
 
 
 def test_an_equal_definition_is_worth_no_word() -> None:
     same = compared(earlier=[Definition.from_asl(chain("A"))], limits=Limits(hop_budget=7), guard="lease")
-    assert [*told(same, "error"), *told(same, "warning"), *told(same, "info")] == []
+    assert [*reply(same, "error"), *reply(same, "warning"), *reply(same, "info")] == []
 
 
 def test_the_template_is_the_same() -> None:
@@ -83,7 +83,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("context", [True, "true"])
 def test_what_running_executions_need_is_an_error(found: Any, context: Any) -> None:
     found.start("first")
-    (error,) = told(compared(context), "error")
+    (error,) = reply(compared(context), "error")
     assert GONE in error
     assert "running executions need it (first)" in error
 
@@ -91,14 +91,14 @@ def test_what_running_executions_need_is_an_error(found: Any, context: Any) -> N
 def test_what_no_execution_needs_is_a_warning(found: Any) -> None:
     found.run("first")
     deployment = compared(context=True)
-    assert told(deployment, "error") == []
-    assert any(GONE in text for text in told(deployment, "warning"))
+    assert reply(deployment, "error") == []
+    assert any(GONE in text for text in reply(deployment, "warning"))
 
 
 @pytest.mark.usefixtures("found")
 @pytest.mark.parametrize("context", [None, False, "false"])
 def test_nothing_is_read_unless_somebody_asks(context: Any) -> None:
-    assert told(compared(context), "warning") == []
+    assert reply(compared(context), "warning") == []
 
 
 @dataclass
@@ -127,7 +127,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> CloudFormation:
 
 
 def not_compared() -> str:
-    (text,) = [each for each in told(compared(context=True), "info") if "Not compared" in each]
+    (text,) = [each for each in reply(compared(context=True), "info") if "Not compared" in each]
     return text
 
 
@@ -148,7 +148,7 @@ def test_another_account_is_no_failure(aws: CloudFormation) -> None:
     )
     deployment = Deployment(other)
     deployment.flow(chain("A"), {"A": function(other, "A")})
-    assert any("the stack is for account 111111111111" in text for text in told(deployment, "info"))
+    assert any("the stack is for account 111111111111" in text for text in reply(deployment, "info"))
 
 
 @pytest.mark.usefixtures("aws")

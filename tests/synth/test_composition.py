@@ -96,8 +96,8 @@ def test_a_container_image_with_the_runtime_in_it(tmp_path: Path) -> None:
     code = lambda_.DockerImageCode.from_image_asset(str(tmp_path), cmd=["orders.price"], working_directory="/src")
     image = lambda_.DockerImageFunction(deployment.stack, "A", code=code)
     deployment.flow(chain("A", "B"), {"A": image, "B": function(deployment.stack, "B")})
-    (told,) = [str(each.data) for each in image.node.metadata if "unum:imageRuntime" in str(each.data)]
-    assert "must be in the image: `pip install unum-runtime`" in told
+    (reply,) = [str(each.data) for each in image.node.metadata if "unum:imageRuntime" in str(each.data)]
+    assert "must be in the image: `pip install unum-runtime`" in reply
     properties = deployment.properties("A")
     assert properties["ImageConfig"] == {
         "Command": ["unum_runtime.handler.handle"],

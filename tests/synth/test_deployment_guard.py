@@ -125,8 +125,8 @@ def test_where_it_may_not_work_there_is_none_and_synth_says_so(options: Any) -> 
     deployment = Deployment.new()
     deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, **options(deployment))
     assert guard_of(deployment) is None
-    (told,) = [each for each in deployment._told("aws:cdk:info") if "NoGuard" in each.text]
-    assert 'on_removed="refuse"' in told.text
+    (reply,) = [each for each in deployment._messages("aws:cdk:info") if "NoGuard" in each.text]
+    assert 'on_removed="refuse"' in reply.text
 
 
 @pytest.mark.parametrize("options", [_imported, _in_vpc])

@@ -128,7 +128,7 @@ def made(values: Values, write: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     flow = deployment.flow(machine(Each=a_map(chain("A"))), {"A": function(deployment.stack, "A")}, **options)
     for key, value in tags.items():
         Tags.of(flow).add(key, value)
-    return deployment.template, *(deployment._told(f"aws:cdk:{kind}") for kind in ("error", "warning", "info"))
+    return deployment.template, *(deployment._messages(f"aws:cdk:{kind}") for kind in ("error", "warning", "info"))
 
 
 def as_before(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -45,8 +45,8 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 258, 311, 331, 428
-"""Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks call services, and of
-that in JSONata."""
+"""Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks request services, and
+of that in JSONata."""
 
 PYTHON = str(this_python())
 PARQUET = Path(__file__).parents[1] / "unit" / "items" / "parquet" / "files" / "snappy.parquet"

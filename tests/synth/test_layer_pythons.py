@@ -95,10 +95,10 @@ def test_functions_of_each_python_take_a_layer_for_it() -> None:
 
 def test_who_starts_more_slowly_than_needed_is_told() -> None:
     assert with_pythons(A=PYTHON).starts_told() == []
-    (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
-    assert {"Stack/A", "Stack/B"} & {*told.text.replace(":", ",").split(", ")} == {"Stack/B"}
+    (reply,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
+    assert {"Stack/A", "Stack/B"} & {*reply.text.replace(":", ",").split(", ")} == {"Stack/B"}
     by = f"this app is synthesized by cpython {platform.python_version()}, and no {OTHER} is on {FOLDERS}"
-    assert f"without bytecode for their runtime {OTHER}: {by}; synthesize with {OTHER}, set {FOLDERS}" in told.text
+    assert f"without bytecode for their runtime {OTHER}: {by}; synthesize with {OTHER}, set {FOLDERS}" in reply.text
 
 
 def test_who_declines_other_pythons_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,8 +119,8 @@ def foreign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
 @pytest.mark.usefixtures("foreign")
 def test_an_interpreter_of_the_machine_makes_bytecode() -> None:
     assert with_pythons(A=PYTHON).starts_told() == []
-    (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
-    assert f"no {OTHER} is on {FOLDERS}" in told.text
+    (reply,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
+    assert f"no {OTHER} is on {FOLDERS}" in reply.text
 
 
 @pytest.mark.usefixtures("foreign")
@@ -185,8 +185,8 @@ def test_an_assembly_has_under_each_hash_what_belongs_to_it(
 
 
 def test_of_many_functions_the_first_are_named() -> None:
-    (told,) = with_pythons(**{f"F{number}": OTHER for number in range(5)}).starts_told()
-    assert told.text.startswith(
+    (reply,) = with_pythons(**{f"F{number}": OTHER for number in range(5)}).starts_told()
+    assert reply.text.startswith(
         "Stack/Flow/ControlFunction/Function, Stack/Flow/OnFailure/Handler, Stack/F0 and 4 more: "
     )
 

@@ -56,7 +56,7 @@ later: Missing
 class Named(Protocol):
     shared: ClassVar[Missing] = 2
     name: Missing
-    def told(self, *, at: Missing = 3) -> Missing:
+    def shown(self, *, at: Missing = 3) -> Missing:
         held: Missing = at
         return cast("Missing", held)
 class Pair(NamedTuple):
@@ -68,7 +68,7 @@ class Pair(NamedTuple):
 def test_what_stands_for_types_is_not_evaluated() -> None:
     names: dict[str, Any] = {}
     exec(compiled(TYPED.encode()), names)  # noqa: S102 - our own
-    assert (names["count"], names["Named"]().told(), names["Named"].shared, names["Pair"](0)) == (1, 3, 2, (0, 4))
+    assert (names["count"], names["Named"]().shown(), names["Named"].shared, names["Pair"](0)) == (1, 3, 2, (0, 4))
     assert [*names["Named"].__annotations__] == ["shared", "name"]
     assert names["Named"].__bases__ == (object,)
     assert not {"TypeVar", "TypeAlias", "TYPE_CHECKING", "ClassVar", "Protocol", "later"} & names.keys()

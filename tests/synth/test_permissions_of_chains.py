@@ -242,7 +242,7 @@ def wider(ours: set[Allowed], name: str) -> set[str]:
 
 
 COMPILED = sorted({*PROPS} - {"EmrContainersDeleteVirtualCluster", "EvaluateExpression", "CallAwsServiceCrossRegion"})
-"""Classes whose Tasks call services; the others are refused, or run functions."""
+"""Classes whose Tasks request services; the others are refused, or run functions."""
 
 
 @pytest.mark.parametrize("name", COMPILED)

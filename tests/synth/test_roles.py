@@ -54,10 +54,10 @@ def test_message_names_the_role_and_can_be_acknowledged() -> None:
     deployment = Deployment.new()
     role = iam.Role.from_role_arn(deployment.stack, "Own", ROLE, mutable=False)
     flow(deployment.stack, A=role)
-    (told,) = [each for each in deployment.warnings() if "unum:rolePolicy" in each.text]
-    assert told.path == "Stack/Flow/Permissions/A"
-    assert "role Stack/Own gets no policy of this app, because it is imported with mutable=False" in told.text
-    assert "[ack: unum:rolePolicy[Stack/Own]]" in told.text
+    (reply,) = [each for each in deployment.warnings() if "unum:rolePolicy" in each.text]
+    assert reply.path == "Stack/Flow/Permissions/A"
+    assert "role Stack/Own gets no policy of this app, because it is imported with mutable=False" in reply.text
+    assert "[ack: unum:rolePolicy[Stack/Own]]" in reply.text
 
 
 def test_role_without_policy_updates_gets_no_policy() -> None:
@@ -114,10 +114,10 @@ def test_report_has_roles_of_another_team_with_all_statements(definition: Any) -
     deployment = Deployment(Stack(app, "Stack"))
     customized(deployment.stack, use_precreated_roles=names)
     flow(deployment.stack, definition)
-    told = report(app)
+    reply = report(app)
     assert deployment.all("IAM::Role") == deployment.all("IAM::Policy") == deployment.all("IAM::ManagedPolicy") == {}
-    assert names.items() <= {path: each["roleName"] for path, each in told.items()}.items()
-    for path, role in ((path, told[path]) for path in names):
+    assert names.items() <= {path: each["roleName"] for path, each in reply.items()}.items()
+    for path, role in ((path, reply[path]) for path in names):
         given = {"Ref": ordinary.logical_id(path.removeprefix("Stack/"))}
         expected = statements(attached(ordinary, given))
         inline = ordinary.resource(path.removeprefix("Stack/"))["Properties"].get("Policies", [])
@@ -137,10 +137,10 @@ def test_report_alone_changes_no_resource() -> None:
     deployment = Deployment(Stack(app, "Stack"))
     customized(deployment.stack, prevent_synthesis=False)
     flow(deployment.stack, WAITING)
-    told = report(app)
+    reply = report(app)
     assert deployment.all("IAM::Policy").keys() == ordinary.all("IAM::Policy").keys()
     assert deployment.all("IAM::Role").keys() == ordinary.all("IAM::Role").keys()
-    allowed = told["Stack/ARole"]["identityPolicyStatements"]
+    allowed = reply["Stack/ARole"]["identityPolicyStatements"]
     assert any("lambda:InvokeFunction" in as_list(each["Action"]) for each in allowed)
 
 

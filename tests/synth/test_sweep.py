@@ -125,14 +125,14 @@ def test_default_without_anything_listed_is_no_sweep_and_says_so_once(table: Any
     store = UNLISTED if table is None else Store.dynamodb(table=table(deployment))
     deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, store=store)
     assert deployment.all("Scheduler::Schedule") == {}
-    (told,) = [each for each in deployment._told("aws:cdk:info") if "NoSweep" in each.text]
-    assert "sweep=None" in told.text
+    (reply,) = [each for each in deployment._messages("aws:cdk:info") if "NoSweep" in each.text]
+    assert "sweep=None" in reply.text
     assert deployment.warnings() == []
 
 
 def test_who_says_that_there_is_no_sweep_is_told_nothing() -> None:
     deployment = swept(None, UNLISTED)
-    assert [each for each in deployment._told("aws:cdk:info") if "NoSweep" in each.text] == []
+    assert [each for each in deployment._messages("aws:cdk:info") if "NoSweep" in each.text] == []
 
 
 def test_workflows_of_one_table_have_sweeps_of_their_own() -> None:

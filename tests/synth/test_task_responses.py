@@ -92,7 +92,7 @@ def test_function_without_room_for_a_layer_keeps_its_permission() -> None:
     assert flow.grant_task_response(responder(deployment.stack, layers=others)).success
     assert deployment.properties("Who")["Layers"] == arns
     assert variable(deployment, "Who") == deployment.logical_id("Flow/Respond")
-    (said,) = [each for each in deployment.told() if each.path == "Stack/Who"]
+    (said,) = [each for each in deployment.notices() if each.path == "Stack/Who"]
     assert re.search("5 layers.*pip install unum-runtime", said.text)
 
 

@@ -223,7 +223,7 @@ def _until(missing: Missing) -> str:
 
 
 def _to_json(missing: Missing) -> dict[str, object]:
-    told: dict[str, object] = {
+    report: dict[str, object] = {
         "invocation": missing.invocation,
         "state": missing.state,
         "index": list(missing.index),
@@ -233,7 +233,7 @@ def _to_json(missing: Missing) -> dict[str, object]:
     }
     throttled_since = missing.throttled_since and missing.throttled_since.isoformat()
     more = {"job": missing.job, "signal": missing.signal, "throttled_since": throttled_since}
-    return told | {name: value for name, value in more.items() if value is not None}
+    return report | {name: value for name, value in more.items() if value is not None}
 
 
 def _error(errors: Mapping[str, str], missing: Missing) -> dict[str, str]:
@@ -316,10 +316,10 @@ def _age(text: str, option: str = "--since") -> timedelta:
 
 
 _UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, UnumError)
-"""Errors while parsing letters from other senders, or from versions with other events."""
+"""Errors while parsing dead letters from other senders, or from versions with other events."""
 
 MOST_BATCHES = 20
-"""Maximum number of receives of 10 letters; each letter stays hidden from other readers for `HIDDEN_S`."""
+"""Maximum number of receives of 10 dead letters; each dead letter stays hidden from other readers for `HIDDEN_S`."""
 
 HIDDEN_S = 10
 
@@ -335,33 +335,35 @@ def last_errors(session: Session, queue_url: str | None) -> Mapping[str, str]:
         return {}
     try:
         return dict(_read_letters(session.create("sqs"), queue_url))
-    except call_errors():  # reading letters is optional: a caller may lack the permission
+    except call_errors():  # reading dead letters is optional: a caller may lack the permission
         return {}
 
 
 def _read_letters(queues: Any, queue_url: str) -> Iterator[tuple[str, str]]:
     for _ in range(MOST_BATCHES):
-        # A short visibility timeout: letters stay for other readers, and none is deleted here.
+        # A short visibility timeout: dead letters stay for other readers, and none is deleted here.
         found = queues.receive_message(
             QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=HIDDEN_S, MessageAttributeNames=["All"]
         )
         if not found.get("Messages"):
             return
         for message in found["Messages"]:
-            told = {name: each.get("StringValue", "") for name, each in message.get("MessageAttributes", {}).items()}
-            # One foreign letter must not hide the errors in all others.
+            attributes = {
+                name: each.get("StringValue", "") for name, each in message.get("MessageAttributes", {}).items()
+            }
+            # One foreign dead letter must not hide the errors in all others.
             with suppress(*_UNREADABLE):
-                yield from _read(parse_json(message["Body"]), told)
+                yield from _read(parse_json(message["Body"]), attributes)
 
 
-def _read(letter: Json, attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Return the invocation name and the error in a letter.
+def _read(message: Json, attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Return the invocation name and the error in a dead letter.
 
-    A letter holds the failure handler's record around a function's record, or a delayed event. Delayed events come from
-    the timer queue, or, with attributes, from EventBridge Scheduler, possibly inside its SendMessage request.
+    A dead letter holds the failure handler's record around a function's record, or a delayed event. Delayed events come
+    from the timer queue, or, with attributes, from EventBridge Scheduler, possibly inside its SendMessage request.
     Source: EventBridge Scheduler User Guide, "Configuring a schedule's dead-letter queue".
     """
-    match letter:
+    match message:
         case {"requestPayload": {"requestPayload": event}, **rest} if is_envelope(event):
             yield str(Envelope.from_json(event).name), _error_of_letter(rest.get("responsePayload"))
         # EventBridge Scheduler wraps the request that it could not deliver.

@@ -128,7 +128,7 @@ def _with_called(workflow: Workflow, called: Collection[str]) -> Workflow:
 
 
 def _guarded(workflow: Workflow, guard: Guard) -> Workflow:
-    """Return `workflow` with `guard` on all Tasks that call functions; service Tasks keep the default."""
+    """Return `workflow` with `guard` on all Tasks that invoke functions; service Tasks keep the default."""
     states = {
         name: replace(state, guard=guard) if isinstance(state, Task) and state.resource is None else state
         for name, state in workflow.states.items()

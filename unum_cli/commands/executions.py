@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: unknown or failed execution, or AWS error.
     """
     try:
-        # Parse the input before any AWS call: an invalid one needs no credentials to be reported.
+        # Parse the input before any AWS request: an invalid one needs no credentials to be reported.
         value = execution_input(options.input) if options.command == "start" else None
         attributes = attributes_in(options.attribute) if options.command == "start" else {}
         client = connected(options)

@@ -19,7 +19,14 @@ from unum_runtime.model.checkpoint import Checkpoint, Collected, Phase, Success
 from unum_runtime.model.envelope import Results, Value
 from unum_runtime.model.naming import Frames, Name, Scope
 from unum_runtime.model.states import FanOut, Pattern, State, Task, Wait
-from unum_runtime.protocol.history.timeline import Following, Timeline, begun, failed_with, following, frees_lane
+from unum_runtime.protocol.history.timeline import (
+    Following,
+    Timeline,
+    failed_with,
+    following,
+    frees_lane,
+    started_branches,
+)
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -153,7 +160,7 @@ class Levels:
         if self._end_of(scope) is not None or self.timeline.end is not None:
             return [Shown.STOPPED if each in (None, Shown.RUNNING, Shown.WAITING) else each for each in found]
         freed = [index for index, each in enumerate(found) if each is not None and self._is_free(scope, index)]
-        running = set(range(scope.size)) if opened is None else begun(opened, freed)
+        running = set(range(scope.size)) if opened is None else started_branches(opened, freed)
         return [each or self._first_status(scope, index, running) for index, each in enumerate(found)]
 
     def branch(self, scope: Scope, index: int, status: Shown) -> Row:

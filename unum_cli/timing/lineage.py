@@ -7,7 +7,7 @@ cases: the start record and the steps of the top level. If these name no such ex
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 
-from unum_cli.timing.parents import STARTED_BY, Started, default_name, executions_in, parent_in, told
+from unum_cli.timing.parents import STARTED_BY, Started, default_name, executions_in, parent_in, reported_value
 from unum_client.boto3_shapes.arns import home_of
 from unum_client.client import Client
 from unum_client.reading.stored_steps import start_record
@@ -75,7 +75,7 @@ def _started(record: Checkpoint, steps: Sequence[Checkpoint]) -> Iterator[set[St
     """Yield the executions that each step is the first to tell of."""
     known = {*executions_in(record.outcome.value)} if isinstance(record.outcome, Success) else set[Started]()
     for step in steps:
-        found = {*executions_in(told(step))}
+        found = {*executions_in(reported_value(step))}
         yield found - known
         known |= found
 
@@ -107,6 +107,6 @@ def _by_definition(client: Client, parent: Started, child: Started, steps: Seque
             return Lineage.CONFIRMED
         if any(may_start(workflow, missing.state) for missing in pending):
             return Lineage.UNKNOWN
-    silent = (step for step in steps if not [*executions_in(told(step))])
+    silent = (step for step in steps if not [*executions_in(reported_value(step))])
     is_moved = any(step.digest not in ("", workflow.digest) for step in steps)
     return Lineage.UNKNOWN if is_moved or any(may_start(workflow, step.state) for step in silent) else Lineage.DENIED

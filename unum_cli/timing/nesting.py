@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from unum_cli.timing.levels import Levels
-from unum_cli.timing.parents import Started, default_name, executions_in, parent_in, told
+from unum_cli.timing.parents import Started, default_name, executions_in, parent_in, reported_value
 from unum_client.control import Missing
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import Checkpoint, Success
@@ -31,7 +31,7 @@ def started_by_steps(levels: Levels) -> Iterator[tuple[str, Started]]:
         if _starts(levels.timeline, checkpoint.state, checkpoint):
             before = levels.value_before(name)
             known = {*executions_in(before.value)} if before is not None else set[Started]()
-            yield from ((str(name), each) for each in executions_in(told(checkpoint)) if each not in known)
+            yield from ((str(name), each) for each in executions_in(reported_value(checkpoint)) if each not in known)
 
 
 class Unnamed(NamedTuple):

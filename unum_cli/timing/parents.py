@@ -70,7 +70,7 @@ def executions_in(value: Json) -> Iterator[Started]:
             yield from executions_in(each)
 
 
-def told(checkpoint: Checkpoint) -> Json:
+def reported_value(checkpoint: Checkpoint) -> Json:
     """Return what a commit tells of its execution: the result, or the cause of the failure as JSON."""
     failure = checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.continuation.caught
     if failure is not None:

@@ -49,7 +49,7 @@ class Span:
 def stretches(checkpoint: Checkpoint, span: Span) -> Iterator[Stretch]:
     """Yield what passed before the commit `checkpoint`, in order and without gaps."""
     delivery = Delivery.of(checkpoint)
-    marks = _guessed(checkpoint, span) if delivery is None else _told(delivery, span)
+    marks = _guessed(checkpoint, span) if delivery is None else _recorded_parts(delivery, span)
     at_ms, end_ms = span.since_ms, max(checkpoint.committed_ms, span.since_ms)
     for part, until_ms in marks:
         # Sandboxes have their own clocks, and each stretch begins where the one before it ends.
@@ -71,7 +71,7 @@ def _guessed(checkpoint: Checkpoint, span: Span) -> Iterator[tuple[Part, int]]:
     yield Part.CODE, end_ms
 
 
-def _told(delivery: Delivery, span: Span) -> Iterator[tuple[Part, int]]:
+def _recorded_parts(delivery: Delivery, span: Span) -> Iterator[tuple[Part, int]]:
     """Yield parts with their ends, by what the commit tells of its delivery."""
     yield Part.WAITING, span.due_ms or 0
     for number, tried in enumerate(delivery.failed):

@@ -21,7 +21,7 @@ LINK = "unum.link"
 """Attribute of links with their reason: ``fan-in``, ``fork``, ``redrive``, ``parent`` or ``child``."""
 
 _SENDS = {("sqs", "SendMessage"): "aws_sqs", ("sns", "Publish"): "aws.sns"}
-"""Values of ``messaging.system`` of service calls that send messages."""
+"""Values of ``messaging.system`` of service requests that send messages."""
 
 _LAMBDA = "lambda:invoke"
 

@@ -184,7 +184,7 @@ class Exporter:
             except urllib.error.HTTPError as error:
                 with error:
                     if error.code not in _FOR_THE_MOMENT or tried == MOST_TRIES:
-                        raise self._refused(f"{_status_text(error.code)}: {_told(error.read())}") from error
+                        raise self._refused(f"{_status_text(error.code)}: {_reason_in(error.read())}") from error
                     pause_s = _pause_s(error.headers, tried)
             except (OSError, ValueError) as error:  # URLError is an OSError
                 reason = getattr(error, "reason", error)
@@ -231,7 +231,7 @@ def _status_text(code: int) -> str:
     return f"HTTP {code} {names.get(code, '')}".rstrip()
 
 
-def _told(content: bytes) -> str:
+def _reason_in(content: bytes) -> str:
     """Return the message in an answer, a ``google.rpc.Status`` as JSON, or the begin of another answer."""
     text = content.decode(errors="replace")
     with suppress(ValueError, KeyError, TypeError):

@@ -123,11 +123,11 @@ class Family:
 
     def _children(self, client: Client, levels: Levels) -> list[Relative]:
         """Return the executions that the steps of an execution have started, as far as they can be read."""
-        told = [*started_by_steps(levels), *self._started_by_jobs(client, levels)]
-        found = [(step, one, self._read(one)) for step, one in told]
+        starts = [*started_by_steps(levels), *self._started_by_jobs(client, levels)]
+        found = [(step, one, self._read(one)) for step, one in starts]
         found += [
             (each.step, one, self._find(one))
-            for each in unnamed_starts(levels, {step for step, _ in told})
+            for each in unnamed_starts(levels, {step for step, _ in starts})
             for one in starmap(Started, product(each.workflows or self.workflows, each.names))
         ]
         return [Relative(one, *read, step) for step, one, read in found if read is not None]

@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
         UsageError: unreadable file, unknown workflow, or invalid settings of the collector.
         CommandFailed: unknown execution, no stored definition, AWS error, or a collector that refuses spans.
     """
-    # Wrong settings need no AWS call to be reported.
+    # Wrong settings need no AWS request to be reported.
     exporter = None if options.otlp is None else Exporter(settings(options.otlp, os.environ), time.sleep)
     client = connected(options)
     try:

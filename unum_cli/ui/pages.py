@@ -220,9 +220,9 @@ class Pages:
     def _lines(self, reading: Reading, rows: Sequence[Row]) -> Any:
         began_ms = int(reading.description.started_at.timestamp() * 1000)
         ended = [each.to_ms for row in rows for each in row.stretches]
-        begun = [row.stretches[0].from_ms for row in rows if row.stretches]
+        starts = [row.stretches[0].from_ms for row in rows if row.stretches]
         is_part = bool(rows) and rows[0].checkpoint is not None and bool(rows[0].checkpoint.name.frames)
-        return chart(rows, min(begun, default=began_ms) if is_part else began_ms, max(ended, default=began_ms))
+        return chart(rows, min(starts, default=began_ms) if is_part else began_ms, max(ended, default=began_ms))
 
 
 def _levels(reading: Reading) -> Levels:

@@ -1,7 +1,7 @@
 """Tasks that read items and write results of a distributed Map.
 
 A definition has no such states. They carry out ``ItemReader`` and ``ResultWriter`` before and after the Map, in the
-function that calls services. Retriers and catchers of the Map apply to all three states; the fields for the Map's
+service function. Retriers and catchers of the Map apply to all three states; the fields for the Map's
 result apply to the last.
 """
 

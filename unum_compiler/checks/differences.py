@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
 
 def check_differences(machine: Machine, document: Json, called: Collection[str], report: Report) -> None:
-    """Report every part of `machine` that would behave otherwise in Step Functions; `called` are called functions."""
+    """Report every part of `machine` that would behave otherwise in Step Functions; `called` are invoked functions."""
     if len(to_readable(document)) > MOST_CHARACTERS:
         report.differs("$", Difference.SIZE, f"CreateStateMachine takes at most {MOST_CHARACTERS} characters")
     for found in _differences(machine, called):

@@ -89,7 +89,7 @@ class Receipt:
         transitions: state transitions as Step Functions Standard counts them.
         result_bytes: size of the results of all Tasks and fan-outs.
         definition_bytes: size of the compiled workflow.
-        task_ms: duration of each Task's user code or service call, in milliseconds.
+        task_ms: duration of each Task's user code or service request, in milliseconds.
         longest_path: Tasks in sequence on the longest path.
         memory_mb: memory of each function.
         retention_s: lifetime of items, in seconds.
@@ -283,7 +283,7 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
         functions: handlers (event, context) by function key or Task name, or what returns those of one execution;
             without them the data flow is left out.
         value: input of the execution, with `functions`.
-        task_ms: duration of each Task's user code or service call, in milliseconds.
+        task_ms: duration of each Task's user code or service request, in milliseconds.
         memory_mb: memory of each function.
         timeout_s: time limit of each function, in seconds; fusion continues while enough of it is left.
         retention_s: lifetime of items, in seconds.

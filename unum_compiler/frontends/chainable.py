@@ -166,7 +166,7 @@ def _built(machine: Json, root: IConstruct, statements: Iterable[iam.PolicyState
     named = (text if text in by_text else token_of_function(text) for text in named_functions(machine))
     functions = {text: by_text[text] for text in named if text in by_text}
     keys = unique_keys(functions.values())
-    # Known texts in place of properties: each read is a call to the CDK's process, here for each pair of both.
+    # Known texts in place of properties: each read is a request to the CDK's process, here for each pair of both.
     ours = {every for text, each in by_text.items() if each in keys for every in (text, f"{text}:*")}
     permitted = read_permissions(machine, root, statements, ours)
     return Built(
@@ -212,7 +212,7 @@ def _is_qualified(construct: Any) -> bool:
 
     ``$LATEST`` is the function itself.
     """
-    # The type first: for most constructs, the second question would be a call to the CDK's process.
+    # The type first: for most constructs, the second question would be a request to the CDK's process.
     if isinstance(construct, Construct) or not hasattr(construct, "latest_version"):
         return False
     return not str(construct.function_arn).endswith(":$LATEST")

@@ -1,4 +1,4 @@
-"""Tasks of called functions: those that cannot have the runtime, or that a Task calls with options."""
+"""Tasks of invoked functions: those that cannot have the runtime, or that a Task calls with options."""
 
 from collections.abc import Collection
 from dataclasses import replace

@@ -24,7 +24,7 @@ UNPUBLISHED = "$LATEST"
 """Qualifier of a function's unpublished code."""
 
 SERVICES = "$services"
-"""Key of the function that calls services, one for all Tasks of a workflow."""
+"""Key of the service function, one for all Tasks of a workflow."""
 
 _SUBSTITUTION = re.compile(r"\$\{(?P<name>[^${}]+)\}(?P<qualifier>:.*)?")
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -68,7 +68,7 @@ class Call(NamedTuple):
     Attributes:
         function: key of the function; empty after a reported problem.
         form: kind of call.
-        resource: action of a service, or ARN of a called function.
+        resource: action of a service, or ARN of an invoked function.
         pattern: event that ends the Task.
         called: key of the function that ``lambda:invoke`` calls with options; None without options.
     """
@@ -203,7 +203,7 @@ class Resources:
 
 
 def _has_options(parameters: Mapping[str, Json]) -> bool:
-    """Return True if `parameters` of ``lambda:invoke`` contain options for called functions only."""
+    """Return True if `parameters` of ``lambda:invoke`` contain options for invoked functions only."""
     return any(
         name.removesuffix(".$") in _OPTIONS and value != _OPTIONS.get(name, ...) for name, value in parameters.items()
     )

@@ -1,4 +1,4 @@
-"""IAM permissions of Tasks in the function that calls services.
+"""IAM permissions of Tasks in the service function.
 
 Source: AWS Step Functions Developer Guide, "IAM policies for using Distributed Map states".
 """
@@ -37,7 +37,7 @@ def task_statements(
     An assumed role has the permissions of the call itself, in its owner's account.
 
     Args:
-        task: Task that calls a service.
+        task: Task that requests a service.
         arguments: arguments of the Task, possibly with other names of the same resources.
         aliases: placeholders for start aliases of workflows.
         declared: IAM actions that the author of the Task has allowed, and nothing else; None if nobody did.

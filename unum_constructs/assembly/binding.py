@@ -73,7 +73,7 @@ class Program:
         return replace(self, hosts={**self.hosts, **added}, kept=frozenset(added.keys() | services))
 
     def with_services(self, construct: Construct, workflow: Workflow, provision: Provision) -> "Program":
-        """Replace the compiled definition, and add the service function if a Task calls a service.
+        """Replace the compiled definition, and add the service function if a Task requests a service.
 
         Each function keeps one key; see `with_one_key_each`.
         """
@@ -147,7 +147,8 @@ def compile_program(
     reasons = reasons_for_calls(construct, functions)
     check_keys(construct, functions, reasons)
     keys = keys_by_arn(functions)
-    # `lambda:invoke` allows names beside ARNs. Each name costs a call of the CDK's process, so only if one may be used.
+    # `lambda:invoke` allows names beside ARNs. Each name costs a request to the CDK's process, so only if one may be
+    # used.
     if "FunctionName" in definition.text:
         keys |= {name_of(function): keys[arn_of(function)] for function in functions.values()}
     bound = definition.bind(keys)

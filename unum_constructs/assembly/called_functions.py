@@ -1,4 +1,4 @@
-"""Called functions: which functions Tasks call, their ARNs, and what synth says about them."""
+"""Invoked functions: which functions Tasks call, their ARNs, and what synth says about them."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ _NAMED = re.compile(rf"{re.escape(CALLED)}(?P<key>[^:]+)(?P<qualifier>:.+)?")
 
 
 def reasons_for_calls(workflow: Construct, functions: Mapping[str, lambda_.IFunction]) -> dict[str, str]:
-    """Return the reason why Tasks have to call a function, by key, for functions that cannot have the runtime.
+    """Return the reason why Tasks have to invoke a function, by key, for functions that cannot have the runtime.
 
     Raises:
         ConstructError: one of `functions` is no Lambda function, or can only be called, and is in another region.
@@ -55,7 +55,7 @@ def _why_distant(workflow: Construct, function: lambda_.IFunction) -> str | None
 
 
 def _check_region(workflow: Construct, place: str, region: str) -> None:
-    """Raise if a called function is in another region than `workflow`, as far as both are known.
+    """Raise if an invoked function is in another region than `workflow`, as far as both are known.
 
     Raises:
         ConstructError: names the place and both regions.
@@ -94,7 +94,7 @@ def all_called(functions: Mapping[str, lambda_.IFunction], called: Collection[st
 
 
 def arn_in_statement(arn: str, called: Mapping[str, lambda_.IFunction]) -> str:
-    """Return `arn`, from the compiler, with the token of a called function in place of its key."""
+    """Return `arn`, from the compiler, with the token of an invoked function in place of its key."""
     match = _NAMED.fullmatch(arn)
     if match is None:
         return arn

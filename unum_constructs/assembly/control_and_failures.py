@@ -91,7 +91,7 @@ def new_sweep(
     """
     if shared.sweep is None:
         return None
-    listing, letters = shared.state.storage.list_statements(partitions), shared.failure_queue
+    listing, failure_queue = shared.state.storage.list_statements(partitions), shared.failure_queue
     return WorkflowSweep(
-        workflow, "Sweep", options=shared.sweep, listing=listing, control=control, dead_letters=letters
+        workflow, "Sweep", options=shared.sweep, listing=listing, control=control, dead_letters=failure_queue
     )

@@ -129,7 +129,7 @@ class FunctionPermissions:
         return roles[0] is roles[1]
 
     def _call_statements(self) -> Iterator[iam.PolicyStatement]:
-        """Yield permissions for the service calls of Tasks."""
+        """Yield permissions for the service requests of Tasks."""
         if SERVICES in self.hosts:
             from unum_constructs.assembly.service_grants import call_statements  # noqa: PLC0415 - loads all service models
 
@@ -172,7 +172,7 @@ class FunctionPermissions:
         return () if bus is None else self._shared("status events", lambda: [permissions.put_events_statement(bus)])
 
     def _shared(self, what: Hashable, make: Callable[[], Iterable[iam.PolicyStatement]]) -> Statements:
-        """Return statements that many policies share, made once: each is a call to the CDK's process."""
+        """Return statements that many policies share, made once: each is a request to the CDK's process."""
         # Otherwise every function would pay about 0.5 ms for each of them.
         if what not in self._shared_statements:
             self._shared_statements[what] = (*make(),)

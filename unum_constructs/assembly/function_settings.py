@@ -142,7 +142,7 @@ class Assembly(FunctionPermissions):
         handler.allow_own()
         own = [session_of(each.function) for each in (handler, control)]
         senders = {"workflow": self.workflow.name, "trusted": [*own, *(self.timer.role_ids if self.timer else ())]}
-        # Names of these functions would be circular there: without them, their letters are planned again.
+        # Names of these functions would be circular there: without them, their dead letters are planned again.
         control.trust({**senders, "trusted": [each for each in senders["trusted"] if not each.startswith(":")]})
         if self.timer:
             known = self.wired.known

@@ -40,7 +40,7 @@ def check_keys(workflow: Construct, functions: Functions, called: Mapping[str, s
     Args:
         workflow: the workflow.
         functions: functions by key.
-        called: why Tasks have to call a function, by key.
+        called: why Tasks have to invoke a function, by key.
 
     Raises:
         ConstructError: names the key and the function's handlers.

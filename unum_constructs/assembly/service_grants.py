@@ -51,7 +51,7 @@ def call_statements(
         values: CDK tokens by the name of their placeholder in the IR.
         own: ARNs of the workflow's run alias and describe alias, by `RUN` and `DESCRIBE`.
         started: other workflows by the placeholder of their start alias.
-        called: called functions by key.
+        called: invoked functions by key.
         declared: IAM actions that the author of a Task has allowed, by its name.
     """
     # Pseudo parameters resolve at deployment, so that one template fits every account and region.

@@ -119,7 +119,7 @@ class _FunctionsUnchanged:
 
     def validate(self) -> list[str]:
         found = [(host, properties_of(host.resource)) for host in self._hosts]
-        # One `resolve` for all functions: each is a call to the CDK's process.
+        # One `resolve` for all functions: each is a request to the CDK's process.
         asked = [
             {
                 "environment": environment.environment_of(host.resource, properties),

@@ -120,7 +120,7 @@ def resource_of(construct: IConstruct, kind: type[Resource]) -> Resource:
 
 
 def properties_of(resource: CfnResource) -> Mapping[str, Any]:
-    """Return all current properties of `resource`, by their names in JavaScript, in one call to the CDK's process."""
+    """Return all current properties of `resource`, by their names in JavaScript, with one request to its process."""
     found: Mapping[str, Any] = resource._cfn_properties  # noqa: SLF001 - what the CDK has for those who extend it
     return found
 

@@ -149,7 +149,7 @@ class _RecordWaiting:
 
 
 _waiting: WeakKeyDictionary[Stack, list[tuple[IConstruct, Reasons]]] = WeakKeyDictionary()
-"""Acknowledgments by stack: each is two calls to the CDK's process, of which a function would need eight."""
+"""Acknowledgments by stack: each is two requests to the CDK's process, of which a function would need eight."""
 
 
 def _record(construct: IConstruct, reasons: Reasons) -> None:
@@ -166,7 +166,7 @@ def _record(construct: IConstruct, reasons: Reasons) -> None:
 
 
 _validations: WeakKeyDictionary[IConstruct, Validations] = WeakKeyDictionary()
-"""Validations by construct: asking for them is a call to the CDK's process."""
+"""Validations by construct: asking for them is a request to the CDK's process."""
 
 
 def acknowledge_policies(workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]) -> None:

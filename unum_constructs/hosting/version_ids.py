@@ -36,7 +36,7 @@ class _VersionId:
     def __init__(self, version: lambda_.Version) -> None:
         self._stack = stack_of(version)
         self.resource = resource_of(version, lambda_.CfnVersion)
-        # Each read of `logical_id` costs a call to the CDK's process; the token stays the same.
+        # Each read of `logical_id` costs a request to the CDK's process; the token stays the same.
         self._token = self.resource.logical_id
         self._cached: tuple[int, str] | None = None
 

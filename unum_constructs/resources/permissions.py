@@ -260,7 +260,7 @@ def receive_statements(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
 
 
 def retry_statements(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
-    """Yield permission to read letters of `queue`, to show them again, and to delete them."""
+    """Yield permission to read dead letters of `queue`, to show them again, and to delete them."""
     actions = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"]
     yield iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
     yield from _with_key(queue, RECEIVING)

@@ -11,7 +11,7 @@ from unum_constructs.hosting.host import Host
 
 @jsii.implements(iam.IGrantable)
 class CallingWorkflow(Construct):
-    """Workflow as a grantee, as in ``key.grant_decrypt(workflow)``, if its Tasks call services.
+    """Workflow as a grantee, as in ``key.grant_decrypt(workflow)``, if its Tasks request services.
 
     The definition's own calls are allowed without a grant; the customer managed key of a queue, for example, needs one.
     """
@@ -23,7 +23,7 @@ class CallingWorkflow(Construct):
         """Role of the service function.
 
         Raises:
-            ConstructError: no Task calls a service; grant permissions to the user's functions directly.
+            ConstructError: no Task requests a service; grant permissions to the user's functions directly.
         """
         if SERVICES not in self._hosts:
             raise ConstructError(
@@ -37,6 +37,6 @@ class CallingWorkflow(Construct):
         """Add `statement` to the service function's permissions.
 
         Raises:
-            ConstructError: no Task calls a service.
+            ConstructError: no Task requests a service.
         """
         self.grant_principal.add_to_principal_policy(statement)

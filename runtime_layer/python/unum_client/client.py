@@ -246,8 +246,8 @@ class Client(PastReader):
         given, pauses = as_attributes(attributes), self._pauses(name, timeout_s)
         answer = self._starts.start(name, value, lease=True, force=force, attributes=given, pauses=pauses)
         left_s = None if timeout_s is None else begun_s + timeout_s - self.waiter.now_s()
-        told = self.descriptions or descriptions_by(answer, self._starts.caller) or self._descriptions
-        return self._wait(name, told, left_s, on_step)
+        reader = self.descriptions or descriptions_by(answer, self._starts.caller) or self._descriptions
+        return self._wait(name, reader, left_s, on_step)
 
     def begin_call(self, state: str, arguments: object) -> Call:
         """Call the Task `state` on `arguments`, without waiting; equal calls share one run and its result.
@@ -476,15 +476,15 @@ class Client(PastReader):
         return checked_name(str(uuid.uuid4()) if name is None else name), as_json(value)
 
     def _wait(
-        self, name: str, told: Descriptions, timeout_s: float | None, on_step: Callable[[Step], None] | None
+        self, name: str, reader: Descriptions, timeout_s: float | None, on_step: Callable[[Step], None] | None
     ) -> Description:
         pauses = self._pauses(name, timeout_s)
         if on_step is not None:
             for step in self.watch(name, timeout_s=timeout_s):
                 on_step(step)
-        while told.status(name) is Status.RUNNING:
+        while reader.status(name) is Status.RUNNING:
             pauses.pause()
-        return told.describe(name)
+        return reader.describe(name)
 
     def _polls(self, record: Checkpoint, timeout_s: float | None) -> Iterator[Pauses]:
         """Yield the pauses once per poll until the execution has ended, and pause after each poll."""

@@ -108,7 +108,7 @@ def checked(workflow: Workflow) -> Workflow:
     """Return `workflow`, if functions on Google Cloud can run all of its states.
 
     Raises:
-        DefinitionError: a Task calls a service, or waits for a callback.
+        DefinitionError: a Task requests a service, or waits for a callback.
     """
     remedy = "on Google Cloud, Tasks are functions of the workflow that return their results; call services there"
     problems = tuple(
@@ -182,12 +182,12 @@ def _pauses(workflow: str) -> PauseReader:
 
 def _call(call: Call, value: Json, deadline_ms: int) -> Any:
     """Run user code; cancel a coroutine, and refuse a result, that takes too long: nothing interrupts a thread."""
-    begun, is_late = time.monotonic(), False
+    started_s, is_late = time.monotonic(), False
     try:
         result = finish(_attribute(service().hosts[call.function])(value, Context(call, deadline_ms)), call.timeout_s)
     except Interruption:
         is_late = True
-    if call.timeout_s is not None and (is_late or time.monotonic() - begun > call.timeout_s):
+    if call.timeout_s is not None and (is_late or time.monotonic() - started_s > call.timeout_s):
         raise StatesError("States.Timeout", f"took longer than {call.timeout_s:g} s")
     return result
 

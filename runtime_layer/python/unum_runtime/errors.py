@@ -9,7 +9,7 @@ UnumError
 │   └── OutcomeCollected
 ├── NotOurEvent           event of another workflow or version; the delivery fails loudly
 ├── InconsistentHistory   stored items contradict the event; the delivery fails loudly
-├── StoreError            failed call of the store; raised so that Lambda delivers the event again
+├── StoreError            failed store operation; raised so that Lambda delivers the event again
 ├── InvokeError           failed invocation of the next function; raised for the same reason
 ├── LeaseHeldError        work under another delivery's lease; the delivery schedules its event for later
 │   └── LeaseStolenError  start taken over by another client; raised where no timer can keep the event
@@ -119,7 +119,7 @@ class InconsistentHistory(UnumError):
 
 
 class StoreError(UnumError):
-    """Failed or throttled call of the store, or lost item."""
+    """Failed or throttled store operation, or lost item."""
 
 
 class StoreDenied(StoreError):

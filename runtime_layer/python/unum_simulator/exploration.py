@@ -292,12 +292,12 @@ def settle(world: World) -> Ending:
 def _call_until_done(caller: Caller) -> None:
     """Call, and ask for the run, until it ends; whoever calls after that must get its result."""
     for number in range(LAST_CALLS, LAST_CALLS + MOST_CALLS):
-        told = _ask(caller, caller.call(number))
-        if told["Status"] != Status.RUNNING:
+        reply = _ask(caller, caller.call(number))
+        if reply["Status"] != Status.RUNNING:
             return
-        told = _ask(caller, caller.question(str(told["Run"]), number))
-        if told["Status"] != Status.RUNNING:
-            check_repeated(caller.world, told, _ask(caller, caller.call(number + MOST_CALLS)))
+        reply = _ask(caller, caller.question(str(reply["Run"]), number))
+        if reply["Status"] != Status.RUNNING:
+            check_repeated(caller.world, reply, _ask(caller, caller.call(number + MOST_CALLS)))
             _run_to_end(caller.world)
             return
         caller.world.clock.ms += CALLS_MS

@@ -259,8 +259,8 @@ def check_retry(world: World, delivery: Delivery, event: Event) -> None:
 
 def _answers_of_hop(answers: Sequence[Answer]) -> Sequence[Answer]:
     """Return the answers that belong to the delivery's current hop."""
-    begun = (number for number, answer in enumerate(answers, 1) if answer.primitive is Primitive.FUSE and answer.value)
-    return answers[max(begun, default=0) :]
+    fused = (number for number, answer in enumerate(answers, 1) if answer.primitive is Primitive.FUSE and answer.value)
+    return answers[max(fused, default=0) :]
 
 
 def check_end(world: World) -> Ending:

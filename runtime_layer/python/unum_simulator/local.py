@@ -68,7 +68,7 @@ class LocalWorkflow:
     Attributes:
         workflow: the compiled workflow.
         functions: a handler per function key, or per Task name, which takes precedence, with a `LambdaContext`. A
-            service Task needs a handler under its own name, from parameters to response; a called function, its key.
+            service Task needs a handler under its own name, from parameters to response; an invoked function, its key.
         store: store of all commits.
         clock: the local clock.
         collection: when to collect stored outcomes.

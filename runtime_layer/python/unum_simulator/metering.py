@@ -1,7 +1,7 @@
-"""Exact resource usage of an execution: store calls, capacity units, bytes and events.
+"""Exact resource usage of an execution: store operations, capacity units, bytes and events.
 
-The runtime is the real one. `store.dynamodb` determines the requests behind each store call, and `simulator.capacity`
-their size in capacity units.
+The runtime is the real one. `store.dynamodb` determines the requests behind each store operation, and
+`simulator.capacity` their size in capacity units.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,7 +73,7 @@ class Usage:
 
     @property
     def calls(self) -> int:
-        """Number of store requests."""
+        """Number of store operations."""
         return self.writes + self.reads
 
     @property

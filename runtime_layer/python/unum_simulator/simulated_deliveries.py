@@ -135,7 +135,7 @@ def stop(world: World, delivery: Delivery) -> None:
 
 
 def apply(world: World, delivery: Delivery, *, repeated: bool = False) -> Answer:
-    """Execute the pending store call of `delivery` and return the answer.
+    """Execute the pending store operation of `delivery` and return the answer.
 
     Args:
         world: the delivery's world.
@@ -178,7 +178,7 @@ def split(world: World, delivery: Delivery, cut: int) -> None:
 
 
 def _check(world: World, delivery: Delivery, answer: Answer) -> None:
-    """Check the invariants after a successful store call."""
+    """Check the invariants after a successful store operation."""
     operation = delivery.pending
     if operation.primitive is Primitive.ANNOUNCE:
         told_statuses.check_event(world, *operation.positional)

@@ -53,13 +53,13 @@ class Callbacks(Stack):
         node.add_environment("ANSWERS", url.url)
         self.workflow.grant_activity(self._user("Worker"), "work")
         self.workflow.grant_signal(self._user("Telling"))
-        told = UnumSignalTarget(
+        reply = UnumSignalTarget(
             self.workflow,
             "told",
             key=events.EventField.from_path("$.detail.order"),
             value=events.EventField.from_path("$.detail"),
         )
-        events.Rule(self, "Told", event_pattern=events.EventPattern(source=["shop"]), targets=[told])
+        events.Rule(self, "Told", event_pattern=events.EventPattern(source=["shop"]), targets=[reply])
         self.workflow.grant_start(self._user("Starter"))
         self.workflow.grant_describe(self._user("Describer"))
         self.workflow.start_alias.grant_invoke(self._user("Source"))

@@ -85,8 +85,8 @@ class Called(Stack):
             handler="index.handler",
             runtime=lambda_.Runtime.NODEJS_22_X,
         )
-        told, add = self._plain("Told", "tell"), self._plain("Other", "add", function_name=NAME)
-        alias = lambda_.Alias(self, "Live", alias_name="live", version=told.current_version)
+        reply, add = self._plain("Told", "tell"), self._plain("Other", "add", function_name=NAME)
+        alias = lambda_.Alias(self, "Live", alias_name="live", version=reply.current_version)
         UnumWorkflow(
             self,
             "Workflow",
@@ -94,9 +94,9 @@ class Called(Stack):
             functions={
                 "Add": UnumFunction(self, "Add", code=lambda_.Code.from_inline(PYTHON), handler="index.add"),
                 "Node": node,
-                "Told": told,
+                "Told": reply,
                 "Alias": alias,
-                "Version": told.current_version,
+                "Version": reply.current_version,
                 "Imported": lambda_.Function.from_function_name(self, "Imported", NAME),
                 "Slow": self._plain("Slow", "sleep").add_alias("slow"),
             },

@@ -22,7 +22,7 @@ SERVICES = "die=0.15 within=8 twice=0.05"
 FORWARDERS = "die=0.1 within=2 twice=0.05"
 COPIERS = "die=1 within=150"
 """Faults by kind of function. Some events fail in each attempt, so that the failure handler has work, and some of its
-own do, so that records become letters."""
+own do, so that records become dead letters."""
 
 
 NODE = """

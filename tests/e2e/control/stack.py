@@ -72,7 +72,7 @@ class Control(Stack):
         CfnOutput(self, "OperatorName", value=operator.user_name)
 
     def _swept(self) -> None:
-        """Workflows of one Task after another: a schedule looks after executions, or after letters, or nothing does."""
+        """Workflows of one Task after another: a schedule sweeps executions or dead letters, or nothing does."""
         silent_for = Duration.seconds(SILENT_S)
         options: dict[str, Any] = {
             "Swept": {"sweep": Sweep.every(Duration.minutes(1), silent_for=silent_for)},

@@ -39,8 +39,8 @@ class Named(Stack):
         queue, topic = sqs.Queue(self, "Queue"), sns.Topic(self, "Topic")
         start_by_messages(workflow, queue)
         topic.add_subscription(subscriptions.LambdaSubscription(workflow.start_alias))
-        told = events.EventPattern(source=["named.shop"])
-        events.Rule(self, "Told", event_pattern=told, targets=[UnumWorkflowTarget(workflow)])
+        reply = events.EventPattern(source=["named.shop"])
+        events.Rule(self, "Told", event_pattern=reply, targets=[UnumWorkflowTarget(workflow)])
         CfnOutput(self, "QueueUrl", value=queue.queue_url)
         CfnOutput(self, "TopicArn", value=topic.topic_arn)
 

@@ -16,8 +16,8 @@ def test_a_sweep_finds_what_stands_still(deployed: Deployed, capsys: pytest.Capt
     deployed.begun()
     assert swept(deployed.functions, NUDGING) == {"looked_at": 1, "silent": 1, "is_done": True}
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
-    (told,) = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["message"] == "silent"]
-    assert (told["execution"], told["state"], told["nudged"], told["ExecutionsSilent"]) == ("e", "B", True, 1)
+    (reply,) = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["message"] == "silent"]
+    assert (reply["execution"], reply["state"], reply["nudged"], reply["ExecutionsSilent"]) == ("e", "B", True, 1)
 
 
 def test_retention_of_an_execution_is_that_of_its_first_version(deployed: Deployed) -> None:

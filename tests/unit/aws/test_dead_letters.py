@@ -18,7 +18,7 @@ from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.operations import dead_letters, failure_function, remote_intake
 from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.functions.operations.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
-from unum_runtime.functions.operations.failure_queue import FailureQueue, Letter
+from unum_runtime.functions.operations.failure_queue import DeadLetter, FailureQueue
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control import pausing
@@ -74,13 +74,13 @@ class Letters:
         boto3.client("sqs").send_message(QueueUrl=self.url, MessageBody=json.dumps(letter))
         self.senders[json.dumps(letter)] = sender
 
-    def receive(self) -> Iterator[list[Letter]]:
+    def receive(self) -> Iterator[list[DeadLetter]]:
         """Letters with their senders: moto knows one sender."""
         for batch in _receive(FailureQueue(boto3.client("sqs"), self.url)):
             yield [each._replace(sender=self.senders[each.body]) for each in batch]
 
     def round(self, *, after_s: float = 0, left_ms: int = 300_000) -> list[str]:
-        """One sweep's look at the letters, some time after the last; what the log says."""
+        """One sweep's look at the dead letters, some time after the last; what the log says."""
         self.clock.later_ms += round(after_s * 1000)
         self.logged.clear()
         rt = replace(self.runtime(), remaining_ms=lambda: left_ms)
@@ -132,7 +132,7 @@ def failed(event: Any, error: Any = DIED, *, address: str | None = None) -> Any:
 
 
 def letter(event: Any, error: Any = DIED, **more: Any) -> Any:
-    """The letter of the failure handler that could not process the record of `event`."""
+    """The dead letter of the failure handler that could not process the record of `event`."""
     return failed(failed(event, error), REASON, address=more.get("handler", at("on-failure", 1)))
 
 
@@ -344,7 +344,7 @@ def test_letters_for_which_no_time_was_left_are_tried_by_the_next_sweep(letters:
 def test_a_sweep_of_the_schedule_tries_them(
     letters: Letters, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("unum_runtime.functions.operations.function_versions.letter_client", lambda: letters)
+    monkeypatch.setattr("unum_runtime.functions.operations.function_versions.dead_letter_client", lambda: letters)
     letters.put(letter(event_for_b(letters)))
     monkeypatch.setattr(FailureQueue, "receive", lambda queue: letters.receive() if queue.url == letters.url else ())
     monkeypatch.setenv("UNUM_SENDERS", json.dumps({"workflow": "Flow", "trusted": [MACHINERY]}))

@@ -58,8 +58,8 @@ from unum_runtime.protocol.requests.definition_records import write_definition
 def test_failures_have_the_names_that_step_functions_gives_them(given: Json, error: str, cause: Json) -> None:
     failure = GivenUp.from_record(given).failure
     assert failure.error == error
-    told = json.loads(failure.cause or "")
-    assert told == cause if cause else given["requestContext"]["condition"] in told["errorMessage"]
+    reply = json.loads(failure.cause or "")
+    assert reply == cause if cause else given["requestContext"]["condition"] in reply["errorMessage"]
 
 
 def test_a_failure_ends_the_execution(intake: Deployed) -> None:

@@ -156,11 +156,11 @@ def test_the_redrives_before_an_invocation_travel_with_its_execution(has_events:
         workflow.clock.pass_seconds(1)
         redrive(workflow.runtime(), "e")
 
-    def told(name: Name) -> Json:
+    def reply(name: Name) -> Json:
         return intake.execution_routes(workflow.runtime(), name).get("$redriven")
 
-    own = [told(Name(execution, (), step)) for step in range(1, 7)]  # A, stop, redrive, stop, redrive, B
-    branch = told(Name(execution, (Frame("M", 6, 0, 1, 2),), 0))
+    own = [reply(Name(execution, (), step)) for step in range(1, 7)]  # A, stop, redrive, stop, redrive, B
+    branch = reply(Name(execution, (Frame("M", 6, 0, 1, 2),), 0))
     once, twice = (f"{n} {execution.started_ms + 1000 * n}" for n in (1, 2))
     assert (own, branch) == (([None, None, None, once, once, twice], twice) if has_events else ([None] * 6, None))
 

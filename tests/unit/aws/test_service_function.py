@@ -1,4 +1,4 @@
-"""The function that calls services, against moto."""
+"""The service function, against moto."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The alias for signals of event sources, which read no answer: forged events become letters, and nothing else."""
+"""The alias for signals of event sources, which read no answer: forged events become dead letters, and nothing else."""
 
 from typing import Any
 

@@ -55,8 +55,8 @@ RULES = {
     ],
 )
 def test_record_tells_throttles_from_failures(context: Json, more: Json, expected: bool) -> None:  # noqa: FBT001
-    told = {"requestContext": {"requestId": "1", "functionArn": at("A"), **context}, "requestPayload": {}, **more}
-    assert GivenUp.from_record(told).is_throttled is expected
+    reply = {"requestContext": {"requestId": "1", "functionArn": at("A"), **context}, "requestPayload": {}, **more}
+    assert GivenUp.from_record(reply).is_throttled is expected
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_without_a_timer_lambdas_queue_or_a_dead_letter_keeps_the_event() -> Non
     with pytest.raises(InvokeError, match="it waits as a dead letter"):
         kept.give_up(event)
     platform.clock.ms += MOST_MS
-    kept.give_up(event)  # the sweep tries the letter, or Lambda kept the event
+    kept.give_up(event)  # the sweep tries the dead letter, or Lambda kept the event
     (again,) = kept.sent
     with pytest.raises(InvokeError):
         kept.give_up(again)

@@ -52,8 +52,8 @@ def figures(workload: Any, arrival: Arrival | None) -> dict[str, int]:
 )
 def test_no_write_costs_more(made: Any, workloads: Any) -> None:
     workload = made(workloads)
-    without, told = figures(workload, None), figures(workload, USUAL)
-    assert {name: told[name] for name in FREE} == {name: without[name] for name in FREE}
-    assert told["stored_bytes"] > without["stored_bytes"]
+    without, reply = figures(workload, None), figures(workload, USUAL)
+    assert {name: reply[name] for name in FREE} == {name: without[name] for name in FREE}
+    assert reply["stored_bytes"] > without["stored_bytes"]
     # A join reads 80 bytes more of each branch: a read unit, of 4 KB, for 51 branches.
-    assert told["read_units"] <= without["read_units"] + without["invocations"] // 51 + 1
+    assert reply["read_units"] <= without["read_units"] + without["invocations"] // 51 + 1

@@ -76,9 +76,9 @@ def test_why_tells_of_an_event_that_waits_for_concurrency(unum: Callable[..., An
     (step,) = [each for each in platform.steps("lost") if each.state == "A"]
     since_ms = platform.clock.ms - 7_200_000
     note_throttle(platform.runtime(), step.name.following, Throttle(since_ms, platform.clock.ms))
-    told = unum("why", "lost", *ADDRESS).out
-    assert "waits for concurrency, since 20" in told
-    assert "raise the function's reserved concurrency or the account's limit" in told
+    reply = unum("why", "lost", *ADDRESS).out
+    assert "waits for concurrency, since 20" in reply
+    assert "raise the function's reserved concurrency or the account's limit" in reply
     (shown,) = json.loads(unum("why", "lost", *ADDRESS, "--json").out)["missing"]
     assert shown["waits_for"] == "delivery"
     assert datetime.fromisoformat(shown["throttled_since"]).timestamp() * 1000 == since_ms
@@ -90,10 +90,10 @@ def test_why_tells_of_a_job_by_what_it_is_asked_for(unum: Callable[..., Any], mo
     monkeypatch.setattr(
         Control, "connect", lambda **_: Control(caller=Alias(waiting), control_alias="alias", workflow="w")
     )
-    told = unum("why", "e", *ADDRESS).out
-    assert "waits for job whose next poll is due by 20" in told
-    assert "job: 1\n" in told
-    assert "unum nudge e polls at once" in told
+    reply = unum("why", "e", *ADDRESS).out
+    assert "waits for job whose next poll is due by 20" in reply
+    assert "job: 1\n" in reply
+    assert "unum nudge e polls at once" in reply
     (shown,) = json.loads(unum("why", "e", *ADDRESS, "--json").out)["missing"]
     assert (shown["waits_for"], shown["job"], shown["until"] > shown["since"]) == ("job", 1, True)
     waiting.later.clear()
@@ -171,8 +171,8 @@ EVENT |= {"not_after": 1, "input": 1, "entered": 1}
 @pytest.mark.parametrize("is_scheduled", [False, True])
 def test_events_that_waited_may_be_dead_letters(*, wrapped: bool, is_scheduled: bool) -> None:
     body = Delayed("arn:f", json.dumps(EVENT).encode(), 1).to_body()
-    told = {"ERROR_CODE": "AccessDenied", "ERROR_MESSAGE": "not allowed"} if is_scheduled else {}
-    attributes = {name: {"DataType": "String", "StringValue": text} for name, text in told.items()}
+    reply = {"ERROR_CODE": "AccessDenied", "ERROR_MESSAGE": "not allowed"} if is_scheduled else {}
+    attributes = {name: {"DataType": "String", "StringValue": text} for name, text in reply.items()}
     with mock_aws():
         session = boto3.Session(region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test")
         queues = session.client("sqs")

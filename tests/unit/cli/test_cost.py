@@ -41,11 +41,11 @@ def test_the_table_has_a_column_for_each_way_to_run_it(unum: Any, file: Any) -> 
 
 def test_json_has_the_receipt_and_every_bill_with_its_total(unum: Any, file: Any) -> None:
     file("chain.json", CHAIN)
-    told = json.loads(unum("cost", "chain.json", "--json").out)
-    assert told["execution"]["usage"]["writes"] == 3
-    for bill in told["usd_per_million"].values():
+    reply = json.loads(unum("cost", "chain.json", "--json").out)
+    assert reply["execution"]["usage"]["writes"] == 3
+    for bill in reply["usd_per_million"].values():
         assert bill.pop("total") == pytest.approx(sum(bill.values()))
-    assert told["usd_per_month"] is None
+    assert reply["usd_per_month"] is None
 
 
 def test_a_called_function_costs_a_request_and_the_waiting_for_it(unum: Any, file: Any) -> None:
@@ -94,7 +94,7 @@ def test_small_results_of_nothing_are_refused(unum: Any, file: Any) -> None:
 def test_the_guard_of_functions_decides_about_reads_and_claims(unum: Any, file: Any) -> None:
     file("chain.json", CHAIN)
     found = (json.loads(unum("cost", "chain.json", "--json", *given).out) for given in ([], *GUARDS))
-    used = [(told["execution"]["usage"]["reads"], told["execution"]["usage"]["writes"]) for told in found]
+    used = [(reply["execution"]["usage"]["reads"], reply["execution"]["usage"]["writes"]) for reply in found]
     assert used == [(1, 3), (1, 3), (0, 3), (1, 7)]
 
 
@@ -113,8 +113,8 @@ def test_the_docs_say_what_limited_maps_cost(unum: Any, file: Any, row: str, lim
     each = {"Type": "Map", "ItemProcessor": work, "Next": "Two", **limit}
     states = {"One": {**STATES["One"], "Next": "Each"}, "Each": each, "Two": STATES["Two"]}
     file("map.json", {"StartAt": "One", "States": states})
-    told = json.loads(unum("cost", "map.json", "--json", "--items", "100", *options).out)
-    usage, usd = told["execution"]["usage"], told["usd_per_million"]["here"]["total"]
+    reply = json.loads(unum("cost", "map.json", "--json", "--items", "100", *options).out)
+    usage, usd = reply["execution"]["usage"], reply["usd_per_million"]["here"]["total"]
     assert cells == f"{usage['invocations']} | {usage['reads'] + usage['writes']} | ${usd:.0f}"
 
 
@@ -152,9 +152,9 @@ def test_an_amount_that_is_none_is_refused(unum: Any, file: Any, option: str, va
 def test_what_express_does_not_run_is_not_compared_with_it(unum: Any, file: Any) -> None:
     wait = {"Type": "Wait", "Seconds": 301, "Next": "One"}
     file("long.json", {"StartAt": "Sleep", "States": {"Sleep": wait, "One": STATES["Two"]}})
-    told = json.loads(unum("cost", "long.json", "--json").out)
-    assert told["express_is_cheaper_below_s"] is None
-    assert told["express_does_not_run_it"] == "it lasts 301 s, and Express allows at most 300 s"
+    reply = json.loads(unum("cost", "long.json", "--json").out)
+    assert reply["express_is_cheaper_below_s"] is None
+    assert reply["express_does_not_run_it"] == "it lasts 301 s, and Express allows at most 300 s"
     assert "Express does not run it: it lasts 301 s" in unum("cost", "long.json").out
 
 

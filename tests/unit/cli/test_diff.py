@@ -32,7 +32,7 @@ def workflow(definition: dict[str, Any]) -> Workflow:
     return compile_workflow(definition, name="w", functions=None)
 
 
-def told(effect: Effect, old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
+def reply(effect: Effect, old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
     found = changes(workflow(old), workflow(new))
     messages: dict[str, str] = {}
     for change in found:
@@ -46,17 +46,17 @@ def test_nothing_changes_between_equal_workflows() -> None:
 
 
 def test_a_function_that_goes_breaks_what_runs() -> None:
-    broken = told(Effect.BREAKS, CHAIN, SHORT)
+    broken = reply(Effect.BREAKS, CHAIN, SHORT)
     assert "cannot continue" in broken["function b"]
     assert broken["function a"] == "loses the permission to invoke function b"
-    assert told(Effect.TAKEN_OVER, CHAIN, SHORT) == {}
-    assert told(Effect.REMOVED, CHAIN, SHORT) == {"state B": "was a Task"}
+    assert reply(Effect.TAKEN_OVER, CHAIN, SHORT) == {}
+    assert reply(Effect.REMOVED, CHAIN, SHORT) == {"state B": "was a Task"}
 
 
 def test_an_edge_that_goes_is_taken_over() -> None:
     longer = machine(A=task("a", Next="D"), D=task("d", Next="B"), B=task("b", Next="C"), C=task("c"))
-    assert told(Effect.BREAKS, CHAIN, longer) == {}
-    assert told(Effect.TAKEN_OVER, CHAIN, longer) == {"function a": "loses the permission to invoke function b"}
+    assert reply(Effect.BREAKS, CHAIN, longer) == {}
+    assert reply(Effect.TAKEN_OVER, CHAIN, longer) == {"function a": "loses the permission to invoke function b"}
 
 
 def test_an_edge_of_a_task_without_a_checkpoint_breaks_what_runs() -> None:
@@ -69,32 +69,32 @@ def test_an_edge_of_a_task_without_a_checkpoint_breaks_what_runs() -> None:
 
 def test_an_activity_that_goes_takes_its_queue_along() -> None:
     waiting = machine(A=task("a", Next="B"), B=task("arn:aws:states:::activity:resize"))
-    broken = told(Effect.BREAKS, waiting, machine(A=task("a")))
+    broken = reply(Effect.BREAKS, waiting, machine(A=task("a")))
     assert broken["activity resize"].startswith("is removed with its queue")
     assert "cannot continue" in broken["the function that calls services"]
-    assert told(Effect.BREAKS, machine(A=task("a")), waiting) == {}
-    assert told(Effect.BREAKS, waiting, waiting) == {}
+    assert reply(Effect.BREAKS, machine(A=task("a")), waiting) == {}
+    assert reply(Effect.BREAKS, waiting, waiting) == {}
 
 
 def test_what_is_added_breaks_nothing() -> None:
     new = machine(A=task("a", Next="B"), B=task("b", Next="C"), C=task("c", Next="D"), D=task("d"))
-    assert told(Effect.BREAKS, CHAIN, new) == {}
-    assert told(Effect.ADDED, CHAIN, new) == {"function d": "is new", "state D": "a Task"}
-    assert told(Effect.CHANGED, CHAIN, new) == {"state C": "next none → D"}
+    assert reply(Effect.BREAKS, CHAIN, new) == {}
+    assert reply(Effect.ADDED, CHAIN, new) == {"function d": "is new", "state D": "a Task"}
+    assert reply(Effect.CHANGED, CHAIN, new) == {"state C": "next none → D"}
 
 
 def test_removed_state_breaks_nothing_if_its_function_stays_reachable() -> None:
     old = machine(A=task("a", Next="Tidy"), Tidy={"Type": "Pass", "Next": "B"}, B=task("b"))
-    assert told(Effect.BREAKS, old, machine(A=task("a", Next="B"), B=task("b"))) == {}
+    assert reply(Effect.BREAKS, old, machine(A=task("a", Next="B"), B=task("b"))) == {}
 
 
 def test_a_fan_out_that_goes_takes_what_its_branches_may_do_in_the_store() -> None:
-    assert 'to "add" in the store' in told(Effect.TAKEN_OVER, machine(M=SPREAD), machine(A=task("a")))["function a"]
+    assert 'to "add" in the store' in reply(Effect.TAKEN_OVER, machine(M=SPREAD), machine(A=task("a")))["function a"]
 
 
 def test_the_timer_goes_with_the_last_wait() -> None:
     waiting = machine(A=task("a", Next="W"), W={"Type": "Wait", "Seconds": 3, "Next": "B"}, B=task("b"))
-    broken = told(Effect.BREAKS, waiting, machine(A=task("a", Next="B"), B=task("b")))
+    broken = reply(Effect.BREAKS, waiting, machine(A=task("a", Next="B"), B=task("b")))
     assert broken.keys() == {"timer", "function a"}
 
 
@@ -102,8 +102,8 @@ def test_schedules_go_with_the_last_long_wait() -> None:
     def waiting(seconds: int) -> dict[str, Any]:
         return machine(A=task("a", Next="W"), W={"Type": "Wait", "Seconds": seconds, "Next": "B"}, B=task("b"))
 
-    assert told(Effect.BREAKS, waiting(86_400), waiting(60)).keys() == {"schedules"}
-    assert told(Effect.BREAKS, waiting(60), waiting(86_400)) == {}
+    assert reply(Effect.BREAKS, waiting(86_400), waiting(60)).keys() == {"schedules"}
+    assert reply(Effect.BREAKS, waiting(60), waiting(86_400)) == {}
 
 
 def test_a_service_that_is_not_called_any_more_is_not_allowed_any_more() -> None:
@@ -113,7 +113,7 @@ def test_a_service_that_is_not_called_any_more_is_not_allowed_any_more() -> None
         "Parameters": {"TopicArn": "arn:aws:sns:us-east-1:1:t", "Message": "m"},
     }
     other = {**call, "Resource": "arn:aws:states:::aws-sdk:sns:listTopics", "Parameters": {}}
-    broken = told(Effect.BREAKS, machine(A={**call, "End": True}), machine(A={**other, "End": True}))
+    broken = reply(Effect.BREAKS, machine(A={**call, "End": True}), machine(A={**other, "End": True}))
     assert broken.keys() == {"services"}
     assert "sns:Publish" in broken["services"]
 
@@ -133,7 +133,7 @@ def test_settings_hold_for_executions_that_start_afterwards() -> None:
 
 def test_another_kind_of_state_is_named() -> None:
     old, new = machine(A={"Type": "Pass", "End": True}), machine(A={"Type": "Succeed"})
-    assert told(Effect.CHANGED, old, new) == {"state A": "Pass → Succeed"}
+    assert reply(Effect.CHANGED, old, new) == {"state A": "Pass → Succeed"}
 
 
 @pytest.mark.parametrize(("new", "code"), [(SHORT, 1), (CHAIN, 0)])

@@ -224,8 +224,8 @@ def test_a_stack_without_the_workflow(outputs: dict[str, str], workflow: str | N
 def test_a_start_that_was_made_before_is_told(unum: Any) -> None:
     given = ("start", *ADDRESS, "--start-alias", START, "--name", "good", "--input", '{"of": 2, "n": 1}')
     assert unum(*given).out.startswith("good had been started at 20")
-    told = json.loads(unum(*given, "--json").out)
-    assert (told["name"], told["is_new"]) == ("good", False)
+    reply = json.loads(unum(*given, "--json").out)
+    assert (reply["name"], reply["is_new"]) == ("good", False)
 
 
 def test_a_start_whose_alias_cannot_be_invoked_fails(unum: Any) -> None:

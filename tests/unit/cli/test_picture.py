@@ -356,9 +356,9 @@ SKIPPING = workflow(
 )
 def test_only_transitions_that_happened_are_dark(progress: dict[str, Progress], taken: set[str]) -> None:
     """Not all between states that were reached: after a catcher, the way from the Task itself is pale."""
-    told = {name: progress.get(name, Progress()) for name in SKIPPING.states}
-    edges = [edge for edge in top_level(SKIPPING).edges if edge.is_taken(told)]
+    seen = {name: progress.get(name, Progress()) for name in SKIPPING.states}
+    edges = [edge for edge in top_level(SKIPPING).edges if edge.is_taken(seen)]
     named = {edge.target if edge.source in (START, "Last", "Try") else f"{edge.source}!{edge.target}" for edge in edges}
     assert {f"Try!{name}" if name == "Mend" else name for name in named} == taken
-    dark = [line for line in draw(SKIPPING, progress=told).splitlines() if 'class="wire' in line and "pale" not in line]
+    dark = [line for line in draw(SKIPPING, progress=seen).splitlines() if 'class="wire' in line and "pale" not in line]
     assert len(dark) == len(edges)

@@ -46,8 +46,8 @@ def test_it_says_which_versions_it_chose_and_why(unum: Callable[..., Any], platf
     assert (ran.code, len(platform.sent)) == (0, 1)
     assert "bad redriven at" in ran.out
     assert "on the current versions: because" in ran.out
-    told = json.loads(unum("redrive", "bad", "--on", "original", "--json", *ADDRESS).out)
-    assert (told["name"], told["on"], told["reason"], told["is_done"]) == ("bad", "original", "because", True)
+    reply = json.loads(unum("redrive", "bad", "--on", "original", "--json", *ADDRESS).out)
+    assert (reply["name"], reply["on"], reply["reason"], reply["is_done"]) == ("bad", "original", "because", True)
 
 
 def test_many_are_redriven_with_a_summary(unum: Callable[..., Any], platform: Platform) -> None:
@@ -72,8 +72,8 @@ def test_one_that_cannot_be_redriven_stops_no_other(
     assert (ran.code, len(platform.sent)) == (1, 1)
     assert "worse: ExecutionNotRedrivable: no" in ran.out
     assert "1 redriven, 1 not" in ran.out
-    told = json.loads(unum("redrive", "--status", "FAILED", "--json", *ADDRESS).out)
-    assert [(each["name"], each["error"]) for each in told] == [("worse", "ExecutionNotRedrivable")]
+    reply = json.loads(unum("redrive", "--status", "FAILED", "--json", *ADDRESS).out)
+    assert [(each["name"], each["error"]) for each in reply] == [("worse", "ExecutionNotRedrivable")]
 
 
 @pytest.mark.parametrize(

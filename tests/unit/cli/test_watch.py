@@ -61,8 +61,8 @@ def test_what_tasks_have_committed_is_told_until_the_end(unum: Any, monkeypatch:
 def test_with_the_definition_what_runs_is_told_as_well(unum: Any, file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     going(monkeypatch)
     file("w.json", DEFINITION)
-    told = unum("watch", "e", *ADDRESS, "--file", "w.json").err.splitlines()
-    assert told.index("B: 0 done, 0 failed, 1 running") < told.index("B: 1 done, 0 failed, 0 running")
+    reply = unum("watch", "e", *ADDRESS, "--file", "w.json").err.splitlines()
+    assert reply.index("B: 0 done, 0 failed, 1 running") < reply.index("B: 1 done, 0 failed, 0 running")
 
 
 def test_the_picture_is_drawn_while_it_goes_on(unum: Any, file: Any, monkeypatch: pytest.MonkeyPatch) -> None:

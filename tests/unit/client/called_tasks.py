@@ -70,7 +70,7 @@ class World:
                 return (pausing if pausing.is_request(event) else remembered).answer(rt, event)
             asked = calling.parse(event)
             if asked.run is not None:
-                return calling.told(rt, asked)
+                return calling.follow(rt, asked)
             refused = why_not_called(rt.workflow, asked.state)
             if refused is not None:
                 return refusal("ValidationException", refused)

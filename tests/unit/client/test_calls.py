@@ -184,7 +184,7 @@ def test_run_that_was_redriven_runs(world: World) -> None:
     world.deliver_all()
     rt = world.platform.runtime()
     redrive(replace(rt, workflow=called(rt.workflow, "Resize")), run)
-    assert calling.told(rt, calling.parse(calling.question("Resize", run))) == {"Status": "RUNNING", "Run": run}
+    assert calling.follow(rt, calling.parse(calling.question("Resize", run))) == {"Status": "RUNNING", "Run": run}
 
 
 def test_call_whose_event_could_not_be_sent_is_sent_by_the_next(world: World) -> None:
@@ -313,8 +313,8 @@ def test_a_deleted_run_is_told_as_such_and_the_next_call_has_its_result(world: W
     world.deliver_all()
     rt = world.platform.runtime()
     delete(replace(rt, workflow=called(rt.workflow, "Resize")), run)
-    told = calling.told(rt, calling.parse(calling.question("Resize", run)))
-    assert told == {"Status": "ABORTED", "Error": DELETED, "Cause": None}
+    reply = calling.follow(rt, calling.parse(calling.question("Resize", run)))
+    assert reply == {"Status": "ABORTED", "Error": DELETED, "Cause": None}
     with pytest.raises(CallFailed) as failed:
         one.result()
     assert failed.value.error == DELETED
@@ -430,7 +430,7 @@ def test_caller_reads_no_execution_that_has_the_name_of_a_run(begin: Any, world:
     name = f"{calling._run_prefix('Resize')}{'0' * 32}"
     begin(world, name)
     with pytest.raises(ExecutionDoesNotExist, match=f"run '{name}' does not exist; call 'Resize' again"):
-        calling.told(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
+        calling.follow(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
 
 
 @pytest.mark.parametrize("begin", NO_CALLS)
@@ -451,13 +451,13 @@ def test_caller_reads_no_execution_that_only_begins_with_the_task() -> None:
     write_definition(replace(rt, workflow=forced(rt.workflow)))
     start_forced(world, name)
     with pytest.raises(ExecutionDoesNotExist):
-        calling.told(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
+        calling.follow(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
 
 
 def test_question_about_a_run_that_never_began_is_refused(world: World) -> None:
     name = f"{calling._run_prefix('Resize')}{'0' * 32}"
     with pytest.raises(ExecutionDoesNotExist, match=f"run '{name}' does not exist; call 'Resize' again"):
-        calling.told(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
+        calling.follow(world.platform.runtime(), calling.parse(calling.question("Resize", name)))
 
 
 def test_request_of_another_wire_version_is_no_call() -> None:

@@ -199,8 +199,8 @@ def test_a_child_that_no_execution_has(crowd: Platform, name: str) -> None:
 def test_a_child_has_a_history_of_its_own(crowd: Platform) -> None:
     boto3 = boto3_of(crowd)
     good, bad, _ = arns_of(crowd, "e3")
-    told = boto3.get_execution_history(executionArn=good)["events"]
-    assert [event["type"] for event in told] == [
+    seen = boto3.get_execution_history(executionArn=good)["events"]
+    assert [event["type"] for event in seen] == [
         "ExecutionStarted",
         "TaskStateEntered",
         "LambdaFunctionScheduled",
@@ -209,9 +209,9 @@ def test_a_child_has_a_history_of_its_own(crowd: Platform) -> None:
         "TaskStateExited",
         "ExecutionSucceeded",
     ]
-    assert told[0]["executionStartedEventDetails"]["input"] == '"a"'
-    assert told[-1]["executionSucceededEventDetails"]["output"] == boto3.describe_execution(executionArn=good)["output"]
-    assert [event["id"] for event in told] == [1, 2, 3, 4, 5, 6, 7]
+    assert seen[0]["executionStartedEventDetails"]["input"] == '"a"'
+    assert seen[-1]["executionSucceededEventDetails"]["output"] == boto3.describe_execution(executionArn=good)["output"]
+    assert [event["id"] for event in seen] == [1, 2, 3, 4, 5, 6, 7]
     last = boto3.get_execution_history(executionArn=bad, reverseOrder=True, maxResults=1)["events"][0]
     assert (last["type"], last["executionFailedEventDetails"]["error"]) == ("ExecutionFailed", "ValueError")
     assert "LambdaFunctionFailed" in [event["type"] for event in boto3.events(executionArn=bad)]

@@ -284,11 +284,11 @@ def test_each_step_is_told_once_in_the_order_of_commits(deploy: Deploy) -> None:
     deployment.alias.is_open = False
     deployment.client.start([1, 2], name="n")
     deployment.time.then = lambda: deployment.local.run("n", [1, 2]) and None
-    told: list[Any] = []
-    description = deployment.client.wait("n", timeout_s=60, on_step=told.append)
+    reply: list[Any] = []
+    description = deployment.client.wait("n", timeout_s=60, on_step=reply.append)
     assert description.output == 6
-    assert sorted(step.state for step in told) == ["Double", "Double", "Spread", "Sum"]
-    assert [step.committed_at for step in told] == sorted(step.committed_at for step in told)
+    assert sorted(step.state for step in reply) == ["Double", "Double", "Spread", "Sum"]
+    assert [step.committed_at for step in reply] == sorted(step.committed_at for step in reply)
 
 
 def test_progress_is_told_whenever_it_has_changed(deploy: Deploy) -> None:
@@ -364,7 +364,7 @@ def test_pauses_are_short_again_after_a_step(deploy: Deploy) -> None:
                 step(runtime, Envelope.from_json(json.loads(queue.take())))
 
     deployment.time.then = deliver_now_and_then
-    assert [told.state for told in deployment.client.watch("n", timeout_s=60)] == ["First", "Second"]
+    assert [reply.state for reply in deployment.client.watch("n", timeout_s=60)] == ["First", "Second"]
     pauses = deployment.time.pauses
     assert pauses[:4] == pauses[4:]
     assert pauses[3] > pauses[4]

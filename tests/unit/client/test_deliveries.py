@@ -19,14 +19,14 @@ RETRY = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3, "MaxAttempts": 2,
 CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "B", "ResultPath": "$.error"}]
 
 
-def told(platform: Platform, **facts: Any) -> None:
+def reply(platform: Platform, **facts: Any) -> None:
     """Let deliveries from now on say what Lambda knows of them."""
     platform.options["arrival"] = Arrival(platform.clock.ms, **facts)
 
 
 def deliver(platform: Platform, event: Envelope, queued_s: float, **facts: Any) -> None:
     platform.clock.pass_seconds(queued_s)
-    told(platform, **facts)
+    reply(platform, **facts)
     platform.deliver(event)
 
 
@@ -51,7 +51,7 @@ def flaky() -> Platform:
 
 def test_a_retried_step_names_the_errors_and_times_of_its_earlier_attempts(flaky: Platform) -> None:
     begun_ms = flaky.clock.ms
-    told(flaky, request_id="first")
+    reply(flaky, request_id="first")
     flaky.start()
     flaky.deliver_all()
     for queued_s in (1, 7):
@@ -75,7 +75,7 @@ def test_a_failed_attempt_that_is_caught_is_no_success(flaky: Platform) -> None:
         raise ValueError("three")
 
     flaky.functions["A"] = fail
-    told(flaky)
+    reply(flaky)
     flaky.start(value={})
     for _ in range(2):
         flaky.deliver_all()
@@ -89,7 +89,7 @@ def test_a_failed_attempt_that_is_caught_is_no_success(flaky: Platform) -> None:
 
 def test_a_cold_sandbox_says_how_long_it_took() -> None:
     platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
-    told(platform)
+    reply(platform)
     platform.start()
     stream = "2026/11/23/[12]0123456789abcdef0123456789abcdef"
     deliver(platform, platform.sent.pop(), 0.9, init_ms=431, log_stream=stream)
@@ -102,10 +102,10 @@ def test_a_cold_sandbox_says_how_long_it_took() -> None:
 
 def test_an_approval_lasts_as_long_as_it_waits() -> None:
     waits = asking(TimeoutSeconds=900)
-    told(waits.platform)
+    reply(waits.platform)
     token = waits.begun()
     waits.platform.clock.pass_seconds(600)
-    told(waits.platform)
+    reply(waits.platform)
     waits.answered(token)
     before, asked, _ = steps(waits.platform)
     assert (before.lasted_ms, asked.duration_ms, asked.lasted_ms) == (0, 0, 600_000)
@@ -116,7 +116,7 @@ def test_an_approval_lasts_as_long_as_it_waits() -> None:
 
 def test_a_timeout_of_an_answer_lasts_as_long_as_it_waits() -> None:
     waits = asking(TimeoutSeconds=90)
-    told(waits.platform)
+    reply(waits.platform)
     waits.begun()
     waits.pass_time(91)
     _, asked = steps(waits.platform)
@@ -125,10 +125,10 @@ def test_a_timeout_of_an_answer_lasts_as_long_as_it_waits() -> None:
 
 def test_a_commit_in_place_of_a_dead_function_says_what_lambda_said() -> None:
     platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
-    told(platform)
+    reply(platform)
     platform.start()
     (event,) = platform.sent
-    told(platform, request_id="dead", given_up="RetriesExhausted 3")
+    reply(platform, request_id="dead", given_up="RetriesExhausted 3")
     fail_invocation(platform.runtime(), event, Failure("Sandbox.Timedout", None))
     _, step = steps(platform)
     assert step.delivery is not None
@@ -137,7 +137,7 @@ def test_a_commit_in_place_of_a_dead_function_says_what_lambda_said() -> None:
 
 
 def test_a_retry_by_the_failure_handler_names_the_failure(flaky: Platform) -> None:
-    told(flaky)
+    reply(flaky)
     flaky.start(value={})
     fail_invocation(flaky.runtime(), flaky.pass_to_next(), Failure("Sandbox.Timedout", None))
     again = flaky.pass_to_next()
@@ -162,7 +162,7 @@ def test_a_retried_fan_out_is_no_success_and_a_caught_one_is_none_either() -> No
         raise ValueError
 
     platform = Platform.of({"StartAt": "P", "States": states}, X=code, B=lambda event: event)
-    told(platform)
+    reply(platform)
     platform.start(value={})
     platform.deliver_all()
     platform.deliver(platform.pass_to_next())
@@ -257,7 +257,7 @@ def test_waits_of_branches_are_named_with_one_read_more(first: str) -> None:
 
 
 def test_a_retry_that_is_not_due_is_at_its_task(flaky: Platform) -> None:
-    told(flaky)
+    reply(flaky)
     flaky.start(value={})
     assert [(state, text) for state, _, text in pending(flaky)] == [
         ("A", "RUNNING")

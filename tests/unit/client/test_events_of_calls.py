@@ -12,4 +12,4 @@ def test_a_run_starts_and_ends_with_an_event(world: World) -> None:
     bus = Bus()
     world.platform.options["statuses"] = StatusEvents(put=bus.put)
     assert world.client().call("Resize", 1) == {"got": 1}
-    assert bus.told == ["RUNNING", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED"]

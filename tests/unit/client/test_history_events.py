@@ -63,7 +63,7 @@ def executed(
     return workflow, [record, *stored_steps.steps(local.store, "w", record.name.execution)]
 
 
-def told(workflow: Workflow, checkpoints: Iterable[Checkpoint], now_ms: int = 0) -> list[HistoryEvent]:
+def reply(workflow: Workflow, checkpoints: Iterable[Checkpoint], now_ms: int = 0) -> list[HistoryEvent]:
     """Return events after asserting rules for all histories."""
     found = events(workflow, checkpoints, now_ms=now_ms)
     assert [event["id"] for event in found] == list(range(1, len(found) + 1))
@@ -117,7 +117,7 @@ WORK = ("LambdaFunctionScheduled", "LambdaFunctionStarted", "LambdaFunctionSucce
 
 
 def test_a_chain_is_told_as_step_functions_tells_it() -> None:
-    found = told(*executed(CHAIN, {"n": 1}))
+    found = reply(*executed(CHAIN, {"n": 1}))
     assert lines(found) == [
         "ExecutionStarted",
         *("PassStateEntered Prepare", "PassStateExited Prepare"),
@@ -132,7 +132,7 @@ def test_a_chain_is_told_as_step_functions_tells_it() -> None:
 
 
 def test_inputs_outputs_and_variables_are_told_as_json_text() -> None:
-    found = told(*executed(CHAIN, {"n": 1}))
+    found = reply(*executed(CHAIN, {"n": 1}))
     assert details(named(found, "ExecutionStarted")) == {
         "input": '{"n":1}',
         "inputDetails": {"truncated": False},
@@ -144,30 +144,30 @@ def test_inputs_outputs_and_variables_are_told_as_json_text() -> None:
 
 
 def test_a_result_is_told_where_the_output_is_just_that() -> None:
-    work, last = (event for event in told(*executed(CHAIN, {"n": 1})) if event["type"] == WORK[-1])
+    work, last = (event for event in reply(*executed(CHAIN, {"n": 1})) if event["type"] == WORK[-1])
     assert "output" not in details(work)
     assert json.loads(details(last)["output"]) == {"n": 1, "done": {"n": 1}}
 
 
 def test_a_wait_takes_its_time_and_is_not_left_before() -> None:
     workflow, (start, work, _last) = executed(CHAIN, {"n": 1})
-    running = told(workflow, [start, work], work.committed_ms + 2_000)
+    running = reply(workflow, [start, work], work.committed_ms + 2_000)
     assert lines(running)[-1] == "WaitStateEntered Rest"
-    later = told(workflow, [start, work], work.committed_ms + 4_000)
+    later = reply(workflow, [start, work], work.committed_ms + 4_000)
     assert lines(later)[-3:] == ["WaitStateExited Rest", "TaskStateEntered Last", "LambdaFunctionScheduled"]
     entered, left = (named(later, f"WaitState{what} Rest")["timestamp"] for what in ("Entered", "Exited"))
     assert (left - entered).total_seconds() == 3
 
 
 def test_times_that_nothing_tells_are_marked() -> None:
-    found = told(*executed(CHAIN, {"n": 1}))
+    found = reply(*executed(CHAIN, {"n": 1}))
     marked = {line for line, event in zip(lines(found), found, strict=True) if event.get("unum", {}).get("approximate")}
     assert {line.split()[-1] for line in marked} == {"Prepare", "Choose", "Done"}
 
 
 def test_of_failed_tries_the_number_is_told() -> None:
     definition = machine(Try=task("flaky", Retry=[{"ErrorEquals": ["ValueError"]}], End=True))
-    found = told(*executed(definition, 1, flaky=Failing(2)))
+    found = reply(*executed(definition, 1, flaky=Failing(2)))
     assert Counter(lines(found))["LambdaFunctionScheduled"] == 1
     assert named(found, "LambdaFunctionSucceeded")["unum"] == {"retries": 2}
 
@@ -177,7 +177,7 @@ def test_a_caught_failure_leaves_its_state() -> None:
         Risky=task("crash", Catch=[{"ErrorEquals": ["States.ALL"], "ResultPath": "$.e", "Next": "Mend"}], End=True),
         Mend={**PASS, "End": True},
     )
-    found = told(*executed(definition, {}))
+    found = reply(*executed(definition, {}))
     assert lines(found)[3:] == [
         "LambdaFunctionStarted",
         "LambdaFunctionFailed",
@@ -190,26 +190,26 @@ def test_a_caught_failure_leaves_its_state() -> None:
 
 
 def test_a_fail_state_fails_the_execution() -> None:
-    found = told(*executed(machine(No={"Type": "Fail", "Error": "E", "Cause": "c"}), 1))
+    found = reply(*executed(machine(No={"Type": "Fail", "Error": "E", "Cause": "c"}), 1))
     assert lines(found) == ["ExecutionStarted", "FailStateEntered No", "ExecutionFailed"]
     assert details(found[-1]) == {"error": "E", "cause": "c"}
 
 
 def test_data_flow_that_fails_before_the_work_schedules_none() -> None:
-    found = told(*executed(machine(Work=task("same", InputPath="$.none", End=True)), {}))
+    found = reply(*executed(machine(Work=task("same", InputPath="$.none", End=True)), {}))
     assert lines(found) == ["ExecutionStarted", "TaskStateEntered Work", "ExecutionFailed"]
 
 
 def test_an_expression_that_fails_has_an_event() -> None:
     work = {"Type": "Task", "Resource": "same", "QueryLanguage": "JSONata", "Output": "{% $error('no') %}", "End": True}
-    found = told(*executed(machine(Work=work), {}))
+    found = reply(*executed(machine(Work=work), {}))
     assert lines(found)[-2:] == ["EvaluationFailed", "ExecutionFailed"]
     assert (details(found[-2])["state"], details(found[-2])["error"]) == ("Work", "States.QueryEvaluationError")
 
 
 def test_an_execution_that_took_too_long() -> None:
     definition = {**machine(Rest={"Type": "Wait", "Seconds": 9, "Next": "W"}, W=task("same", End=True))}
-    found = told(*executed({**definition, "TimeoutSeconds": 5}, {}))
+    found = reply(*executed({**definition, "TimeoutSeconds": 5}, {}))
     assert lines(found)[-1] == "ExecutionTimedOut"
     assert details(found[-1])["error"] == "States.Timeout"
     assert "TaskStateEntered W" not in lines(found)
@@ -236,7 +236,7 @@ ROWS = [[1, 2], [], [3]]
 
 
 def test_maps_in_maps() -> None:
-    found = told(*executed(MAPS, ROWS))
+    found = reply(*executed(MAPS, ROWS))
     counted = Counter(lines(found))
     assert (counted["MapStateEntered Outer"], counted["MapIterationStarted Outer"]) == (1, 3)
     assert (counted["MapStateExited Inner"], counted["MapIterationSucceeded Inner"]) == (3, 3)
@@ -251,12 +251,12 @@ def test_maps_in_maps() -> None:
 def test_input_of_the_task_after_a_map_without_commit_is_shown() -> None:
     workflow, checkpoints = executed(MAPS, ROWS)
     assert ("Outer", Phase.LEFT) not in {(checkpoint.state, checkpoint.phase) for checkpoint in checkpoints}
-    exited = named(told(workflow, checkpoints), "MapStateExited Outer")
+    exited = named(reply(workflow, checkpoints), "MapStateExited Outer")
     assert json.loads(details(exited)["output"]) == ROWS
 
 
 def test_events_in_branches_say_in_which() -> None:
-    found = told(*executed(MAPS, ROWS))
+    found = reply(*executed(MAPS, ROWS))
     each = {
         tuple(event["unum"]["index"]): details(event)["input"]
         for event in found
@@ -267,7 +267,7 @@ def test_events_in_branches_say_in_which() -> None:
 
 
 def test_under_max_concurrency_an_iteration_follows_the_one_before() -> None:
-    found = told(*executed(MAPS, [[1, 2]]))
+    found = reply(*executed(MAPS, [[1, 2]]))
     _, second = (event for event in found if lines([event]) == ["MapIterationStarted Inner"])
     assert lines([found[second["previousEventId"] - 1]]) == ["MapIterationSucceeded Inner"]
 
@@ -288,7 +288,7 @@ def test_after_a_failure_no_iteration_begins_unless_that_is_tolerated(tolerated:
     )
     if not tolerated:
         del definition["States"]["Each"]["ToleratedFailurePercentage"]
-    found = told(*executed(definition, [1, 2, 3]))
+    found = reply(*executed(definition, [1, 2, 3]))
     counted = Counter(lines(found))
     assert counted["MapIterationStarted Each"] == counted["MapIterationFailed Each"] == started
     assert counted["MapStateSucceeded"] == (tolerated > 0)
@@ -304,7 +304,7 @@ BOTH = machine(
 
 
 def test_a_branch_that_fails_fails_the_parallel() -> None:
-    found = told(*executed(BOTH, 1))
+    found = reply(*executed(BOTH, 1))
     assert chain(found) == [
         *("ParallelStateEntered Both", "ParallelStateStarted"),
         *("TaskStateEntered Bad", "LambdaFunctionScheduled", "LambdaFunctionStarted", "LambdaFunctionFailed"),
@@ -317,7 +317,7 @@ def test_a_branch_that_fails_fails_the_parallel() -> None:
 def test_iterations_that_came_to_no_end_are_aborted() -> None:
     definition = machine(Each={"Type": "Map", "ItemProcessor": BOTH["States"]["Both"]["Branches"][1], "End": True})
     workflow, checkpoints = executed(definition, [1, 2])
-    found = told(workflow, [each for each in checkpoints if [frame.index for frame in each.name.frames] != [1]])
+    found = reply(workflow, [each for each in checkpoints if [frame.index for frame in each.name.frames] != [1]])
     counted = Counter(lines(found))
     assert (counted["MapIterationFailed Each"], counted["MapIterationAborted Each"]) == (1, 1)
 
@@ -331,7 +331,7 @@ def test_a_map_that_is_tried_again_is_entered_once() -> None:
             "End": True,
         }
     )
-    found = told(*executed(definition, [1], flaky=Failing(1)))
+    found = reply(*executed(definition, [1], flaky=Failing(1)))
     assert [line for line in lines(found) if line.startswith("MapState")] == [
         "MapStateEntered Each",
         *("MapStateStarted", "MapStateFailed", "MapStateStarted", "MapStateSucceeded"),
@@ -350,7 +350,7 @@ def test_a_map_without_tasks_is_told_to_its_last_branch(items: list[int], ends: 
         Fine={**PASS, "End": True},
         Bad={"Type": "Fail", "Error": "E"},
     )
-    found = told(
+    found = reply(
         *executed(machine(Work=task("same", Next="M"), M={"Type": "Map", "ItemProcessor": inner, "End": True}), items)
     )
     counted = Counter(lines(found))
@@ -363,8 +363,8 @@ def test_a_map_without_tasks_is_told_to_its_last_branch(items: list[int], ends: 
 @pytest.mark.parametrize("definition", [CHAIN, MAPS, BOTH])
 def test_collected_executions_are_told_without_what_was_collected(definition: dict[str, Any]) -> None:
     value = ROWS if definition is MAPS else {"n": 1}
-    kept = told(*executed(definition, value))
-    collected = told(*executed(definition, value, collection=Collection.EAGER))
+    kept = reply(*executed(definition, value))
+    collected = reply(*executed(definition, value, collection=Collection.EAGER))
     lost = Counter(lines(kept)) - Counter(lines(collected))
     # Where a Choice led to is not known, and an empty Map has left no trace.
     of_choice, of_map = (
@@ -389,8 +389,8 @@ RETRIED = machine(
 
 
 def test_a_map_that_was_tried_again_and_collected() -> None:
-    kept = told(*executed(RETRIED, [1], flaky=Failing(1)))
-    collected = told(*executed(RETRIED, [1], flaky=Failing(1), collection=Collection.EAGER))
+    kept = reply(*executed(RETRIED, [1], flaky=Failing(1)))
+    collected = reply(*executed(RETRIED, [1], flaky=Failing(1), collection=Collection.EAGER))
     assert [line for line in lines(collected) if "Map" in line] == [line for line in lines(kept) if "Map" in line]
     assert lines(collected)[-5:] == lines(kept)[-5:]
     assert lines(kept).count("WaitStateExited Rest") == 1
@@ -406,21 +406,21 @@ def test_a_map_that_cannot_be_joined_fails_at_the_task_that_needs_it() -> None:
         },
         Last=task("same", End=True),
     )
-    found = told(*executed(definition, [1]))
+    found = reply(*executed(definition, [1]))
     assert lines(found)[-3:] == ["MapIterationSucceeded Each", "MapStateFailed", "ExecutionFailed"]
 
 
 def test_a_function_that_is_no_part_of_the_workflow_is_told_by_its_arn() -> None:
     arn = "arn:aws:lambda:us-east-1:123456789012:function:theirs"
     definition = machine(Call=task(arn, Credentials={"RoleArn": "arn:aws:iam::123456789012:role/r"}, End=True))
-    found = told(*executed(definition, {}, Call=lambda event, _: event))
+    found = reply(*executed(definition, {}, Call=lambda event, _: event))
     assert details(named(found, "LambdaFunctionScheduled"))["resource"] == arn
 
 
 def test_a_token_is_not_told() -> None:
     resource = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
     parameters = {"QueueUrl": "q", "MessageBody": {"token.$": "$$.Task.Token"}}
-    found = told(*executed(machine(Ask=task(resource, Parameters=parameters, End=True)), {}, Ask=lambda _e, _c: 1))
+    found = reply(*executed(machine(Ask=task(resource, Parameters=parameters, End=True)), {}, Ask=lambda _e, _c: 1))
     assert details(named(found, "TaskScheduled")) == {
         "resourceType": "sqs",
         "resource": "sendMessage.waitForTaskToken",
@@ -431,7 +431,7 @@ def test_a_token_is_not_told() -> None:
 def test_a_task_that_another_commits_for_is_told_without_its_result() -> None:
     definition = machine(A=task("light", Next="P"), P={**PASS, "Next": "B"}, B=task("same", End=True))
     options = {"light": FunctionOptions(checkpoint=False, guard=Guard.COMMIT)}
-    found = told(*executed(definition, 1, options=options, light=lambda event, _: event))
+    found = reply(*executed(definition, 1, options=options, light=lambda event, _: event))
     assert lines(found)[1:-1] == [
         *("TaskStateEntered A", "LambdaFunctionScheduled", "LambdaFunctionSucceeded", "TaskStateExited A"),
         *("PassStateEntered P", "PassStateExited P"),
@@ -445,7 +445,7 @@ def test_services_and_activities_have_events_of_their_own() -> None:
         Put=task("arn:aws:states:::sqs:sendMessage", Parameters={"QueueUrl": "q", "MessageBody": "m"}, Next="Do"),
         Do=task("arn:aws:states:us-east-1:123456789012:activity:press", End=True),
     )
-    found = told(*executed(definition, 1, Put=lambda event, _: event, Do=lambda event, _: event))
+    found = reply(*executed(definition, 1, Put=lambda event, _: event, Do=lambda event, _: event))
     assert details(named(found, "TaskScheduled")) == {
         "resourceType": "sqs",
         "resource": "sendMessage",
@@ -460,14 +460,14 @@ def test_services_and_activities_have_events_of_their_own() -> None:
 @pytest.mark.parametrize("definition", [CHAIN, MAPS, BOTH])
 def test_every_part_of_an_execution_can_be_told(definition: dict[str, Any]) -> None:
     workflow, checkpoints = executed(definition, ROWS if definition is MAPS else {"n": 1})
-    whole = Counter(lines(told(workflow, checkpoints)))
+    whole = Counter(lines(reply(workflow, checkpoints)))
     for count in range(1, len(checkpoints)):
-        part = Counter(lines(told(workflow, checkpoints[:count])))
+        part = Counter(lines(reply(workflow, checkpoints[:count])))
         assert not {line for line in part - whole if "Aborted" not in line}
 
 
 def test_data_can_be_left_out() -> None:
-    found = [without_data(event) for event in told(*executed(CHAIN, {"n": 1}))]
+    found = [without_data(event) for event in reply(*executed(CHAIN, {"n": 1}))]
     assert '"n"' not in json.dumps(found, default=str)
     assert details(named(found, "TaskStateEntered Work")) == {"name": "Work"}
 
@@ -481,5 +481,5 @@ def test_another_version_of_the_workflow_is_refused() -> None:
 
 def test_clocks_that_differ_do_not_turn_causes_around() -> None:
     workflow, (start, work, last) = executed(CHAIN, {"n": 1})
-    found = told(workflow, [start, work, replace(last, committed_ms=start.committed_ms - 5_000)])
+    found = reply(workflow, [start, work, replace(last, committed_ms=start.committed_ms - 5_000)])
     assert lines(found)[-1] == "ExecutionSucceeded"

@@ -186,20 +186,20 @@ def test_what_was_collected_has_succeeded_for_all_that_is_known() -> None:
 def test_results_are_written_when_the_writer_is_done(batcher: dict[str, Any], branches: int) -> None:
     writer = {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "b", "Prefix": "p"}}
     workflow = Definition.from_asl(machine(ResultWriter=writer, **batcher)).compile("w", None)
-    told: list[MapRun] = []
+    reply: list[MapRun] = []
 
     def client() -> Client:
         return Client(store=local.store, workflow="w")
 
     def write(_event: Any, _context: Any) -> Any:
-        told.extend(client().map_runs("e", workflow))
+        reply.extend(client().map_runs("e", workflow))
         return {}
 
     local = LocalWorkflow(workflow, {"A": lambda event, _context: event, "Each (ResultWriter)": write})
     local.run("e", [1, 2, 3])
-    told.extend(client().map_runs("e", workflow))
-    assert [(run.state, run.results_written) for run in told] == [("Each", 0), ("Each", 3)]
-    shown = map_run_description(told[-1], "e", Arns("w", HERE))
+    reply.extend(client().map_runs("e", workflow))
+    assert [(run.state, run.results_written) for run in reply] == [("Each", 0), ("Each", 3)]
+    shown = map_run_description(reply[-1], "e", Arns("w", HERE))
     assert shown["itemCounts"]["resultsWritten"] == 3
     assert shown["executionCounts"]["resultsWritten"] == branches
 

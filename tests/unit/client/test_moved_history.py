@@ -50,30 +50,30 @@ def client(platform: Platform) -> Client:
 def history(platform: Platform, name: str = "e") -> list[str]:
     """Types of events with the states that they name."""
     boto = StepFunctionsClient(client(platform), home=HOME)
-    told = []
+    seen = []
     for event in boto.events(executionArn=name):
         details: Any = next((value for key, value in event.items() if key.endswith("EventDetails")), {})
-        told.append(f"{event['type']} {details.get('name', '')}".strip())
+        seen.append(f"{event['type']} {details.get('name', '')}".strip())
         assert event["previousEventId"] < event["id"]
-    return told
+    return seen
 
 
-def executions(told: list[str]) -> list[str]:
-    return [each for each in told if each.startswith("Execution")]
+def executions(seen: list[str]) -> list[str]:
+    return [each for each in seen if each.startswith("Execution")]
 
 
-def states(told: list[str]) -> list[str]:
+def states(seen: list[str]) -> list[str]:
     """States in the order in which they were entered; an asterisk means an exit."""
     kinds = {"StateEntered": "", "StateExited": "*"}
-    return [each.split()[1] + mark for each in told for kind, mark in kinds.items() if each.split()[0].endswith(kind)]
+    return [each.split()[1] + mark for each in seen for kind, mark in kinds.items() if each.split()[0].endswith(kind)]
 
 
 def test_a_chain_is_told_by_the_definition_of_each_step() -> None:
     old = failed(chain("A", "B", "C"), 1, B=fragile)
     new = moved(kept(old), with_pass(chain("A", "B", "C"), "A"))
-    told = history(new)
-    assert executions(told) == ["ExecutionStarted", "ExecutionFailed", "ExecutionRedriven", "ExecutionSucceeded"]
-    assert states(told) == ["A", "A*", "B", "P", "P*", "B", "B*", "C", "C*"]
+    seen = history(new)
+    assert executions(seen) == ["ExecutionStarted", "ExecutionFailed", "ExecutionRedriven", "ExecutionSucceeded"]
+    assert states(seen) == ["A", "A*", "B", "P", "P*", "B", "B*", "C", "C*"]
     counted = client(new).progress("e")
     assert {name: (each.succeeded, each.failed, each.running) for name, each in counted.items()} == {
         "A": (1, 0, 0), "P": (1, 0, 0), "B": (1, 1, 0), "C": (1, 0, 0),
@@ -84,9 +84,13 @@ def test_two_redrives_in_a_row_on_other_definitions() -> None:
     first = failed(chain("A", "B", "C"), 1, B=fragile)
     second = moved(kept(first), with_pass(chain("A", "B", "C"), "A"), C=fragile)
     third = moved(second, chain("A", "B", "X", "C"))
-    told = history(third)
-    assert executions(told) == ["ExecutionStarted", *["ExecutionFailed", "ExecutionRedriven"] * 2, "ExecutionSucceeded"]
-    assert states(told) == ["A", "A*", "B", "P", "P*", "B", "B*", "C", "X", "X*", "C", "C*"]
+    seen = history(third)
+    assert executions(seen) == [
+        "ExecutionStarted",
+        *["ExecutionFailed", "ExecutionRedriven"] * 2,
+        "ExecutionSucceeded",
+    ]
+    assert states(seen) == ["A", "A*", "B", "P", "P*", "B", "B*", "C", "X", "X*", "C", "C*"]
     assert client(third).progress("e")["B"] == Progress(succeeded=1, failed=1, over=True, followed_by=frozenset({"C"}))
     assert client(third).definition("e").digest == third.workflow.digest
 
@@ -102,9 +106,9 @@ def test_a_map_that_begins_again_on_another_definition() -> None:
     old = failed(mapped("B", after="C"), [1, 2, 3], B=breaks)
     broken.clear()
     new = moved(kept(old), mapped("B", "B2", after="C"))
-    told = history(new)
+    seen = history(new)
     assert result(new) == [1, 2, 3]
-    assert executions(told) == ["ExecutionStarted", "ExecutionFailed", "ExecutionRedriven", "ExecutionSucceeded"]
+    assert executions(seen) == ["ExecutionStarted", "ExecutionFailed", "ExecutionRedriven", "ExecutionSucceeded"]
     runs = client(new).map_runs("e")
     assert [(run.status, run.branches.total, run.branches.succeeded) for run in runs] == [
         (Status.FAILED, 3, 1),
@@ -128,9 +132,9 @@ def parallel(*after: str) -> Definition:
 def test_a_parallel_whose_branch_failed() -> None:
     old = failed(parallel("C"), 1, Y=fragile)
     new = moved(kept(old), parallel("D", "C"))
-    told = history(new)
-    assert executions(told) == ["ExecutionStarted", "ExecutionFailed", "ExecutionRedriven", "ExecutionSucceeded"]
-    assert states(told)[-4:] == ["D", "D*", "C", "C*"]
+    seen = history(new)
+    assert executions(seen) == ["ExecutionStarted", "ExecutionFailed", "ExecutionRedriven", "ExecutionSucceeded"]
+    assert states(seen)[-4:] == ["D", "D*", "C", "C*"]
     assert new.calls == {"Y": 1, "D": 1, "C": 1}
     counted = client(new).progress("e")
     assert (counted["C"].succeeded, counted["D"].succeeded, counted["Y"].failed) == (1, 1, 1)
@@ -148,8 +152,8 @@ def test_a_stopped_execution_that_moved() -> None:
     old.start("e", 1)
     stop(old.runtime(), start_record(old.memory, "w", "e").name.execution, Failure("Enough", None))
     new = moved(kept(old), with_pass(chain("A", "B", "C"), "A"))
-    told = history(new)
-    assert executions(told) == ["ExecutionStarted", "ExecutionAborted", "ExecutionRedriven", "ExecutionSucceeded"]
+    seen = history(new)
+    assert executions(seen) == ["ExecutionStarted", "ExecutionAborted", "ExecutionRedriven", "ExecutionSucceeded"]
     counted = client(new).progress("e")
     assert {name: (each.succeeded, each.failed) for name, each in counted.items()} == dict.fromkeys("APBC", (1, 0))
 
@@ -168,12 +172,12 @@ def test_a_fork_of_a_redriven_execution_tells_what_its_original_did(case: str) -
     fork(platform.runtime(), ForkRequest(execution="e", name="f", node="C"))
     deliver_all(platform)
     before = history(platform)
-    told = history(platform, "f")
-    assert executions(told) == executions(before)
-    assert [each.split()[0] for each in told].index("ExecutionRedriven") == [each.split()[0] for each in before].index(
+    seen = history(platform, "f")
+    assert executions(seen) == executions(before)
+    assert [each.split()[0] for each in seen].index("ExecutionRedriven") == [each.split()[0] for each in before].index(
         "ExecutionRedriven"
     )
-    assert states(told)[: len(states(before)) - 2] == states(before)[:-2]
+    assert states(seen)[: len(states(before)) - 2] == states(before)[:-2]
     described = client(platform).describe("f")
     assert (described.status, described.forked_from and described.forked_from.is_finished) == (Status.SUCCEEDED, True)
     assert client(platform).progress("f")["B"].failed == 1

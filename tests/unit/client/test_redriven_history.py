@@ -62,8 +62,8 @@ def test_its_progress_is_that_of_what_runs(failed: Platform) -> None:
 def test_its_history_tells_of_the_failure_the_redrive_and_the_end(failed: Platform) -> None:
     redrive(failed.runtime(), "e")
     deliver_all(failed)
-    told = events(failed.workflow, steps(failed), now_ms=failed.clock.ms)
-    ours = [event for event in told if event["type"].startswith("Execution")]
+    reply = events(failed.workflow, steps(failed), now_ms=failed.clock.ms)
+    ours = [event for event in reply if event["type"].startswith("Execution")]
     assert [event["type"] for event in ours] == [
         "ExecutionStarted",
         "ExecutionFailed",

@@ -60,9 +60,9 @@ def test_what_is_missing_are_the_nodes_whose_sources_have_ended() -> None:
 
 def test_the_last_source_is_the_cause_of_a_node() -> None:
     platform = begun(*"acbed")
-    told = events(platform.workflow, committed(platform), now_ms=platform.clock.ms)
-    entered = {each["stateEnteredEventDetails"]["name"]: each for each in told if "stateEnteredEventDetails" in each}
-    exits = {each["id"]: each["stateExitedEventDetails"]["name"] for each in told if "stateExitedEventDetails" in each}
+    reply = events(platform.workflow, committed(platform), now_ms=platform.clock.ms)
+    entered = {each["stateEnteredEventDetails"]["name"]: each for each in reply if "stateEnteredEventDetails" in each}
+    exits = {each["id"]: each["stateExitedEventDetails"]["name"] for each in reply if "stateExitedEventDetails" in each}
     causes = {name: exits.get(each["previousEventId"]) for name, each in entered.items()}
     assert {name: causes[name] for name in "bcde"} == {"b": "a", "c": "a", "d": "b", "e": "c"}
     assert entered["d"]["stateEnteredEventDetails"]["input"].startswith('{"b":["b",')
@@ -71,6 +71,6 @@ def test_the_last_source_is_the_cause_of_a_node() -> None:
 @pytest.mark.parametrize("states", ["acbed", "ab"])
 def test_a_region_under_eager_collection_is_told_as_far_as_it_is_known(states: str) -> None:
     platform = begun(*states, collection=Collection.EAGER)
-    told = events(platform.workflow, committed(platform), now_ms=platform.clock.ms)
-    entered = [each["stateEnteredEventDetails"]["name"] for each in told if "stateEnteredEventDetails" in each]
+    reply = events(platform.workflow, committed(platform), now_ms=platform.clock.ms)
+    entered = [each["stateEnteredEventDetails"]["name"] for each in reply if "stateEnteredEventDetails" in each]
     assert {*entered} == {"start", "dag", *("abcde" if len(states) == 5 else "abc")}

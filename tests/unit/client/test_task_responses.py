@@ -115,12 +115,12 @@ def test_a_request_that_says_nothing(entry: AliasCaller, content: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"), [({"$unum": 99}, r"event\.\$unum: expected wire version 1, got 99"), ({"request": 3}, "got 3")]
+    ("wrong", "reply"), [({"$unum": 99}, r"event\.\$unum: expected wire version 1, got 99"), ({"request": 3}, "got 3")]
 )
-def test_a_request_of_another_version_does_nothing(entry: AliasCaller, wrong: dict[str, Any], told: str) -> None:
+def test_a_request_of_another_version_does_nothing(entry: AliasCaller, wrong: dict[str, Any], reply: str) -> None:
     answer = respond.answer(entry.platform.runtime(), respond.request(entry.begun(), output="1") | wrong)
     assert answer["error"] == "ValidationException"
-    assert re.search(told, answer["message"])
+    assert re.search(reply, answer["message"])
     assert entry.outcome is None
 
 

@@ -46,7 +46,7 @@ def classes(dataclass: Any, field: Any) -> tuple[Any, Any, Any]:
         note: str = "none"
         names: list[str] = field(default_factory=list, compare=False)
         make: Callable[[str], str] = str.upper
-        told: Callable[..., Any] = print_nothing
+        shown: Callable[..., Any] = print_nothing
 
         def __repr__(self) -> str:
             return "its own"
@@ -86,7 +86,7 @@ USES: list[Callable[[Any, Any, Any], Any]] = [
     lambda point, named, plain: [dataclasses.is_dataclass(each) for each in (point, named, plain(1))],
     lambda _point, _named, plain: vars(plain(1, names=["n"])).keys() & {"value", "names"},
     lambda _point, _named, plain: (plain(1).note, plain(1, "n").note, plain(1).names, plain(value=2, names=[3]).names),
-    lambda _point, _named, plain: (plain(1).make("a"), plain(1).told("a"), plain(1, told=repr).told("a")),
+    lambda _point, _named, plain: (plain(1).make("a"), plain(1).shown("a"), plain(1, shown=repr).shown("a")),
     lambda _point, _named, plain: plain(1, "n") == plain(1),
     lambda _point, _named, plain: plain(1).names is plain(1).names,
     lambda _point, _named, plain: replace(plain(1, names=["n"]), value=2).names,

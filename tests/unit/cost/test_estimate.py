@@ -194,13 +194,13 @@ def test_a_schedule_is_used_where_it_is_cheaper_than_the_queue() -> None:
 )
 def test_the_docs_say_what_waits_cost(row: str, seconds: tuple[int, ...]) -> None:
     (cells,) = re.findall(rf"^\| {row} \| (.*) \|$", COST_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    told = [float(cell.strip(" $") or 0) for cell in cells.split("|")]
+    reply = [float(cell.strip(" $") or 0) for cell in cells.split("|")]
     for wait_s in seconds:
         receipt = estimate(workflow(A=task("Sleep"), Sleep={"Type": "Wait", "Seconds": wait_s, "Next": "B"}, B=task()))
         here, usage = receipt.here(), receipt.usage
         forwarding = here["runtime"] - receipt.runtime_ms / 1000 * 0.125 * 13.3334
         paid = here["queue"] + here["schedules"] + here["requests"] - 2 * 0.2 + forwarding
-        assert [usage.waits, usage.schedules, round(paid, 2)] == told
+        assert [usage.waits, usage.schedules, round(paid, 2)] == reply
 
 
 def test_large_values_are_paid_as_objects_where_there_is_a_bucket() -> None:

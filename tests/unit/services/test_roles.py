@@ -103,7 +103,7 @@ def test_a_role_that_cannot_be_assumed_fails_the_task(roles: Roles) -> None:
 
 @pytest.fixture
 def function(clients: Clients, roles: Roles, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The function that calls services, with these clients."""
+    """The service function, with these clients."""
     monkeypatch.setattr(service_function, "_clients", lambda: clients)
     monkeypatch.setattr(service_function, "_roles", lambda _own: roles)
     return iter(())

@@ -218,12 +218,12 @@ class _Topology:
         event, choice, following, end = (
             _new_name(f"{node.name} {what}", scope, self.nodes) for what in (_START, "(condition)", "(next)", "(end)")
         )
-        begun: dict[str, Json] = {
+        variables: dict[str, Json] = {
             "index.$": "$['Fan-out'].Index",
             "last.$": f"States.MathAdd($['Fan-out'].Size, {-less})",
         }
         scope.states = {
-            event: {"Type": "Pass", "Assign": begun, "OutputPath": "$.Data.Value", "Next": node.name},
+            event: {"Type": "Pass", "Assign": variables, "OutputPath": "$.Data.Value", "Next": node.name},
             node.name: {"Type": "Task", "Resource": node.name, "Next": choice},
             choice: {
                 "Type": "Choice",

@@ -76,15 +76,15 @@ class Executor:
             trace_id=lineage.header(name),
             timeout_s=function.timeout_s,
         )
-        begun: Result = {"by": sender(), "request": invocation.request_id, "version": function.version}
-        begun |= {"is_async": invocation.kind is InvocationType.EVENT, "function": arn, "event": event}
-        outcome, log = self._run(function, delivery, name, begun)
+        attempt: Result = {"by": sender(), "request": invocation.request_id, "version": function.version}
+        attempt |= {"is_async": invocation.kind is InvocationType.EVENT, "function": arn, "event": event}
+        outcome, log = self._run(function, delivery, name, attempt)
         return {"body": outcome.body, "log": log, **({"error": True} if outcome.failed else {})}
 
-    def _run(self, function: FunctionVersion, delivery: Delivery, name: str, begun: Result) -> tuple[Outcome, str]:
+    def _run(self, function: FunctionVersion, delivery: Delivery, name: str, attempt: Result) -> tuple[Outcome, str]:
         while True:
             with self._pool.lease(function, patient=_patient.get()) as sandbox:
-                self._history.add("begun", delivery=name, **begun)
+                self._history.add("begun", delivery=name, **attempt)
                 try:
                     with self._faults.during(name, delivery.request_id, function.ref, sandbox.kill):
                         outcome = sandbox.invoke(delivery)

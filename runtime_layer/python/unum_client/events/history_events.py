@@ -251,8 +251,8 @@ class _Thread:
         is_over = scope.join in self.timeline.committed if commit is None else is_success(commit)
         started = self.account.start(state, scope.size, self._opened_ms(scope), scope.generation)
         ends = self._branches(scope, opened, started, succeeds=is_over and not tolerates_failures(state))
-        told = [(end.last, end.has_failed) for end in ends.values()]
-        self.account.last = reason(told, started, succeeded=is_over)
+        endings = [(end.last, end.has_failed) for end in ends.values()]
+        self.account.last = reason(endings, started, succeeded=is_over)
         # The Task that joins the results commits in the fan-out's place, so its output is computed again.
         if commit is None and opened is not None:
             commit = joined(opened, _whole(ends))

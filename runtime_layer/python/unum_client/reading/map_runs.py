@@ -16,7 +16,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Collected, Status
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Scope
 from unum_runtime.model.states import Map
-from unum_runtime.protocol.history.timeline import Timeline, begun, failed_with
+from unum_runtime.protocol.history.timeline import Timeline, failed_with, started_branches
 from unum_runtime.protocol.planning.evaluation import compiled
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
@@ -193,7 +193,7 @@ class Run:
         branches = [self._branch(index) for index in range(self.scope.size)]
         if opened is not None:
             over = (index for index, status in enumerate(branches) if status not in (None, Status.RUNNING))
-            running = begun(opened, over)
+            running = started_branches(opened, over)
             branches = [
                 status or (Status.RUNNING if index in running else None) for index, status in enumerate(branches)
             ]

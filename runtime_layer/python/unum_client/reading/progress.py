@@ -15,11 +15,11 @@ from unum_runtime.model.states import Fail, FanOut, Task, Wait
 from unum_runtime.protocol.history.timeline import (
     Following,
     Timeline,
-    begun,
     entered_state,
     following,
     frees_lane,
     redrives,
+    started_branches,
 )
 from unum_runtime.protocol.planning.advance import Visits
 from unum_runtime.protocol.planning.plan import (
@@ -143,7 +143,9 @@ class _Count:
         self._count_ways()
         # Branches are counted last: the ends of all others decide which of them have begun.
         for scope, opened in self.opened.items():
-            begins = (self.timeline.branch_begin(opened, each) for each in begun(opened, self.freed.get(scope, ())))
+            begins = (
+                self.timeline.branch_begin(opened, each) for each in started_branches(opened, self.freed.get(scope, ()))
+            )
             for led in map(self._as_far_as_a_wait, filter(None, begins)):
                 self._count_passed(led)
                 self._follow(led)

@@ -10,7 +10,7 @@ from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors
 
 REFUSED = "refused"
-"""Field of such a letter with the reason."""
+"""Field of such a dead letter with the reason."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Service:
         result_retention_s: retention of an execution's result in seconds; None for `retention_s`.
         timer: URL of the timer queue; None if this function sends no delayed events.
         activities: queue URLs of activities by name.
-        called: ARNs of called functions by key, in the service function.
+        called: ARNs of invoked functions by key, in the service function.
         values: texts that replace placeholders in the IR, by placeholder name.
         log_level: lines that the runtime logs.
         definition: the IR itself, after `INLINE`; its location as ``s3://bucket/key``, for images with a large IR;

@@ -238,7 +238,7 @@ def _start_route(service: Service, own_arn: str) -> Mapping[str, str]:
 
 
 def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
-    """Run user code or a service call within its time limit."""
+    """Run user code or a service request within its time limit."""
     if call.timeout_s is None:
         return _run(service, call, value, context)
     with time_limit(call.timeout_s):

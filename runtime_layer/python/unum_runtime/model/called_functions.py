@@ -1,4 +1,4 @@
-"""Called functions: Lambda functions without the runtime, which the service function invokes for their Tasks."""
+"""Invoked functions: Lambda functions without the runtime, which the service function invokes for their Tasks."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from unum_runtime.model.states import Form, Json, Language, Task
 INVOKE = "lambda:invoke"
 
 CALLED = "arn:aws:lambda:::function:"
-"""Prefix of a called function's key, in `Task.resource` and in ``FunctionName``; each deployment has the ARN."""
+"""Prefix of an invoked function's key, in `Task.resource` and in ``FunctionName``; each deployment has the ARN."""
 
 
 def calls_function(task: Task) -> bool:
@@ -28,7 +28,7 @@ def named_function(task: Task) -> str | None:
 
 
 def with_arn(parameters: Json, functions: Mapping[str, str]) -> Json:
-    """Return `parameters` of ``lambda:invoke`` with the ARN of a called function from `functions`, by key."""
+    """Return `parameters` of ``lambda:invoke`` with the ARN of an invoked function from `functions`, by key."""
     named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
     if not isinstance(named, str) or not named.startswith(CALLED):
         return parameters

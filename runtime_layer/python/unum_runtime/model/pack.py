@@ -50,8 +50,8 @@ def packed(checkpoint: Checkpoint, slot: int, state: str) -> Item | None:
         return None
     item: Item = {ENDS[slot]: facts, PACKED_VALUES[slot]: value}
     # The record of the delivery gives way to the result: a second write unit would cost more than it tells.
-    told = checkpoint.delivery
-    return item | {_DELIVERIES[slot]: told} if told and len(told.encode()) <= left else item
+    record = checkpoint.delivery
+    return item | {_DELIVERIES[slot]: record} if record and len(record.encode()) <= left else item
 
 
 def marked(slot: int, *, counts: bool, aside: Name | None = None) -> Item:

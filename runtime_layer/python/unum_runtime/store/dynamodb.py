@@ -160,9 +160,9 @@ class DynamoStore:
                 return grown
             # An expired set is still in the table: replace it, unless a concurrent call just did. ADD would keep its
             # old members, which belong to an execution of the same name before.
-            begun = self._update_set(key, members, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
-            if begun is not None:
-                return begun
+            first = self._update_set(key, members, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
+            if first is not None:
+                return first
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         """See `Store.acquire`."""

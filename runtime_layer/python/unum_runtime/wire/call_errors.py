@@ -1,4 +1,4 @@
-"""Errors of AWS calls, from this package or from botocore, without an import of botocore."""
+"""Errors of AWS requests, from this package or from botocore, without an import of botocore."""
 
 import sys
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def invoke_error(place: str, error: Exception) -> InvokeError:
 
 
 def store_error(place: str, error: Exception) -> StoreError:
-    """Return the error of a call to a store at `place`: a lost permission does not come back by a retry."""
+    """Return the error of a store operation at `place`: a lost permission does not come back by a retry."""
     kind = StoreDenied if error_code(error) in DENIED else StoreError
     return kind(f"{place}: {error}")
 

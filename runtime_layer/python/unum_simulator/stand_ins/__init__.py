@@ -1,1 +1,1 @@
-"""What stands in for Lambda, called functions and services in a process without AWS."""
+"""What stands in for Lambda, invoked functions and services in a process without AWS."""

@@ -1,4 +1,4 @@
-"""Local calls of called functions: handlers answer in place of Lambda."""
+"""Local calls of invoked functions: handlers answer in place of Lambda."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress

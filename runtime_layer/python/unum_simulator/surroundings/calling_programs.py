@@ -84,7 +84,7 @@ def answer(rt: Runtime, asked: dict[str, Json]) -> Json:
     if not calling.is_request(asked):
         return remembered.answer(rt, asked)
     parsed = calling.parse(asked)
-    return calling.call(rt, parsed) if parsed.run is None else calling.told(rt, parsed)
+    return calling.call(rt, parsed) if parsed.run is None else calling.follow(rt, parsed)
 
 
 def run_of(world: World, key: Key) -> str:
@@ -132,50 +132,50 @@ def check_user_code(world: World, delivery: Delivery) -> None:
             raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code, although {text} is remembered")
 
 
-def check_answer(world: World, delivery: Delivery, told: Json) -> None:
+def check_answer(world: World, delivery: Delivery, reply: Json) -> None:
     """Note the answer to a request about a call; raise Broken if it is not true."""
     asked = parse_json(delivery.event.payload)
     if not calling.is_request(asked):
         return
-    world.answers = world.answers.plus(delivery.event.call, to_text(told))
+    world.answers = world.answers.plus(delivery.event.call, to_text(reply))
     if "run" in asked:
-        _check_told(world, delivery, asked["run"], told)
-    elif told["Status"] == Status.RUNNING:
-        if world.called.get(told["Run"]) != identity(world, asked["input"]):
-            raise Broken(Invariant.SHARED, f"{delivery} is told {told['Run']}, which is the run of another call")
-        _check_not_ended(world, delivery, told["Run"])
+        _check_followed(world, delivery, asked["run"], reply)
+    elif reply["Status"] == Status.RUNNING:
+        if world.called.get(reply["Run"]) != identity(world, asked["input"]):
+            raise Broken(Invariant.SHARED, f"{delivery} is told {reply['Run']}, which is the run of another call")
+        _check_not_ended(world, delivery, reply["Run"])
     else:
-        _check_remembered(world, delivery, identity(world, asked["input"]), told)
+        _check_remembered(world, delivery, identity(world, asked["input"]), reply)
 
 
-def check_repeated(world: World, told: dict[str, Json], again: dict[str, Json]) -> None:
-    """Raise Broken if a call after the end of a run, of which a caller was `told`, gets another answer."""
+def check_repeated(world: World, reply: dict[str, Json], again: dict[str, Json]) -> None:
+    """Raise Broken if a call after the end of a run, of which a caller was `reply`, gets another answer."""
     is_kept = not world.scenario.faults.forgets and _task(world).memo_lifetime_s is None
-    if is_kept and told["Status"] == Status.SUCCEEDED and again != told:
-        raise Broken(Invariant.ONE_RESULT, f"a caller was told {told}, and the next one {again}")
+    if is_kept and reply["Status"] == Status.SUCCEEDED and again != reply:
+        raise Broken(Invariant.ONE_RESULT, f"a caller was told {reply}, and the next one {again}")
 
 
-def _check_told(world: World, delivery: Delivery, run: str, told: dict[str, Json]) -> None:
-    if told["Status"] == Status.RUNNING:
+def _check_followed(world: World, delivery: Delivery, run: str, reply: dict[str, Json]) -> None:
+    if reply["Status"] == Status.RUNNING:
         _check_not_ended(world, delivery, run)
         return
     execution = world.latest(run)
     ending = execution and world.observed[execution].ending
     if ending is None:
-        raise Broken(Invariant.ONE_RESULT, f"{delivery} is told {told}, but the run goes on")
+        raise Broken(Invariant.ONE_RESULT, f"{delivery} is told {reply}, but the run goes on")
     outcome = ending.outcome
     shown = {"Output": outcome.text} if isinstance(outcome, Success) else {"Error": outcome.error}
-    if {"Status": ending.status, **shown}.items() - told.items():
-        raise Broken(Invariant.ONE_RESULT, f"{delivery} is told {told}, but the run ended with {ending}")
+    if {"Status": ending.status, **shown}.items() - reply.items():
+        raise Broken(Invariant.ONE_RESULT, f"{delivery} is told {reply}, but the run ended with {ending}")
 
 
-def _check_remembered(world: World, delivery: Delivery, own: str, told: dict[str, Json]) -> None:
-    text = str(told.get("Output"))
+def _check_remembered(world: World, delivery: Delivery, own: str, reply: dict[str, Json]) -> None:
+    text = str(reply.get("Output"))
     found = world.remembered.get(text)
-    if told["Status"] != Status.SUCCEEDED or found is None or found.of != own:
-        raise Broken(Invariant.CONSISTENT, f"{delivery} is told {told}, which no equal call has computed")
+    if reply["Status"] != Status.SUCCEEDED or found is None or found.of != own:
+        raise Broken(Invariant.CONSISTENT, f"{delivery} is told {reply}, which no equal call has computed")
     if text in delivery.results.gone:
-        raise Broken(Invariant.CONSISTENT, f"{delivery} is told {told}, which was forgotten or had expired before")
+        raise Broken(Invariant.CONSISTENT, f"{delivery} is told {reply}, which was forgotten or had expired before")
 
 
 def _check_not_ended(world: World, delivery: Delivery, run: str) -> None:

@@ -48,7 +48,7 @@ def check_announced(world: "World") -> None:
     announce_noted(_sweeping(world), StatusEvents(put=lambda entry, _: world.store.announce(entry)))
     details = [parse_json(parse_json(text)["Detail"]) for text in world.store.announced]
     for execution in world.observed:
-        found = sorted(_told(each) for each in details if each["startDate"] == execution.started_ms)
+        found = sorted(_status_of(each) for each in details if each["startDate"] == execution.started_ms)
         expected = sorted(map(repr, _changes(world, execution.name)))
         if found != expected:
             raise Broken(Invariant.ANNOUNCED, f"{execution}: expected one event for each of {expected}, got {found}")
@@ -65,7 +65,7 @@ def _facts(detail: Json) -> Facts:
     return detail["status"], detail["stopDate"], detail["redriveCount"], detail["redriveDate"]
 
 
-def _told(detail: Json) -> str:
+def _status_of(detail: Json) -> str:
     return repr(_facts(detail))
 
 

@@ -114,8 +114,8 @@ def test_the_command_prints_one_address_on_standard_error(
     as_json: bool,  # noqa: FBT001
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = [(FAILED, Line(at=AT, text="one")), (FAILED, Line(at=AT, text="two"))]
-    lines: Any = SimpleNamespace(there=lambda: told, search=SimpleNamespace(console=console), name="order-17")
+    reply = [(FAILED, Line(at=AT, text="one")), (FAILED, Line(at=AT, text="two"))]
+    lines: Any = SimpleNamespace(there=lambda: reply, search=SimpleNamespace(console=console), name="order-17")
     logs_command._print_lines(lines, Namespace(follow=False, platform=False, json=as_json))
     said = capsys.readouterr()
     assert len(said.out.splitlines()) == 2

@@ -171,8 +171,8 @@ def test_what_cannot_be_read_is_told() -> None:
 
 
 def test_a_cause_names_the_execution_that_failed() -> None:
-    told = {"Cause": json.dumps({"ExecutionArn": f"{ARN}child:c", "Status": "FAILED"})}
-    assert [*executions_in(json.loads(told["Cause"]))] == [Started("child", "c")]
+    reply = {"Cause": json.dumps({"ExecutionArn": f"{ARN}child:c", "Status": "FAILED"})}
+    assert [*executions_in(json.loads(reply["Cause"]))] == [Started("child", "c")]
     assert [*executions_in([{"a": {"executionArn": f"{ARN}child:d"}}, f"{ARN}child:e"])] == [Started("child", "d")]
 
 

@@ -42,7 +42,7 @@ class Sweeper:
         return self.found(**options)
 
     @property
-    def told(self) -> list[dict[str, Any]]:
+    def reports(self) -> list[dict[str, Any]]:
         return [fields for message, fields in self.platform.logged if message == "silent"]
 
     def _ask(self, event: Mapping[str, Any]) -> Any:

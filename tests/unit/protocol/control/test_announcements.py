@@ -48,7 +48,7 @@ def test_a_nudge_tells_of_a_start_before_anything_follows() -> None:
     nudge(replace(platform.runtime(), invoker=_Watching(platform, bus, seen)), "e")
     assert seen == [["RUNNING"]]
     platform.deliver_all()
-    assert bus.told == ["RUNNING", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED"]
 
 
 class _Watching:
@@ -58,7 +58,7 @@ class _Watching:
         self.platform, self.bus, self.seen = platform, bus, seen
 
     def invoke(self, events: Any) -> None:
-        self.seen.append([*self.bus.told])
+        self.seen.append([*self.bus.statuses])
         self.platform.invoke(events)
 
 
@@ -66,14 +66,14 @@ def test_a_nudge_of_what_runs_tells_nothing() -> None:
     platform, bus = announcing("A", "B")
     platform.start(value=1)
     nudge(platform.runtime(), "e")
-    assert bus.told == ["RUNNING"]
+    assert bus.statuses == ["RUNNING"]
 
 
 def test_a_nudge_tells_nothing_of_a_start_that_is_not_overdue() -> None:
     platform, bus = announcing("A", "B")
     write_start_record(platform)
     nudge(platform.runtime(), "e", silent_ms=60_000)
-    assert bus.told == []
+    assert bus.statuses == []
 
 
 def test_a_redrive_runs_again_and_ends_again_each_with_an_id_of_its_own() -> None:
@@ -84,7 +84,7 @@ def test_a_redrive_runs_again_and_ends_again_each_with_an_id_of_its_own() -> Non
     platform.clock.pass_seconds(1)
     redrive(platform.runtime(), "e")
     platform.deliver_all()
-    assert bus.told == ["RUNNING", "FAILED", "RUNNING", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "FAILED", "RUNNING", "SUCCEEDED"]
     assert len({each["id"] for each in bus.details}) == 4
     assert [each["Time"] - BEGUN_MS // 1000 for each in bus.entries] == [0, 0, 1, 1]
     assert {each["startDate"] for each in bus.details} == {BEGUN_MS}
@@ -100,8 +100,8 @@ def test_redrive_states_its_number_even_when_the_sweep_puts_its_event() -> None:
         redrive(platform.runtime(), "e")  # the same one: it has not ended again
         platform.deliver_all()
     running = [each for each in bus.details if each["status"] == "RUNNING"]
-    told = {(each["redriveCount"], each["redriveDate"]) for each in running}
-    assert told == {(0, None), (1, BEGUN_MS + 1000), (2, BEGUN_MS + 2000)}
+    reply = {(each["redriveCount"], each["redriveDate"]) for each in running}
+    assert reply == {(0, None), (1, BEGUN_MS + 1000), (2, BEGUN_MS + 2000)}
     redriven = [
         each.name.step for each in from_start(platform.memory, "w", "e") if each.state == "B" and not each.ending
     ]
@@ -275,9 +275,9 @@ def test_the_sweep_tells_of_a_redrive_that_follows_the_first_step() -> None:
     platform.functions["A"] = lambda event: event
     bus.refuses = 1
     redrive(platform.runtime(), "e")
-    told = [*bus.told]
+    reply = [*bus.statuses]
     swept(platform, bus)
-    assert (bus.told, bus.details[-1]["redriveCount"]) == ([*told, "RUNNING"], 1)
+    assert (bus.statuses, bus.details[-1]["redriveCount"]) == ([*reply, "RUNNING"], 1)
 
 
 def test_an_abandoned_execution_is_told_of() -> None:
@@ -297,9 +297,9 @@ def test_the_sweep_puts_what_the_bus_has_refused() -> None:
     platform, bus = announcing("A")
     bus.refuses = 2
     platform.run(value=1)
-    assert bus.told == []
+    assert bus.statuses == []
     swept(platform, bus)
-    assert sorted(bus.told) == ["RUNNING", "SUCCEEDED"]
+    assert sorted(bus.statuses) == ["RUNNING", "SUCCEEDED"]
     assert not notes(platform)
     swept(platform, bus)
     assert len(bus.entries) == 2
@@ -322,7 +322,7 @@ def test_the_sweep_puts_refused_events_of_redrives_and_stops() -> None:
     redrive(platform.runtime(), "e")
     assert notes(platform) == [note_key("w", E, 3)]
     swept(platform, bus)
-    assert bus.told == ["RUNNING", "ABORTED", "RUNNING"]
+    assert bus.statuses == ["RUNNING", "ABORTED", "RUNNING"]
     assert bus.details[2]["stopDate"] is None
     left(platform, E, 2)
     swept(platform, bus)
@@ -334,11 +334,11 @@ def test_dead_stop_keeps_its_note_while_it_may_still_commit() -> None:
     platform.start(value=1)
     left(platform, E, 2)
     swept(platform, bus)
-    assert bus.told == ["RUNNING"]
+    assert bus.statuses == ["RUNNING"]
     assert notes(platform) == [note_key("w", E, 2)]
     platform.deliver_all()
     swept(platform, bus)
-    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
     assert not notes(platform)
 
 
@@ -348,7 +348,7 @@ def test_a_note_about_no_change_is_removed(step: int) -> None:
     platform.run(value=1)
     left(platform, E, step)
     swept(platform, bus)
-    assert bus.told == ["RUNNING", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED"]
     assert not notes(platform)
 
 
@@ -359,7 +359,7 @@ def test_a_note_about_an_execution_that_is_gone_is_removed(execution: Execution,
     platform.run(value=1)
     left(platform, execution, step)
     swept(platform, bus)
-    assert bus.told == ["RUNNING", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED"]
     assert not notes(platform)
 
 
@@ -368,10 +368,10 @@ def test_a_note_of_a_stop_that_came_after_another_commit_is_removed() -> None:
     platform, bus = announcing("A", "B", "C")
     platform.start(value=1)
     platform.deliver(platform.sent[0])
-    told = [*bus.told]
+    reply = [*bus.statuses]
     left(platform, E, 1)
     swept(platform, bus)
-    assert (notes(platform), bus.told) == ([], told)
+    assert (notes(platform), bus.statuses) == ([], reply)
 
 
 def test_a_bus_that_refuses_leaves_the_notes() -> None:
@@ -413,7 +413,7 @@ def test_a_malformed_note_stays_and_keeps_no_other_one_from_being_put() -> None:
     platform.memory.create(key._replace(sort="nonsense"), {"step": 1}, expires_at_s=10**12)
     left(platform, E, 1)
     swept(platform, bus)
-    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
     assert [each.sort for each in notes(platform)] == ["nonsense"]
     ((_, line),) = [each for each in platform.logged if each[0] == "malformed"]
     assert (line["partition"], line["sort"]) == (key.partition, "nonsense")
@@ -439,7 +439,7 @@ def test_malformed_step_keeps_no_other_event_from_being_put(change: dict[str, An
     for step in (0, 2):
         left(platform, E, step)
     swept(platform, bus)
-    assert bus.told == ["RUNNING", "RUNNING"]
+    assert bus.statuses == ["RUNNING", "RUNNING"]
     assert len(notes(platform)) == 1
     assert [line["reason"].startswith(reason) for message, line in platform.logged if message == "malformed"] == [True]
 
@@ -464,7 +464,7 @@ def test_malformed_notes_are_no_refusals_of_the_bus() -> None:
         platform.memory.create(key._replace(sort=f"! {number}"), {"step": 1}, expires_at_s=10**12)
     left(platform, E, 1)
     swept(platform, bus)
-    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
 
 
 def test_what_is_a_change_of_status() -> None:

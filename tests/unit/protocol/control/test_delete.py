@@ -427,13 +427,13 @@ def test_tasks_of_another_version_are_known_if_its_definition_is_stored(left: in
     if not left:
         write_definition(platform.runtime())
     platform.workflow = compile_workflow(chain("F/Other"), name="w", functions=["F"])
-    told = delete(platform.runtime(), "e")
+    reply = delete(platform.runtime(), "e")
     expiry_ms = platform.runtime().result_expires_at_s() * 1000
     delete_for_good(platform)
     tokens = [key for key in rest(platform) if key.partition.startswith("token:")]
     assert len(tokens) == left
     what = "task tokens and jobs of steps whose definition is not stored"
-    assert [each.until_ms for each in told.remains if each.what == what] == ([expiry_ms] if left else [])
+    assert [each.until_ms for each in reply.remains if each.what == what] == ([expiry_ms] if left else [])
 
 
 def test_objects_of_tokens_in_branches_are_deleted() -> None:
@@ -464,9 +464,9 @@ def test_all_that_remains_is_told() -> None:
     platform.store = LargeItems(platform.memory, MemoryObjects(), "w")
     platform.start("e", [1])
     end(platform)
-    told = delete(platform.runtime(), "e")
+    reply = delete(platform.runtime(), "e")
     now_ms, expiry_ms = platform.clock.ms, platform.runtime().result_expires_at_s() * 1000
-    assert [(each.what, each.until_ms) for each in told.remains] == [
+    assert [(each.what, each.until_ms) for each in reply.remains] == [
         ("its name, and markers without data in the place of its steps", expiry_ms),
         (
             "results of deliveries that ran when it was deleted: no sweep has run for a day: delete it again then",
@@ -482,8 +482,8 @@ def test_all_that_remains_is_told() -> None:
 def test_a_plain_execution_leaves_its_name_and_says_so() -> None:
     platform = Platform.of(chain("A"), {"A": FunctionOptions(guard=Guard.COMMIT)}, A=lambda event: event)
     platform.run("e", 1)
-    told = delete_for_good(platform)
-    assert [each.what for each in told.remains] == ["its name, and markers without data in the place of its steps"]
+    reply = delete_for_good(platform)
+    assert [each.what for each in reply.remains] == ["its name, and markers without data in the place of its steps"]
     assert platform.logged[-1] == ("deleted", {"execution": "e", "is_final": True})
 
 

@@ -169,17 +169,17 @@ def test_deletion_forgets_the_sizes_of_unguarded_fan_outs_in_the_end() -> None:
 def test_two_deletions_at_once_tell_the_time_of_the_first() -> None:
     platform = deployed(chain("A"))
     platform.run("e", 1)
-    create, told = platform.memory.create, list[int]()
+    create, reply = platform.memory.create, list[int]()
 
     def late(key: Key, item: Any, *, expires_at_s: int) -> Any:
         platform.memory.create = create
         platform.clock.ms -= 5
-        told.append(delete(platform.runtime(), "e").deleted_ms)
+        reply.append(delete(platform.runtime(), "e").deleted_ms)
         platform.clock.ms += 5
         return create(key, item, expires_at_s=expires_at_s)
 
     platform.memory.create = late
-    assert [delete(platform.runtime(), "e").deleted_ms] == told == [platform.clock.ms - 5]
+    assert [delete(platform.runtime(), "e").deleted_ms] == reply == [platform.clock.ms - 5]
 
 
 @pytest.mark.parametrize("deployed_now", ["the same", "another definition"])
@@ -203,9 +203,9 @@ def test_late_events_of_unguarded_branches_leave_nothing(deployed_now: str) -> N
 def test_shared_results_without_a_lifetime_are_told_for_the_retention() -> None:
     platform = Platform.of(chain("A"), {"A": FunctionOptions(memoize=True)}, A=lambda event: event)
     platform.run("e", 1)
-    told = {each.what: each.until_ms for each in delete(platform.runtime(), "e").remains}
+    reply = {each.what: each.until_ms for each in delete(platform.runtime(), "e").remains}
     until_ms = platform.clock.ms + platform.runtime().retention_s * 1000
-    assert told["results that its Tasks share with other executions (`memoize`)"] == until_ms
+    assert reply["results that its Tasks share with other executions (`memoize`)"] == until_ms
 
 
 def test_redrive_that_is_faster_than_a_deletion_keeps_its_execution() -> None:

@@ -290,8 +290,8 @@ def test_what_was_taken_over_from_another_version_is_shown_and_no_input(
     before, after = done(older, [1, 2]), deployed(newer)
     after.memory = after.store = before.memory
     forked(after, "C", value=Success([5]))
-    told = progress(after.workflow, after.steps("f"))
-    assert (told["C"].succeeded, told["C"].over) == (1, True)
+    reply = progress(after.workflow, after.steps("f"))
+    assert (reply["C"].succeeded, reply["C"].over) == (1, True)
     with pytest.raises(
         NodeNotForkable,
         match=exactly(

@@ -176,10 +176,10 @@ def test_an_unfinished_fork_runs_and_says_what_it_is() -> None:
         if not exists(platform):
             continue
         steps = list_of(platform)
-        told = Description.of(steps[0], steps[-1] if len(steps) > 1 else None)
+        reply = Description.of(steps[0], steps[-1] if len(steps) > 1 else None)
         is_finished = forking.unfinished(steps) is None
-        assert told.status is Status.RUNNING
-        assert told.forked_from == ForkedFrom(execution="e", node="E", visit=1, is_finished=is_finished)
+        assert reply.status is Status.RUNNING
+        assert reply.forked_from == ForkedFrom(execution="e", node="E", visit=1, is_finished=is_finished)
         (waits,) = missing(platform.runtime(), "f")
         assert (waits.state, waits.name.step) == ("E", 3 + is_finished)
         with pytest.raises(ExecutionNotRedrivable, match=r"RUNNING|was not finished"):

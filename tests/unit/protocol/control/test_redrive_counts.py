@@ -25,7 +25,7 @@ def counting(**fields: Any) -> dict[str, Any]:
     return {"Parameters": {"value.$": "$", "count.$": "$$.Execution.RedriveCount"}, **fields}
 
 
-def told(event: Any) -> Any:
+def reply(event: Any) -> Any:
     """Fails if its value is broken, or else returns how often the execution was redriven."""
     fragile(event["value"])
     return event["count"]
@@ -33,7 +33,7 @@ def told(event: Any) -> Any:
 
 def test_every_redrive_counts_and_what_follows_sees_it() -> None:
     definition = chain("A", "B", "C", "D", B=counting(), D=counting())
-    platform = failed(definition, 1, 1, B=told, D=told)
+    platform = failed(definition, 1, 1, B=reply, D=reply)
     BROKEN.add(1)
     go_on(platform)
     BROKEN.clear()
@@ -43,7 +43,7 @@ def test_every_redrive_counts_and_what_follows_sees_it() -> None:
 
 
 def test_every_delivery_is_told_the_same_count() -> None:
-    platform = failed(chain("A", "B", "C", C=counting(), B=counting(ResultPath="$.b")), {"x": 1}, B=_always, C=told)
+    platform = failed(chain("A", "B", "C", C=counting(), B=counting(ResultPath="$.b")), {"x": 1}, B=_always, C=reply)
     at_ms = redrive(platform.runtime(), "e")
     seen = [event for event in platform.sent if event.state == "B"]
     for event in seen * 3:
@@ -65,7 +65,7 @@ def test_branches_see_it_those_that_were_kept_and_those_after_them(distributed: 
     branch = chain("A", "B", B=counting()) | distributed
     definition = around(branch, after="C")
     definition["States"]["C"] |= {"Parameters": {"all.$": "$", "count.$": "$$.Execution.RedriveCount"}}
-    platform = failed(definition, [1, 2, 3], 2, B=told)
+    platform = failed(definition, [1, 2, 3], 2, B=reply)
     go_on(platform)
     # What had succeeded is kept; the last branch had not begun when another failed.
     assert result(platform) == {"all": [0, 1, 1], "count": 1}
@@ -73,13 +73,13 @@ def test_branches_see_it_those_that_were_kept_and_those_after_them(distributed: 
 
 def test_a_branch_that_goes_on_in_the_middle_sees_it() -> None:
     branch = chain("A", "B", "C", C=counting())
-    platform = failed(around(branch), [1, 2], 1, B=fragile, C=told)
+    platform = failed(around(branch), [1, 2], 1, B=fragile, C=reply)
     go_on(platform)
     assert result(platform)[0] == 1
 
 
 def test_a_fork_was_never_redriven() -> None:
-    platform = failed(chain("A", "B", "C", B=counting(), C=counting()), 1, 1, B=told, C=told)
+    platform = failed(chain("A", "B", "C", B=counting(), C=counting()), 1, 1, B=reply, C=reply)
     go_on(platform)
     assert result(platform) == 1
     fork(platform.runtime(), ForkRequest(execution="e", name="f", node="C", visit=1, value=None), None)

@@ -202,10 +202,10 @@ def test_nudges_send_nothing_to_who_has_heard_everything() -> None:
     (found,) = nudge.missing(platform.runtime(), "a")
     assert found.waits_for is WaitsFor.ANSWER
     assert found.signal == Mailbox(execution_of(platform, "a"), "go", "x")
-    told = operator_requests.answer(
+    reply = operator_requests.answer(
         platform.runtime(), operator_requests.parse(operator_requests.request(Control.WHY, "a")), None
     )
-    assert [each["signal"] for each in told["missing"]] == [{"name": "go", "key": "x"}]
+    assert [each["signal"] for each in reply["missing"]] == [{"name": "go", "key": "x"}]
 
 
 def test_a_branch_that_finds_a_signal_for_another_one_continues_that() -> None:

@@ -57,8 +57,8 @@ def test_it_is_told_what_is_missing() -> None:
     lose(sweeper.platform, "B")
     since_ms = sweeper.platform.clock.ms
     sweeper.found_after(SILENT_S)
-    (told,) = sweeper.told
-    assert {key: told[key] for key in ("execution", "state", "count", "since_ms", "nudged")} == {
+    (seen,) = sweeper.reports
+    assert {key: seen[key] for key in ("execution", "state", "count", "since_ms", "nudged")} == {
         "execution": "e",
         "state": "B",
         "count": 1,
@@ -77,8 +77,8 @@ def test_the_oldest_running_execution_is_told_with_its_age() -> None:
     write_start_record(sweeper.platform, "younger")
     sweeper.platform.clock.pass_seconds(SILENT_S)
     sweeper.sweep()
-    told = [fields for message, fields in sweeper.platform.logged if message == "oldest running"]
-    assert told == [{"execution": "older", "age_ms": (SILENT_S + 2) * 1000}]
+    seen = [fields for message, fields in sweeper.platform.logged if message == "oldest running"]
+    assert seen == [{"execution": "older", "age_ms": (SILENT_S + 2) * 1000}]
 
 
 def test_where_nothing_runs_no_age_is_told() -> None:
@@ -95,7 +95,7 @@ def test_it_may_be_told_without_being_sent() -> None:
     sweeper.platform.start("e", 1)
     lose(sweeper.platform, "B")
     assert sweeper.found_after(SILENT_S, nudges=False)
-    assert [told["nudged"] for told in sweeper.told] == [False]
+    assert [seen["nudged"] for seen in sweeper.reports] == [False]
     assert sweeper.platform.sent == []
 
 
@@ -157,7 +157,7 @@ def test_execution_out_of_time_is_reported_and_nobody_is_asked_again() -> None:
     sweeper = Sweeper(asked.platform)
     assert not sweeper.found_after(3600 + SILENT_S - 1)
     assert sweeper.found_after(1)
-    assert [told["nudged"] for told in sweeper.told] == [False]
+    assert [seen["nudged"] for seen in sweeper.reports] == [False]
     assert asked.platform.sent == []
 
 
@@ -170,8 +170,8 @@ def test_lost_event_beside_a_task_that_waits_is_sent_and_told_as_such() -> None:
     lose(platform, "Lost", 1)
     sweeper = Sweeper(platform)
     assert sweeper.found_after(3600 + SILENT_S)
-    (told,) = sweeper.told
-    assert (told["count"], told["nudged"]) == (2, True)
+    (seen,) = sweeper.reports
+    assert (seen["count"], seen["nudged"]) == (2, True)
 
 
 def test_ended_and_just_begun_executions_are_not_asked() -> None:
@@ -382,8 +382,11 @@ def test_unreachable_execution_is_reported_and_hides_no_other() -> None:
     sweeper.fails = {"e1": InvokeError("no answer"), "e2": ExecutionDoesNotExist("expired")}
     sweeper.platform.clock.pass_seconds(SILENT_S)
     assert sweeper.sweep() == Swept(looked_at=3, silent=2, rest=None)
-    assert [(told["execution"], told.get("error")) for told in sweeper.told] == [("e0", None), ("e1", "InvokeError")]
-    assert sweeper.told[1] == {"execution": "e1", "error": "InvokeError", "reason": "no answer"}
+    assert [(seen["execution"], seen.get("error")) for seen in sweeper.reports] == [
+        ("e0", None),
+        ("e1", "InvokeError"),
+    ]
+    assert sweeper.reports[1] == {"execution": "e1", "error": "InvokeError", "reason": "no answer"}
 
 
 def test_a_sweep_is_told_from_other_requests() -> None:
@@ -443,9 +446,9 @@ def test_execution_that_cannot_be_read_hides_no_stalled_one(error: type[Exceptio
         write_start_record(sweeper.platform, name)
     sweeper.fails = {"bad": error("what is wrong")}
     assert sweeper.found_after(SILENT_S)
-    assert [told["execution"] for told in sweeper.told] == ["e"]
-    (told,) = [fields for message, fields in sweeper.platform.logged if message == "malformed"]
-    assert (told["execution"], told["reason"]) == ("bad", f"{error.__name__}: {error('what is wrong')}")
+    assert [seen["execution"] for seen in sweeper.reports] == ["e"]
+    (seen,) = [fields for message, fields in sweeper.platform.logged if message == "malformed"]
+    assert (seen["execution"], seen["reason"]) == ("bad", f"{error.__name__}: {error('what is wrong')}")
 
 
 def test_malformed_start_record_hides_no_stalled_execution() -> None:
@@ -455,9 +458,9 @@ def test_malformed_start_record_hides_no_stalled_execution() -> None:
     sweeper.platform.clock.pass_seconds(LAST_MOMENT_S)
     write_start_record(sweeper.platform, "e")
     assert sweeper.found_after(SILENT_S)
-    assert [told["execution"] for told in sweeper.told] == ["e"]
-    (told,) = [fields for message, fields in sweeper.platform.logged if message == "malformed"]
-    assert told["reason"].startswith("InconsistentHistory: ")
+    assert [seen["execution"] for seen in sweeper.reports] == ["e"]
+    (seen,) = [fields for message, fields in sweeper.platform.logged if message == "malformed"]
+    assert seen["reason"].startswith("InconsistentHistory: ")
 
 
 def test_retention_is_asked_only_when_the_time_of_this_version_is_over() -> None:

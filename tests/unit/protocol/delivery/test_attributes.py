@@ -144,8 +144,8 @@ def test_an_uploaded_start_has_them() -> None:
 def test_an_equal_start_with_other_attributes_is_the_same_execution() -> None:
     platform = deployed()
     for customer in ("7", "8"):
-        told = entry_aliases.run(here(platform), run_request("e", {INPUT: 1}, attributes={"customer": customer}), "r")
-        assert told["IsNew"] is (customer == "7")
+        reply = entry_aliases.run(here(platform), run_request("e", {INPUT: 1}, attributes={"customer": customer}), "r")
+        assert reply["IsNew"] is (customer == "7")
     assert attributes(platform) == {"customer": "7"}
 
 

@@ -115,13 +115,13 @@ def test_only_the_commit_of_an_event_tells_of_its_delivery() -> None:
     platform = platform_of("A", "B")
     platform.start()
     (event,) = platform.sent
-    rt, told = replace(platform.runtime(), arrival=Arrival(5)), []
+    rt, reply = replace(platform.runtime(), arrival=Arrival(5)), []
     for name in (event.name, replace(event.name, step=9)):
         delivery = DeliveryState({})
         delivery.event = DeliveredEvent(event, 5)
         commit(rt, Commit(name, "B", Phase.LEFT, Success(1)), delivery)
-        told += [bool(each.delivery) for each in delivery.created]
-    assert told == [True, False]
+        reply += [bool(each.delivery) for each in delivery.created]
+    assert reply == [True, False]
 
 
 @pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])

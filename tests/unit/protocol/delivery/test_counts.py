@@ -1,4 +1,4 @@
-"""Store calls of whole executions: what DESIGN's table allows, with the guard that reads on and off."""
+"""Store operations of whole executions: what DESIGN's table allows, with the guard that reads on and off."""
 
 from dataclasses import replace
 from typing import Any

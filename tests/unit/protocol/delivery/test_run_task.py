@@ -23,18 +23,20 @@ NAME = "e:1a3185c5000"
 
 
 @dataclass
-class Told(Platform):
+class Recording(Platform):
     """A platform that keeps what user code is told."""
 
-    told: list[Call] = field(default_factory=list)
+    seen: list[Call] = field(default_factory=list)
 
     def _call(self, call: Call, event: Any) -> Any:
-        self.told.append(call)
+        self.seen.append(call)
         return super()._call(call, event)
 
 
-def told(definition: dict[str, Any], options: dict[str, FunctionOptions] | None = None, **functions: Any) -> Told:
-    return Told(compile_workflow(definition, name="w", functions=functions, options=options or {}), functions)
+def recording(
+    definition: dict[str, Any], options: dict[str, FunctionOptions] | None = None, **functions: Any
+) -> Recording:
+    return Recording(compile_workflow(definition, name="w", functions=functions, options=options or {}), functions)
 
 
 def call(step: int, state: str, **more: Any) -> Call:
@@ -44,9 +46,9 @@ def call(step: int, state: str, **more: Any) -> Call:
 
 
 def test_a_task_is_told_its_names() -> None:
-    platform = told(chain("A", "F/B"), A=lambda event: event, F=lambda event: event)
+    platform = recording(chain("A", "F/B"), A=lambda event: event, F=lambda event: event)
     platform.run()
-    assert platform.told == [call(1, "A"), call(2, "B", function="F")]
+    assert platform.seen == [call(1, "A"), call(2, "B", function="F")]
 
 
 def test_a_retry_is_the_same_invocation_with_another_number() -> None:
@@ -59,35 +61,35 @@ def test_a_retry_is_the_same_invocation_with_another_number() -> None:
         return outcome
 
     fields = {"Retry": [{"ErrorEquals": ["ValueError"], "MaxAttempts": 2}], "TimeoutSeconds": 9}
-    platform = told(chain("A", A=fields), A=flaky)
+    platform = recording(chain("A", A=fields), A=flaky)
     platform.options["timer"] = platform
     platform.start()
     for _ in range(2):
         platform.deliver(platform.pass_to_next())
-    assert platform.told == [call(1, "A", attempt=attempt, timeout_s=9) for attempt in range(3)]
+    assert platform.seen == [call(1, "A", attempt=attempt, timeout_s=9) for attempt in range(3)]
     assert platform.steps()[-1].attempt == 2
 
 
 def test_task_without_checkpoint_shares_its_name_but_no_idempotency_key() -> None:
     uncommitted = FunctionOptions(checkpoint=False)
-    platform = told(chain("A", "B"), {"A": uncommitted}, A=lambda event: event, B=lambda event: event)
+    platform = recording(chain("A", "B"), {"A": uncommitted}, A=lambda event: event, B=lambda event: event)
     platform.run()
     own = {"invocation": f"{NAME}#1 A", "idempotency_key": f"w/{NAME}#1 A"}
-    assert platform.told == [call(1, "A", **own), call(1, "B")]
+    assert platform.seen == [call(1, "A", **own), call(1, "B")]
 
 
 @dataclass
 class Services(Watching):
     """A service whose calls are kept, in a deployment with start aliases."""
 
-    told: list[Call] = field(default_factory=list)
+    seen: list[Call] = field(default_factory=list)
 
     def runtime(self) -> Runtime:
         given = super().runtime()
         return replace(given, routes={**given.routes, START: "own alias", f"{START}other": "alias of another"})
 
     def _call(self, call: Call, event: Any) -> Any:
-        self.told += [call] if call.function == SERVICES else []
+        self.seen += [call] if call.function == SERVICES else []
         return super()._call(call, event)
 
 
@@ -99,13 +101,13 @@ def test_service_knows_its_task_its_job_and_start_aliases_of_workflows() -> None
     platform.pass_time(4 * LOOK_S)
     aliases = {platform.workflow.home.arn("stateMachine:w"): "own alias", "other": "alias of another"}
     more = {"function": SERVICES, "resource": "ecs:runTask", "pattern": Pattern.SYNC, "start_aliases": aliases}
-    assert platform.told == [call(2, "Job", **more), *(call(2, "Job", job=1, **more) for _ in range(3))]
+    assert platform.seen == [call(2, "Job", **more), *(call(2, "Job", job=1, **more) for _ in range(3))]
 
 
 def test_the_output_is_computed_at_the_time_of_the_result() -> None:
     fields = {"QueryLanguage": "JSONata", "Output": "{% [$millis(), $states.context.State.EnteredTime] %}"}
     clock = MovableClock()
-    platform = told(chain("A", A=fields), A=lambda event: clock.pass_seconds(5) or event)
+    platform = recording(chain("A", A=fields), A=lambda event: clock.pass_seconds(5) or event)
     platform.clock = clock
     begun_ms = platform.clock.ms
     ending = platform.run()
@@ -127,9 +129,9 @@ def test_a_limit_of_a_job_counts_from_its_start_in_another_delivery() -> None:
 def test_a_limit_may_depend_on_the_time() -> None:
     limit = "{% $millis() - $toMillis($states.context.Execution.StartTime) = 0 ? 9 : 1 %}"
     fields = {"QueryLanguage": "JSONata", "TimeoutSeconds": limit}
-    platform = told(chain("A", A=fields), A=lambda event: event)
+    platform = recording(chain("A", A=fields), A=lambda event: event)
     platform.run()
-    assert [each.timeout_s for each in platform.told] == [9]
+    assert [each.timeout_s for each in platform.seen] == [9]
 
 
 def test_task_of_the_optimized_form_has_the_result_in_lambdas_answer() -> None:
@@ -149,16 +151,16 @@ def test_task_of_the_optimized_form_has_the_result_in_lambdas_answer() -> None:
 
 
 def test_a_task_is_told_its_handler_and_no_start_aliases() -> None:
-    platform = told(chain("A"), A=lambda event: event)
+    platform = recording(chain("A"), A=lambda event: event)
     states = {"A": replace(platform.workflow.task("A"), handler="orders.split")}
     platform.workflow = replace(platform.workflow, states=states)
     services = Aliased(platform.workflow, platform.functions)
     services.run()
-    assert services.told == [call(1, "A", handler="orders.split")]
+    assert services.seen == [call(1, "A", handler="orders.split")]
 
 
 @dataclass
-class Aliased(Told):
+class Aliased(Recording):
     """A function in a deployment with start aliases."""
 
     def runtime(self) -> Runtime:
@@ -168,14 +170,14 @@ class Aliased(Told):
 
 def test_a_task_that_waits_is_told_its_token() -> None:
     waits = asking()
-    platform = Told(waits.platform.workflow, waits.platform.functions)
+    platform = Recording(waits.platform.workflow, waits.platform.functions)
     platform.run()
-    assert [bool(each.token) for each in platform.told] == [False, True]
-    assert [each.token for each in platform.told if each.token] == waits.tokens
+    assert [bool(each.token) for each in platform.seen] == [False, True]
+    assert [each.token for each in platform.seen if each.token] == waits.tokens
 
 
 def test_expressions_see_neither_read_items_nor_results_to_be_written() -> None:
-    platform = told(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    platform = recording(chain("A", "B"), A=lambda event: event, B=lambda event: event)
     platform.start()
     (event,) = platform.sent
     entered = Value(Success(1), 0, {"v": 1, "$items": [1], "$results": [2]})

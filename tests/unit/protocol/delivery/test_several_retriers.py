@@ -43,12 +43,12 @@ def test_task_counts_its_tries_over_both_retriers() -> None:
     attempts: list[int] = []
     call = platform._call
 
-    def told(asked: Call, event: Any) -> Any:
+    def reply(asked: Call, event: Any) -> Any:
         attempts.append(asked.attempt)
         events.append(event)
         return call(asked, event)
 
-    vars(platform)["_call"] = told
+    vars(platform)["_call"] = reply
     platform.functions["A"] = run
     platform.start("e")
     deliver_all(platform)

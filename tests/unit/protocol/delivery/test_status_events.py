@@ -60,7 +60,7 @@ class Bus:
         return [json.loads(each["Detail"]) for each in self.entries]
 
     @property
-    def told(self) -> list[str]:
+    def statuses(self) -> list[str]:
         return [each["status"] for each in self.details]
 
 
@@ -180,7 +180,7 @@ def test_the_fields_about_redrives_follow_those_of_earlier_releases() -> None:
 def test_start_is_announced_before_user_code_and_an_end_after_its_commit() -> None:
     platform, bus = announcing("A")
     seen: list[Any] = []
-    platform.functions["A"] = lambda event: seen.append([*bus.told]) or event
+    platform.functions["A"] = lambda event: seen.append([*bus.statuses]) or event
     put = bus.put
 
     def checked(entry: Any, timeout_ms: int) -> None:
@@ -200,7 +200,7 @@ def test_a_repeated_delivery_puts_the_same_event() -> None:
     platform.clock.pass_seconds(60)
     platform.deliver(event)
     platform.start(value=1)
-    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED", "RUNNING"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED", "SUCCEEDED", "RUNNING"]
     assert bus.entries[1] == bus.entries[2]
     assert bus.entries[0] == bus.entries[3]
 
@@ -213,7 +213,7 @@ def test_an_end_is_told_of_by_whoever_finds_it_when_its_delivery_died() -> None:
     platform.deliver(event)
     platform.options["statuses"] = statuses
     platform.deliver(event)
-    assert bus.told == ["RUNNING", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED"]
 
 
 def test_a_refused_event_fails_nothing_and_leaves_a_note() -> None:
@@ -293,7 +293,7 @@ def test_a_note_that_cannot_be_removed_fails_no_stop(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(status_events, "remove_note", fails)
     stop(platform.runtime(), Execution("e", BEGUN_MS), Failure(None, None))
-    assert bus.told[-1] == "ABORTED"
+    assert bus.statuses[-1] == "ABORTED"
     assert notes(platform)
 
 
@@ -301,7 +301,7 @@ def test_a_second_stop_tells_again_of_the_end_that_it_finds() -> None:
     platform, bus = announcing("A")
     platform.run(value=1)
     stop(platform.runtime(), Execution("e", BEGUN_MS), Failure("Late", None))
-    assert bus.told == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
+    assert bus.statuses == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
     assert bus.entries[1] == bus.entries[2]
 
 
@@ -404,16 +404,16 @@ def test_a_deletion_is_no_end() -> None:
     (event,) = platform.sent
     platform.deliver_all()
     delete(platform.runtime(), "e")
-    told = [*bus.told]
+    reply = [*bus.statuses]
     platform.clock.pass_seconds(QUIET_MS / 1000)
     with pytest.raises(ExecutionDeleted):
         platform.deliver(event)
     with pytest.raises(ExecutionDeleted):
         platform.start(value=1)
-    assert bus.told == told
+    assert bus.statuses == reply
     rt = platform.runtime()
     assert rt.statuses.announce(rt, change(Failure(DELETED, None)))
-    assert bus.told == told
+    assert bus.statuses == reply
     assert status_events.DELETED == DELETED
     assert status_events.ABANDONED == ABANDONED
 
@@ -484,4 +484,4 @@ def test_execution_whose_input_is_too_large_is_announced() -> None:
     platform, bus = announcing("A")
     platform.start(value="x" * 400_000)
     platform.deliver_all()
-    assert bus.told == ["RUNNING", "FAILED"]
+    assert bus.statuses == ["RUNNING", "FAILED"]

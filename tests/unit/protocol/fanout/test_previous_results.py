@@ -132,7 +132,7 @@ def test_a_commit_that_leads_elsewhere_is_named() -> None:
 
 
 def test_a_task_that_waits_is_neither_pending_nor_running_nor_entered() -> None:
-    def told(*steps: str) -> tuple[list[str], Reach, list[str]]:
+    def reply(*steps: str) -> tuple[list[str], Reach, list[str]]:
         platform = ended(*steps, value=(1, 2))
         commits = [stored_steps.start_record(platform.memory, "w", "e"), *platform.steps()]
         history = events(platform.workflow, commits, now_ms=platform.clock.ms)
@@ -141,10 +141,10 @@ def test_a_task_that_waits_is_neither_pending_nor_running_nor_entered() -> None:
         waits = [f"{each.state}{each.name.frames[-1].index}" for each in missing(platform.runtime(), "e")]
         return waits, progress(platform.workflow, commits)["b"].reach, inputs
 
-    assert told("a1") == (["a0"], Reach.NOT_REACHED, [])
-    assert told("a1", "a0") == (["b0"], Reach.RUNNING, ['{"own":10,"previous":null}'])
+    assert reply("a1") == (["a0"], Reach.NOT_REACHED, [])
+    assert reply("a1", "a0") == (["b0"], Reach.RUNNING, ['{"own":10,"previous":null}'])
     both = ['{"own":10,"previous":null}', '{"own":20,"previous":10}']
-    waits, _, inputs = told("a1", "a0", "b0")
+    waits, _, inputs = reply("a1", "a0", "b0")
     assert (sorted(waits), inputs) == (["b1", "c0"], both)
 
 

@@ -152,14 +152,14 @@ def end_untold(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flow", "told", "since_ms"),
+    ("flow", "reply", "since_ms"),
     [
         (g.map(g.task("A"), items=g.out), 1, 0),  # the first failure decides, and no branch has completed
         (g.map(g.task("A"), items=g.out).quorum(2), 3, 3),
     ],
     ids=["all", "quorum"],
 )
-def test_failures_are_told_again_as_many_as_decide(flow: Any, told: int, since_ms: int) -> None:
+def test_failures_are_told_again_as_many_as_decide(flow: Any, reply: int, since_ms: int) -> None:
     platform = ticking(drawn(flow, A=refuse))
     platform.start("e", [1, 2, 3])
     end_untold(platform)
@@ -167,7 +167,7 @@ def test_failures_are_told_again_as_many_as_decide(flow: Any, told: int, since_m
     assert isinstance(found.effect, EndedBranches)
     assert (found.effect.done, len(found.effect.failed), found.effect.nodes, found.effect.arrivals) == (
         (),
-        told,
+        reply,
         (),
         (),
     )

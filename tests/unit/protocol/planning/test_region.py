@@ -9,7 +9,7 @@ from unum_compiler import graph as g
 from unum_runtime.features.regions.planned_region import begin, begin_node
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Phase, Success
 from unum_runtime.model.naming import Execution, Name, Scope
-from unum_runtime.protocol.history.timeline import begun
+from unum_runtime.protocol.history.timeline import started_branches
 from unum_runtime.protocol.planning.plan import CompleteBranch, Invoke, OpenScope, branch, plan
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def test_a_node_waits_for_a_source_without_result(phase: Phase, outcome: Outcome
 
 def test_nodes_begin_whose_sources_have_all_ended() -> None:
     region = opened(1)
-    assert [begun(region, freed) for freed in ([], [1], [0, 1])] == [{0, 1}, {0, 1}, {0, 1, 2}]
+    assert [started_branches(region, freed) for freed in ([], [1], [0, 1])] == [{0, 1}, {0, 1}, {0, 1, 2}]
 
 
 def test_a_node_begins_when_its_last_source_has_ended() -> None:

@@ -53,8 +53,8 @@ def platform() -> Platform:
 
 @pytest.mark.parametrize("event", [*COMMANDS, *LIKE_THEM, None, 5, "x", [], {}, [start_request("e")]])
 def test_a_command_and_what_looks_like_one_are_input(platform: Platform, event: Any) -> None:
-    told = entry_aliases.start_by_event(platform.runtime(), json.loads(json.dumps(event)), "request")
-    assert told == {"workflow": "w", "execution": "request"}
+    reply = entry_aliases.start_by_event(platform.runtime(), json.loads(json.dumps(event)), "request")
+    assert reply == {"workflow": "w", "execution": "request"}
     assert platform.ending("request").outcome.value == {"a": event}
 
 

@@ -78,10 +78,10 @@ def deliver_all(platform: Platform) -> list[str]:
 
 
 def test_each_message_starts_an_execution(platform: Platform) -> None:
-    told = arrive(platform, batch(*map(message, range(10))))
+    seen = arrive(platform, batch(*map(message, range(10))))
     names = deliver_all(platform)
-    assert names == told["executions"] == [event_name(batch(message(number))) for number in range(10)]
-    assert (told["workflow"], told["batchItemFailures"]) == ("w", [])
+    assert names == seen["executions"] == [event_name(batch(message(number))) for number in range(10)]
+    assert (seen["workflow"], seen["batchItemFailures"]) == ("w", [])
     assert platform.calls["A"] == 10
     assert {platform.ending(name).outcome.value for name in names} == {1}
 
@@ -98,16 +98,16 @@ def test_one_message_in_two_batches_starts_one_execution(platform: Platform) -> 
 
 
 def test_a_single_message_costs_no_further_invocation(platform: Platform) -> None:
-    told = arrive(platform, batch(message(1)))
-    assert told == {"workflow": "w", "execution": event_name(batch(message(1)))}
+    seen = arrive(platform, batch(message(1)))
+    assert seen == {"workflow": "w", "execution": event_name(batch(message(1)))}
     assert vars(platform)[ACCEPTING].events == []
-    assert platform.ending(told["execution"]).outcome.value == 1
+    assert platform.ending(seen["execution"]).outcome.value == 1
 
 
 def test_a_single_message_that_a_pause_refuses_comes_again_alone(platform: Platform) -> None:
     platform.options["read_pause"] = lambda: Pause(platform.clock.ms, "why")
-    told = arrive(platform, batch(message(1)), queues={QUEUE: ""})
-    assert told["batchItemFailures"] == [{"itemIdentifier": "m1"}]
+    seen = arrive(platform, batch(message(1)), queues={QUEUE: ""})
+    assert seen["batchItemFailures"] == [{"itemIdentifier": "m1"}]
     ((message_, fields),) = platform.logged
     assert (message_, "why" in fields["reason"]) == ("refused", True)
     with pytest.raises(StartsPaused):
@@ -120,10 +120,10 @@ def test_messages_come_again_when_the_store_does_not_answer(platform: Platform, 
         raise StoreError("no answer")
 
     platform.options["read_pause"] = fail
-    told = arrive(platform, batch(*map(message, range(count))), queues={QUEUE: ""})
-    assert told["batchItemFailures"] == [{"itemIdentifier": f"m{number}"} for number in range(count)]
+    seen = arrive(platform, batch(*map(message, range(count))), queues={QUEUE: ""})
+    assert seen["batchItemFailures"] == [{"itemIdentifier": f"m{number}"} for number in range(count)]
     put_off = [fields for name, fields in platform.logged if name == "put off"]
-    assert put_off == [{"execution": name, "error": "StoreError", "reason": "no answer"} for name in told["executions"]]
+    assert put_off == [{"execution": name, "error": "StoreError", "reason": "no answer"} for name in seen["executions"]]
     with pytest.raises(StoreError):
         arrive(platform, batch(*map(message, range(count))))
 
@@ -142,9 +142,9 @@ def test_batch_with_a_refused_start_is_redelivered_and_repeats_nothing(platform:
 @pytest.mark.parametrize("refused", ['"m2"', '"m0"'])
 def test_a_mapping_that_takes_reports_gets_the_failed_message_alone(platform: Platform, refused: str) -> None:
     vars(platform)[ACCEPTING].refuses = refused
-    told = arrive(platform, batch(*map(message, range(4))), queues={QUEUE: ""})
-    assert told["batchItemFailures"] == [{"itemIdentifier": refused.strip('"')}]
-    put_off = {"execution": told["executions"][int(refused[2])], "error": "InvokeError", "reason": "throttled"}
+    seen = arrive(platform, batch(*map(message, range(4))), queues={QUEUE: ""})
+    assert seen["batchItemFailures"] == [{"itemIdentifier": refused.strip('"')}]
+    put_off = {"execution": seen["executions"][int(refused[2])], "error": "InvokeError", "reason": "throttled"}
     assert ("put off", put_off) in platform.logged
     deliver_all(platform)
     assert platform.calls["A"] == 3
@@ -166,8 +166,8 @@ def test_another_message_of_a_name_is_refused_at_the_run_alias(platform: Platfor
     arrive(platform, batch(*first), queues=BY_ORDER)
     deliver_all(platform)
     others = [message(10 + number, {"order": {"id": f"o-{number}"}, "n": 2}) for number in range(count)]
-    told = arrive(platform, batch(*others), queues=BY_ORDER)
-    assert told["batchItemFailures"] == []  # the queue would deliver it again to no end
+    seen = arrive(platform, batch(*others), queues=BY_ORDER)
+    assert seen["batchItemFailures"] == []  # the queue would deliver it again to no end
     assert len(vars(platform)[ACCEPTING].events) == count
     with pytest.raises(ExecutionAlreadyExists, match=r"'o-0' .* was started with another input"):
         deliver_all(platform)
@@ -189,8 +189,8 @@ def test_a_message_that_no_event_holds_starts_in_the_delivery_of_its_batch(platf
 def test_late_copy_of_a_message_of_a_deleted_execution_ends_quietly(platform: Platform) -> None:
     (name,) = arrive(platform, batch(message(1)), queues={QUEUE: ""})["executions"]
     delete(platform.runtime(), name)
-    told = arrive(platform, batch(message(1, receives=2)), queues={QUEUE: ""})
-    assert (told["batchItemFailures"], vars(platform)[ACCEPTING].events) == ([], [])
+    seen = arrive(platform, batch(message(1, receives=2)), queues={QUEUE: ""})
+    assert (seen["batchItemFailures"], vars(platform)[ACCEPTING].events) == ([], [])
     assert platform.messages()[-1] == "refused"
     with pytest.raises(ExecutionDeleted):
         arrive(platform, batch(message(1, receives=3)))

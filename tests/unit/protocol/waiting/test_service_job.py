@@ -327,7 +327,7 @@ def every_look_is_a_term(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_joins_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pending, "_begun", lambda _rt, missing, _invoke: missing)
+    patch.setattr(pending, "_after_start", lambda _rt, missing, _invoke: missing)
 
 
 def forgets_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def call(rt: Runtime, asked: CallRequest) -> Json:
     return _begin(rt, new if winner is None else str(winner["run"]), value)
 
 
-def told(rt: Runtime, asked: CallRequest) -> Json:
+def follow(rt: Runtime, asked: CallRequest) -> Json:
     """Return what became of the run that the caller waits for, as `call` does.
 
     Raises:

@@ -34,13 +34,13 @@ def end_node(rt: Runtime, scope: Scope, end: CompleteBranch) -> list[Invoke | Co
     region, index = region_of(rt.workflow, scope.state), end.frames[-1].index
     if index in region.sinks:
         return None if _add_sink(rt, scope, region, index) else []
-    begun = []
+    effects = []
     for node in region.fed[index]:
         arrived = _arrive(rt, scope, region, node, end)
         if arrived is not None:
             ends = {index: end, **_read_ends(rt, scope, {who: arrived[who] for who in arrived if who != index})}
-            begun.append(begin_node(rt.workflow, scope, node, ends, _variables(rt, scope)))
-    return begun
+            effects.append(begin_node(rt.workflow, scope, node, ends, _variables(rt, scope)))
+    return effects
 
 
 def end_nodes_again(rt: Runtime, scope: Scope, ends: Iterable[CompleteBranch]) -> bool:

@@ -35,7 +35,7 @@ def handle(
         call: the invocation, with its resource.
         parameters: JSON object; for a call with another role, an object of ``Credentials`` and ``Parameters``.
         clock: clock for the run time of a job.
-        functions: ARNs of called functions by key.
+        functions: ARNs of invoked functions by key.
         own: clients of AWS services; None for those of the function's role.
 
     Raises:

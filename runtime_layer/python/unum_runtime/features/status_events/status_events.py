@@ -1,8 +1,8 @@
 """Status events: one on a bus for each start, redrive and end of an execution, at least once, always with the same id.
 
 A delivery puts an event after the commit, and before anything that follows from it. If it dies in between, whatever
-repeats the delivery puts the event: Lambda, the intake, a letter, or a nudge of the sweep. A note, for the sweep, is
-left only for an event that the bus refuses; and before the end by a request of an operator, which nothing repeats.
+repeats the delivery puts the event: Lambda, the intake, a dead letter, or a nudge of the sweep. A note, for the sweep,
+is left only for an event that the bus refuses; and before the end by a request of an operator, which nothing repeats.
 
 Source: AWS Step Functions Developer Guide, "EventBridge events", which has the same fields.
 """

@@ -14,7 +14,7 @@ LONGEST_CALL_S = 310
 
 @dataclass(frozen=True)
 class LambdaCaller:
-    """Synchronous calls of Lambda functions.
+    """Synchronous requests to Lambda functions.
 
     Attributes:
         client: Lambda client.

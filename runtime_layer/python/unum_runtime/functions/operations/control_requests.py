@@ -136,7 +136,7 @@ def _call(event: Mapping[str, Json], context: Any) -> Json:
 
     asked = calling.parse(event)
     if asked.run is not None:
-        return calling.told(here, asked)
+        return calling.follow(here, asked)
     refused = why_not_called(here.workflow, asked.state)
     if refused is not None:
         raise operator_requests.ValidationException(refused)
@@ -155,7 +155,7 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
     here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
     if found.rest is not None:
         here.invoker.invoke([(context.invoked_function_arn, to_text(found.rest.to_json()).encode())])
-        return _told(found)
+        return _as_json(found)
     if here.statuses is not None:
         from unum_runtime.features.status_events.announcements import (  # noqa: PLC0415 - only workflows with events have it
             announce_noted,
@@ -163,21 +163,21 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
 
         announce_noted(here, here.statuses)
     if asked.letters:
-        # After the executions, so that a letter that takes too long keeps no execution from being found.
+        # After the executions, so that a dead letter that takes too long keeps no execution from being found.
         Postman(
             here,
             index,
             FailureQueue(function_versions.queue_client(), asked.letters),
-            LambdaCaller(function_versions.letter_client()).call,
+            LambdaCaller(function_versions.dead_letter_client()).call,
             retention_s,
             parse_senders(os.environ["UNUM_SENDERS"]),
             refused_places.send,
             os.environ.get(REMOTE, ""),
         ).try_all()
-    return _told(found)
+    return _as_json(found)
 
 
-def _told(found: Swept) -> Json:
+def _as_json(found: Swept) -> Json:
     return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}
 
 
@@ -222,15 +222,15 @@ def _redrive(here: Runtime, request: Request, event: Mapping[str, Json], context
         The answer, with the chosen versions as ``on``, and the ``reason``.
     """
     steps = from_start(here.store, here.workflow.name, request.execution)
-    found, begun = versions.runs_on_after(steps), pinned(here.store, here.workflow.name, steps[-1].name.following)
+    found, pin = versions.runs_on_after(steps), pinned(here.store, here.workflow.name, steps[-1].name.following)
     here = _of_same_kind(here, found)
-    if begun is not None:
-        on = On.ORIGINAL if begun.digest == found.digest != here.workflow.digest else On.CURRENT
+    if pin is not None:
+        on = On.ORIGINAL if pin.digest == found.digest != here.workflow.digest else On.CURRENT
         if request.on not in (None, on):
             raise ExecutionNotRedrivable(
                 f"execution {request.execution!r}: a redrive on {on} has begun and is not finished; redrive on that"
             )
-        done = _redrive_on(here, found, begun, request, event, context)
+        done = _redrive_on(here, found, pin, request, event, context)
         return _say(done, on, "an unfinished redrive continues on the versions that it began with")
     if found.digest in (None, here.workflow.digest):
         on = request.on or On.CURRENT
@@ -285,8 +285,8 @@ def _say(done: Json, on: On, reason: str) -> Json:
 
 def _fork(here: Runtime, request: Request, asked: ForkRequest, event: Mapping[str, Json], context: Any) -> Json:
     """Begin a fork on the versions deployed now, or continue one on those that it began with."""
-    begun = operator_requests.fork_runs_on(here.store, here.workflow.name, asked)
-    return _perform(begun or versions.RunsOn(None, None), request, event, context)
+    runs_on = operator_requests.fork_runs_on(here.store, here.workflow.name, asked)
+    return _perform(runs_on or versions.RunsOn(None, None), request, event, context)
 
 
 def _perform(

@@ -1,12 +1,13 @@
 """Dead letters are tried again by sweeps: hourly, then daily, until the execution has ended or its time is over.
 
-A letter holds a record that the intake or the control function could not process, or a delayed event that nobody
-took. A record goes to the same version of that function once more, and the letter stays if that fails again. A delayed
-event goes to its function. Letters that nobody can read stay for an operator, until the queue drops them after 14 days.
+A dead letter holds a record that the intake or the control function could not process, or a delayed event that nobody
+took. A record goes to the same version of that function once more, and the dead letter stays if that fails again. A
+delayed event goes to its function. Dead letters that nobody can read stay for an operator, until the queue drops them
+after 14 days.
 
-A function may send messages to the timer queue, and SQS moves those that the forwarder cannot deliver. So a letter is
-delivered as it is only if one of the workflow's own roles has sent it. Of any other letter, only the name of the
-invocation goes to the intake, which plans from what is committed.
+A function may send messages to the timer queue, and SQS moves those that the forwarder cannot deliver. So a dead letter
+is delivered as it is only if one of the workflow's own roles has sent it. Of any other dead letter, only the name of
+the invocation goes to the intake, which plans from what is committed.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import TypeAlias
 from unum_runtime.aws.senders import Senders
 from unum_runtime.cold_start.records import NamedTuple, dataclass
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent, UnumError
-from unum_runtime.functions.operations.failure_queue import FailureQueue, Letter
+from unum_runtime.functions.operations.failure_queue import DeadLetter, FailureQueue
 from unum_runtime.functions.operations.function_versions import function_of
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
@@ -36,29 +37,29 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
 OFTEN_MS = DAY_MS // 2
-"""Age up to which a letter is tried each hour; older ones are tried each day."""
+"""Age up to which a dead letter is tried each hour; older ones are tried each day."""
 
 REDELIVERED = "redelivered"
 """Field of an envelope with the number of redeliveries by the failure handler."""
 
 DEAD_SINCE = "dead_since"
-"""Field of an envelope with the time of its first letter, in milliseconds since 1970: another letter is no younger."""
+"""Field of an envelope with the time of its first dead letter, in milliseconds since 1970; later ones keep it."""
 
 REFUSALS = frozenset({"ValidationException", "ExecutionAlreadyExists"})
-"""Errors of starts that no repetition can cure: the letter stays for an operator, and is not tried again."""
+"""Errors of starts that no repetition can cure: the dead letter stays for an operator, and is not tried again."""
 
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, UnumError)
-"""Errors while parsing letters from other senders, or from versions with other events."""
+"""Errors while parsing dead letters from other senders, or from versions with other events."""
 
 
 class Sending(NamedTuple):
-    """Content of a letter.
+    """Content of a dead letter.
 
     Attributes:
         address: qualified ARN of the function that gets it.
         event: event for that function.
         is_record: True if it failed in the failure handler; False for a delayed event that was never delivered.
-        reason: reason for the letter.
+        reason: reason for the dead letter.
         is_refused: True if it is a start that is refused for what it says, at each attempt.
         origin: function that sent a delayed event; empty if it may send anything.
     """
@@ -76,7 +77,7 @@ class Sending(NamedTuple):
         return self.event["requestPayload"] if _is_around(self.event) else self.event
 
     def again(self, since_ms: int) -> Json:
-        """Return the event with no redeliveries, and the time of its first letter."""
+        """Return the event with no redeliveries, and the time of its first dead letter."""
         if not is_envelope(self.inner):
             return self.event
         rest = {name: value for name, value in self.inner.items() if name != REDELIVERED}
@@ -90,7 +91,7 @@ Call: TypeAlias = Callable[[str, bytes], Json]
 
 @dataclass(frozen=True)
 class Postman:
-    """What a sweep needs to try letters again.
+    """What a sweep needs to try dead letters again.
 
     Attributes:
         rt: a runtime of the control function.
@@ -98,7 +99,7 @@ class Postman:
         queue: the failure queue.
         call: calls the intake or the control function; IAM allows no other.
         retention_s: returns the retention of an execution's own version.
-        senders: senders whose letters are delivered as they are.
+        senders: senders whose dead letters are delivered as they are.
         hand_over: sends a request to the intake of a function version.
         remote: ARN of the remote intake; empty without one.
     """
@@ -113,29 +114,29 @@ class Postman:
     remote: str = ""
 
     def try_all(self) -> None:
-        """Delete settled letters, retry due letters, and make the remaining letters visible again.
+        """Delete settled dead letters, retry due dead letters, and make the remaining dead letters visible again.
 
         Raises:
             UnumError: a service did not answer; the next sweep goes on.
         """
         since_ms, now_ms = self._last_round_ms(), self.rt.clock.now_ms()
-        # Starts of a paused workflow are letters, possibly for days: the first round after its end tries all.
+        # Starts of a paused workflow are dead letters, possibly for days: the first round after its end tries all.
         if resumed_ms(self.rt.store, self.rt.workflow.name) > since_ms:
             since_ms = 0
-        kept: list[Letter] = []
+        kept: list[DeadLetter] = []
         try:
             for batch in self.queue.receive():
                 kept += batch
-                for letter in batch:
-                    if self._is_done(letter, since_ms, now_ms):
-                        self.queue.delete(letter)
-                        kept.remove(letter)
-                    # A round that leaves letters out does not count: they would wait for their next hour or day.
+                for dead_letter in batch:
+                    if self._is_done(dead_letter, since_ms, now_ms):
+                        self.queue.delete(dead_letter)
+                        kept.remove(dead_letter)
+                    # A round that leaves dead letters out does not count: they would wait for their next hour or day.
                     if self.rt.remaining_ms() < RESERVE_MS:
                         return
         finally:
-            for letter in kept:
-                self.queue.show(letter)
+            for dead_letter in kept:
+                self.queue.show(dead_letter)
         key = Key(letters_partition(self.rt.workflow.name), f"{now_ms:013d}")
         self.rt.store.create(key, {"at": now_ms}, expires_at_s=self.rt.expires_at_s())
 
@@ -143,23 +144,23 @@ class Postman:
         rounds = self.rt.store.query(letters_partition(self.rt.workflow.name), newest=1)
         return max((int(item["at"]) for item in rounds.values()), default=0)
 
-    def _is_done(self, letter: Letter, before_ms: int, now_ms: int) -> bool:
-        """Return True for a letter without further use: its execution has ended, or the letter was delivered."""
+    def _is_done(self, dead_letter: DeadLetter, before_ms: int, now_ms: int) -> bool:
+        """Return True for a dead letter without further use: its execution has ended, or it was delivered."""
         try:
-            sending = self._parse(letter)
+            sending = self._parse(dead_letter)
             execution = _subject(sending, self.rt.workflow.name)
         except _UNREADABLE as error:
             self.rt.log("dead letter", reason=f"unreadable: {type(error).__name__}: {error}")
             return False
         if is_sweep(sending.event) or (execution is not None and self._is_settled(execution)):
             return True
-        since_ms = _dead_since(sending, letter)
+        since_ms = _dead_since(sending, dead_letter)
         about = {"execution": execution.name if execution else None, "address": sending.address, "since_ms": since_ms}
         reason = sending.reason
         if not sending.is_refused and is_due(since_ms, before_ms, now_ms):
             try:
                 self._deliver(sending, since_ms)
-            except UnumError as error:  # one letter must not keep the others from being tried
+            except UnumError as error:  # one dead letter must not keep the others from being tried
                 reason = str(error)
             else:
                 self.rt.log("letter retried", **about)
@@ -167,16 +168,16 @@ class Postman:
         self.rt.log("dead letter", reason=reason, **about)
         return False
 
-    def _parse(self, letter: Letter) -> Sending:
-        """Return the content of `letter`.
+    def _parse(self, dead_letter: DeadLetter) -> Sending:
+        """Return the content of `dead_letter`.
 
         Raises:
             NotOurEvent: only the failure handler sends failure records.
         """
-        sending = parse(letter.body)
-        sending = sending._replace(origin=self.senders.origin(letter.sender, sending.origin))
+        sending = parse(dead_letter.body)
+        sending = sending._replace(origin=self.senders.origin(dead_letter.sender, sending.origin))
         if sending.is_record and sending.origin:
-            raise NotOurEvent(f"{letter.sender} has sent a failure record; expected one of the failure handler")
+            raise NotOurEvent(f"{dead_letter.sender} has sent a failure record; expected one of the failure handler")
         return sending
 
     def _is_settled(self, execution: Execution) -> bool:
@@ -213,10 +214,10 @@ class Postman:
 
 
 def parse(body: str) -> Sending:
-    """Return the content of a letter.
+    """Return the content of a dead letter.
 
     Raises:
-        ValueError: the letter has none that can be sent.
+        ValueError: the dead letter has none that can be sent.
         NotOurEvent: the forwarder has refused it.
     """
     match parse_json(body):
@@ -236,7 +237,7 @@ def parse(body: str) -> Sending:
 
 
 def is_due(since_ms: int, before_ms: int, now_ms: int) -> bool:
-    """Return True if a letter that is dead since `since_ms` was due between two rounds; a new one is due at once."""
+    """Return True if a dead letter since `since_ms` was due between two rounds; a new one is due at once."""
     unit_ms = HOUR_MS if now_ms - since_ms <= OFTEN_MS else DAY_MS
     return (now_ms - since_ms) // unit_ms > (before_ms - since_ms) // unit_ms
 
@@ -249,9 +250,9 @@ def _subject(sending: Sending, workflow: str) -> Execution | None:
     return Envelope.from_json(inner).name.execution
 
 
-def _dead_since(sending: Sending, letter: Letter) -> int:
+def _dead_since(sending: Sending, dead_letter: DeadLetter) -> int:
     earlier = sending.inner.get(DEAD_SINCE) if is_envelope(sending.inner) else None
-    return min(letter.sent_ms, earlier) if isinstance(earlier, int) else letter.sent_ms
+    return min(dead_letter.sent_ms, earlier) if isinstance(earlier, int) else dead_letter.sent_ms
 
 
 def _is_around(event: Json) -> bool:

@@ -217,7 +217,7 @@ def recover(rt: Runtime, given_up: GivenUp) -> None:
     except (ExecutionDoesNotExist, InconsistentHistory, NotOurEvent, StoreError) as error:
         from unum_runtime.protocol.delivery.deletion import refuse_if_deleted  # noqa: PLC0415 - few records fail
 
-        # A letter would keep the input of an execution that was deleted. What is no envelope has no execution.
+        # A dead letter would keep the input of an execution that was deleted. What is no envelope has no execution.
         refuse_if_deleted(rt, str(given_up.event["execution"][0]), error)
         raise
 

@@ -1,4 +1,4 @@
-"""Dead-letter queue of a workflow: letters are hidden while a sweep looks at them, then deleted or shown again."""
+"""Dead-letter queue of a workflow: dead letters are hidden while a sweep looks at them, then deleted or shown again."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,16 +8,16 @@ from unum_runtime.errors import InvokeError
 from unum_runtime.wire.call_errors import call_errors
 
 HIDDEN_S = 240
-"""Longer than a sweep looks at letters: one that is received twice would be tried twice."""
+"""Longer than a sweep looks at dead letters: one that is received twice would be tried twice."""
 
 MOST_BATCHES = 100
-"""Receives of up to 10 letters by one sweep; the next one begins with any others."""
+"""Receives of up to 10 dead letters by one sweep; the next one begins with any others."""
 
 _WAIT_S = 1
 """Long polling asks all servers of the queue. Source: Amazon SQS Developer Guide, "Short and long polling"."""
 
 
-class Letter(NamedTuple):
+class DeadLetter(NamedTuple):
     """Received message.
 
     Attributes:
@@ -45,8 +45,8 @@ class FailureQueue:
     client: Any
     url: str
 
-    def receive(self) -> Iterator[list[Letter]]:
-        """Yield batches of the visible letters, each hidden from other readers for `HIDDEN_S`.
+    def receive(self) -> Iterator[list[DeadLetter]]:
+        """Yield batches of the visible dead letters, each hidden from other readers for `HIDDEN_S`.
 
         Raises:
             InvokeError: SQS did not answer.
@@ -62,7 +62,7 @@ class FailureQueue:
             if not found.get("Messages"):
                 return
             yield [
-                Letter(
+                DeadLetter(
                     each["Body"],
                     int(each["Attributes"]["SentTimestamp"]),
                     each["ReceiptHandle"],
@@ -71,21 +71,21 @@ class FailureQueue:
                 for each in found["Messages"]
             ]
 
-    def delete(self, letter: Letter) -> None:
-        """Delete `letter`.
+    def delete(self, dead_letter: DeadLetter) -> None:
+        """Delete `dead_letter`.
 
         Raises:
             InvokeError: SQS did not answer.
         """
-        self._call("delete_message", ReceiptHandle=letter.receipt)
+        self._call("delete_message", ReceiptHandle=dead_letter.receipt)
 
-    def show(self, letter: Letter) -> None:
-        """Make `letter` visible: the alarm counts visible letters.
+    def show(self, dead_letter: DeadLetter) -> None:
+        """Make `dead_letter` visible: the alarm counts visible dead letters.
 
         Raises:
             InvokeError: SQS did not answer.
         """
-        self._call("change_message_visibility", ReceiptHandle=letter.receipt, VisibilityTimeout=0)
+        self._call("change_message_visibility", ReceiptHandle=dead_letter.receipt, VisibilityTimeout=0)
 
     def _call(self, operation: str, **parameters: Any) -> Any:
         try:

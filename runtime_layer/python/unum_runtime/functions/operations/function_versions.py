@@ -126,14 +126,14 @@ def lambda_client() -> Any:
     return botocore_client("lambda", retries=10, timeout_s=LONGEST_CALL_S)
 
 
-LETTER_S = 60
+DEAD_LETTER_S = 60
 """Timeout for a dead letter that is tried again, so that a sweep has time for others."""
 
 
 @cache
-def letter_client() -> Any:
+def dead_letter_client() -> Any:
     """Return a Lambda client without retries: a call that takes too long must not begin again."""
-    return botocore_client("lambda", retries=0, timeout_s=LETTER_S)
+    return botocore_client("lambda", retries=0, timeout_s=DEAD_LETTER_S)
 
 
 @cache

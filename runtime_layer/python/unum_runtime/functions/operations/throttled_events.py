@@ -2,7 +2,7 @@
 
 User code has not run, so the Task has not failed, and no attempt of it is used up. Lambda keeps an event for at most
 six hours; with a reserved concurrency of 0 it keeps none. The timer queue carries the event over the pause that
-follows. Without a timer, Lambda's own queue does, or the dead-letter queue, whose letters sweeps try again.
+follows. Without a timer, Lambda's own queue does, or the dead-letter queue, whose dead letters sweeps try again.
 
 Source: AWS Lambda Developer Guide, "Handling errors for an asynchronous invocation" and "Configuring reserved
 concurrency".

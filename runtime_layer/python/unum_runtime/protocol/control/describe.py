@@ -108,8 +108,8 @@ def _origin(start: Checkpoint, last: Checkpoint | None) -> dict[str, Json]:
         return {}
     # Steps follow each other without gaps, so the last one tells; a stop record may be in place of the fork's own step.
     step = 0 if last is None else last.name.step - last.is_stop
-    told = {"execution": origin.execution.name, "node": origin.node, "visit": origin.visit}
-    return {"ForkedFrom": {**told, "is_finished": step >= origin.step}}
+    source = {"execution": origin.execution.name, "node": origin.node, "visit": origin.visit}
+    return {"ForkedFrom": {**source, "is_finished": step >= origin.step}}
 
 
 def _facts(start: Checkpoint) -> dict[str, Json]:

@@ -124,17 +124,17 @@ def _pending(rt: Runtime, request: TakeOver) -> Missing:
     # What is not due yet has not failed, so a retry of it is a forgery.
     if not isinstance(invoke, Invoke) or missing.waits_for is WaitsFor.TIME:
         return missing
-    begun, asked = _last_begun(missing.effect), sum(request.retries)
-    if begun is not None and begun > asked:
+    last, asked = _last_started(missing.effect), sum(request.retries)
+    if last is not None and last > asked:
         # A failure of this attempt must not count as one of the next, whose own events continue the invocation.
-        raise RefusedDelivery(f"{request.name}: attempt {asked} is over, because attempt {begun} has begun")
-    if begun == asked or not request.retries:
+        raise RefusedDelivery(f"{request.name}: attempt {asked} is over, because attempt {last} has begun")
+    if last == asked or not request.retries:
         return missing
     # The store has the job or token of the attempt before, which has failed.
     return replace(missing, effect=replace(invoke, retries=request.retries, due_ms=request.due_ms))
 
 
-def _last_begun(effect: object) -> int | None:
+def _last_started(effect: object) -> int | None:
     """Return the number of the last attempt that has stored a job or a token; None without one."""
     match effect:
         case Resend(stored):

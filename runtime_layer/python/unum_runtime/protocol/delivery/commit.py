@@ -60,8 +60,8 @@ def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> list[Effect]
     checkpoint = draft(rt, effect, fused=delivery.is_fused)
     # Other commits of this delivery, as of joins, have no event whose attempts they could tell of.
     if rt.arrival is not None and delivery.event is not None and delivery.event.envelope.name == effect.name:
-        told = delivery.event.record(rt.arrival, checkpoint.committed_ms, is_fused=delivery.is_fused)
-        checkpoint = checkpoint.saying(delivery=told)
+        facts = delivery.event.record(rt.arrival, checkpoint.committed_ms, is_fused=delivery.is_fused)
+        checkpoint = checkpoint.saying(delivery=facts)
     following = plan(rt.workflow, checkpoint)
     if rt.workflow.committed_by(effect.state) is not None:
         _log(rt, checkpoint, "passed on")

@@ -34,8 +34,8 @@ def complete(rt: Runtime, effect: CompleteBranch | BranchFailed, delivery: Deliv
     if isinstance(effect, CompleteBranch) and rt.workflow.fan_out(scope.state).needs:
         from unum_runtime.features.regions.arrivals import end_node  # noqa: PLC0415 - few workflows have regions
 
-        begun = end_node(rt, scope, effect)
-        return [continue_scope(rt, scope)] if begun is None else begun
+        effects = end_node(rt, scope, effect)
+        return [continue_scope(rt, scope)] if effects is None else effects
     if add_completed(rt, scope, index, delivery.packs.get(effect.frames)):
         return [continue_scope(rt, scope)]
     # Read the next branch only now: a check before the addition would be older than the start that relies on it.

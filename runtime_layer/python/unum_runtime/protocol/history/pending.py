@@ -211,8 +211,8 @@ def pending_join(rt: Runtime, opened: Opened, effect: Complete | EndedBranches, 
         return lost
     invoke = Invoke(scope.join, follower, Results(scope))
     begins = _delivery(scope.join, follower, since_ms, invoke)
-    begun = _begun(rt, begins, invoke)
-    return lost if begun is begins else begun
+    missing = _after_start(rt, begins, invoke)
+    return lost if missing is begins else missing
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ class _Survey:
         found: list[Missing] = []
         courses = self._sequences(self.shard)
         for index, course in enumerate(courses, self.shard * SHARD_SIZE):
-            found += self._begun(index, course[-1]) if course else self._next(index)
+            found += self._after(index, course[-1]) if course else self._next(index)
         if any(self.rt.workflow.task(source).scope == self.opened.scope.state for source in self.rt.workflow.feeds):
             found += self._joined(courses)
         latest_ms = max((self.over[index] for index in self.over if index // SHARD_SIZE == self.shard), default=0)
@@ -262,7 +262,7 @@ class _Survey:
             found = [pending_join(self.rt, self.opened, ended, latest_ms)]
         return Part(found, ended, self._is_decided, latest_ms, {} if self._is_decided else self.inside)
 
-    def _begun(self, index: int, last: Checkpoint) -> Iterator[Missing]:
+    def _after(self, index: int, last: Checkpoint) -> Iterator[Missing]:
         effect, fan_out = plan(self.rt.workflow, last), self._fan_out
         if isinstance(effect, CompleteBranch) and fan_out.needs:
             self.lasts[index] = last
@@ -288,17 +288,17 @@ class _Survey:
 
         workflow, before = self.rt.workflow, self._sequences(self.shard - 1)[-1] if self.shard else []
         for previous, course in zip([before, *courses], [*courses, []], strict=True):
-            own, begun = plan(workflow, course[-1]) if course else None, {step.state for step in course}
+            own, started = plan(workflow, course[-1]) if course else None, {step.state for step in course}
             if isinstance(own, JoinNeighbour) and (awaited := workflow.task(own.invoke.state).after_previous):
                 found = result_of(previous, awaited)
                 if found is None:
                     self.arrivals.append(own)
                 else:
                     begins = begin_joined(own, found)
-                    begun.add(begins.state)
+                    started.add(begins.state)
                     yield missing_after(self.rt, begins, max(course[-1].committed_ms, found.committed_ms))
             fed = (each for step in previous for each in fed_by(workflow, step))
-            self.arrivals.extend(each for each in fed if each.waiting not in begun)
+            self.arrivals.extend(each for each in fed if each.waiting not in started)
 
     def _awaited_joins(self, courses: list[list[Checkpoint]]) -> Iterator[Invoke]:
         """Yield neighbour joins of branches that have not arrived there, although the branch before each has."""
@@ -374,10 +374,10 @@ def missing_after(rt: Runtime, effect: Invoke | JoinNeighbour | Commit, since_ms
         return found
     if invoke.due_ms is not None and invoke.due_ms > rt.clock.now_ms():
         return replace(found, waits_for=WaitsFor.TIME, until_ms=invoke.due_ms)
-    return _begun(rt, found, invoke)
+    return _after_start(rt, found, invoke)
 
 
-def _begun(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
+def _after_start(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
     """Return `missing`; if `invoke` was delivered and waits for a job or a token, return what continues it instead."""
     match rt.workflow.states[invoke.state]:
         case Task(pattern=Pattern.SYNC):

@@ -12,7 +12,7 @@ From the store, one partition at a time and without the definition, so that exec
 From the definition, because planning again is a pure function of a commit:
 
 * `following`, `Timeline.branch_begin`: the effect of a commit, or of a branch's begin, with the states visited then.
-* `frees_lane`, `begun`: the branches that may begin, from the ends of others in their lanes.
+* `frees_lane`, `started_branches`: the branches that may begin, from the ends of others in their lanes.
 
 `Timeline` indexes the commits of one execution in memory. A tombstone (outcome `Collected`) proves the commit and the
 error of a failure; nothing can be planned from it.
@@ -177,7 +177,7 @@ def frees_lane(state: FanOut, effect: Effect | None) -> bool:
     return isinstance(effect, CompleteBranch) or (isinstance(effect, BranchFailed) and tolerates_failures(state))
 
 
-def begun(opened: OpenScope, freed: Iterable[int]) -> set[int]:
+def started_branches(opened: OpenScope, freed: Iterable[int]) -> set[int]:
     """Return all started branches, given branches that `freed` their lanes."""
     if opened.arrival.state.needs:
         from unum_runtime.features.regions.region import region_of  # noqa: PLC0415 - few workflows have regions

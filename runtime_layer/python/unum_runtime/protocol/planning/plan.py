@@ -285,10 +285,10 @@ def parts(opened: OpenScope, most: int) -> list[Invoke]:
 
     Parts form a tree: the event of a part with more than `most` branches leads to events for smaller parts.
     """
-    begun, size = started_at_once(opened), most
-    while size * most < len(begun):
+    branches, size = started_at_once(opened), most
+    while size * most < len(branches):
         size *= most
-    return [_start_part(opened, begun[first : first + size]) for first in range(0, len(begun), size)]
+    return [_start_part(opened, branches[first : first + size]) for first in range(0, len(branches), size)]
 
 
 def started_after(opened: OpenScope, index: int) -> range:

@@ -281,7 +281,7 @@ class _Work:
             marked = self.items.query(partition) if is_unguarded else items
             openers = [*self._delete_inside_branches(scope, marked)]
             if waiting:
-                found = Waits(scope.branch(shard * SHARD_SIZE), _begun(scope, shard, items), _tries(items))
+                found = Waits(scope.branch(shard * SHARD_SIZE), _started_steps(scope, shard, items), _tries(items))
                 self._delete_waits(self._noted(waits_key(self.workflow, self.execution, partition), found))
             self._delete_partition(completion_key(self.workflow, scope, shard).partition)
             self._delete_partition(meeting_key(self.workflow, scope, shard * SHARD_SIZE, 0).partition)
@@ -398,14 +398,14 @@ def _steps_of(items: Mapping[Key, Item]) -> Iterator[tuple[Key, Item]]:
     return (pair for pair in items.items() if pack_at(pair[0]) is None and not is_aside(pair[0]))
 
 
-def _begun(scope: Scope, shard: int, items: Mapping[Key, Item]) -> tuple[int, ...]:
+def _started_steps(scope: Scope, shard: int, items: Mapping[Key, Item]) -> tuple[int, ...]:
     """Return how many steps each branch of a shard has begun: it may wait in a step without an outcome."""
     first = shard * SHARD_SIZE
-    begun = dict.fromkeys(range(first, first + scope.shard_size(shard)), 1)
+    counts = dict.fromkeys(range(first, first + scope.shard_size(shard)), 1)
     for key, _ in _steps_of(items):
         index, step = place_in_shard(key)
-        begun[index] = max(begun[index], step + 2)
-    return tuple(begun.values())
+        counts[index] = max(counts[index], step + 2)
+    return tuple(counts.values())
 
 
 def _tries(items: Mapping[Key, Item]) -> int:

@@ -3,7 +3,7 @@
 import aws_cdk as cdk
 
 from tests.e2e.python import as_the_emulator
-from tests.e2e.told.stack import Told
+from tests.e2e.status_events.stack import Told
 
 if __name__ == "__main__":
     as_the_emulator()
