@@ -18,9 +18,9 @@ from aws_cdk import Stack, Token
 from aws_cdk import aws_lambda as lambda_
 
 from unum_constructs.cdk.lookup import stack_of
+from unum_constructs.layer.assembly_files import write_files
 from unum_constructs.layer.bytecode import this_python
 from unum_constructs.layer.content import MOUNTED_AT, Content, digest
-from unum_constructs.layer.runtime_layer import write_files
 
 SDK = "opentelemetry-sdk"
 """Distribution of the SDK; the extra ``unum-constructs[otel]`` installs it."""

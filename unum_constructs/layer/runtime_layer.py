@@ -4,17 +4,16 @@ A layer has the modules that its workflows need together. It grows with each wor
 """
 
 from pathlib import Path
-from shutil import rmtree
 from weakref import WeakKeyDictionary
 
 import jsii
-from aws_cdk import Stack, Stage
+from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct, IValidation
 
 from unum_constructs.cdk.lookup import path_of, resource_of
-from unum_constructs.layer.archive import archive
+from unum_constructs.layer.assembly_files import write_archive
 from unum_constructs.layer.content import (
     Content,
     compilable_modules,
@@ -105,9 +104,6 @@ class RuntimeLayer(lambda_.LayerVersion):
 _layers: WeakKeyDictionary[Stack, dict[str, RuntimeLayer]] = WeakKeyDictionary()
 """Layers of stacks by Python version."""
 
-_archives: dict[str, bytes] = {}
-"""Archives by digest: the stages of an app have the same layers."""
-
 _DIGITS = 8
 
 
@@ -126,32 +122,3 @@ class _RuntimeUnchanged:
             for each, runtime in found
             if runtime != self._python
         ]
-
-
-def write_archive(scope: Construct, content: Content, named: str) -> Path:
-    """Write an archive of `content` into the cloud assembly of `scope`; return its path.
-
-    Two hundred files would be written twice, because the CDK copies each, and archived at deployment.
-    """
-    file = _assembly(scope) / f"unum-{named}.zip"
-    if named not in _archives:
-        _archives[named] = archive(content)
-    file.write_bytes(_archives[named])
-    return file
-
-
-def write_files(scope: Construct, content: Content, named: str) -> Path:
-    """Write `content` to a folder of the cloud assembly of `scope`; return the folder."""
-    folder = _assembly(scope) / f"unum-{named}"
-    rmtree(folder, ignore_errors=True)  # whatever lies there
-    for path, data in content.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-    return folder
-
-
-def _assembly(scope: Construct) -> Path:
-    stage = Stage.of(scope)
-    assert stage is not None  # noqa: S101 - every stack is in an app, which is a stage
-    return Path(stage.asset_outdir)

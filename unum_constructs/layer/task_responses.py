@@ -8,8 +8,8 @@ from aws_cdk import Annotations, Stack
 from aws_cdk import aws_lambda as lambda_
 
 from unum_constructs.cdk.lookup import stack_of
+from unum_constructs.layer.assembly_files import write_files
 from unum_constructs.layer.content import digest
-from unum_constructs.layer.runtime_layer import write_files
 from unum_constructs.layer.strip import strip_source
 
 PACKAGE = "unum_task_responses"

@@ -12,11 +12,12 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from unum_constructs.cdk.lookup import path_of, runtime_of, stack_of
+from unum_constructs.layer.assembly_files import write_files
 from unum_constructs.layer.bytecode import name_of_this_python
 from unum_constructs.layer.content import definition_content, digest
 from unum_constructs.layer.features import LayerFacts, unused_folders
 from unum_constructs.layer.interpreters import FOLDERS, are_declined
-from unum_constructs.layer.runtime_layer import RuntimeLayer, write_files
+from unum_constructs.layer.runtime_layer import RuntimeLayer
 from unum_runtime.functions.configuration import INLINE
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
