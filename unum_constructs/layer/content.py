@@ -1,7 +1,8 @@
-"""Content of layers for one version of Python: a pure function of definitions and runtime.
+"""Modules that functions get, for one version of Python: a pure function of definitions and runtime.
 
-Functions cannot store compiled modules. The layer therefore contains bytecode, if this machine has the functions'
-Python; otherwise it contains sources, which behave the same and are compiled in each cold start.
+Functions get what their handlers can import, and nothing else. They cannot store compiled modules. They therefore get
+bytecode, if this machine has their Python; otherwise sources, which behave the same and are compiled in each cold
+start.
 """
 
 import hashlib
@@ -10,9 +11,10 @@ from functools import cache
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from unum_constructs.layer.features import LayerFacts, unused_folders
+from unum_constructs.layer.imports import importable
 from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start import bundle
 from unum_runtime.model.ir import Workflow
@@ -20,8 +22,12 @@ from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 PACKAGE = "unum_runtime"
 
-LEFT_OUT = frozenset({"__pycache__", "former_names.py", "memory.py"})
-"""Folders and modules that no Lambda function needs."""
+TASK_HANDLERS = (
+    *("unum_runtime.handler.handle", "unum_runtime.service_function.handle", "unum_runtime.aws.forwarder.handle"),
+    *("unum_runtime.control.handle", "unum_runtime.failure_handler.handle"),
+    "unum_runtime.functions.operations.remote_intake.handle",
+)
+"""Handlers of functions with the layer."""
 
 STAY_SOURCES = (
     *("protocol/control", "protocol/history", "functions/operations"),
@@ -44,11 +50,27 @@ _FINDERS = frozenset(
 _DIGEST_DIGITS = 16
 """Digits of a digest in a bundle's name."""
 
-MOUNTED_AT = "/opt"
-"""Folder of layers in a function. Source: AWS Lambda Developer Guide, "Packaging your layer content"."""
-
 Content: TypeAlias = Mapping[str, bytes]
 """Files of a layer: content by path, with slashes, in order."""
+
+
+class Place(NamedTuple):
+    """Place of a layer's folder ``python`` in a function.
+
+    Attributes:
+        mounted_at: folder on Python's path.
+        archived_in: that folder in an archive.
+    """
+
+    mounted_at: str
+    archived_in: str
+
+
+IN_LAYER = Place("/opt/python/", "python/")
+"""Source: AWS Lambda Developer Guide, "Packaging your layer content"."""
+
+IN_CODE = Place("/var/task/", "")
+"""Source: AWS Lambda Developer Guide, "Working with .zip file archives for Python Lambda functions"."""
 
 
 def runtime_folder() -> Path:
@@ -75,44 +97,59 @@ def definition_content(workflow: Workflow) -> Content:
     return {f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json": workflow.to_json().encode()}
 
 
-def runtime_content(unused: Collection[str], runtime: Path) -> Content:
-    """Return the modules of the runtime as sources.
+def runtime_content(unused: Collection[str], runtime: Path, handlers: Collection[str] = TASK_HANDLERS) -> Content:
+    """Return the modules that functions with `handlers` can import, as sources.
 
     Args:
         unused: folders to leave out; see `unused_folders`.
         runtime: folder of the package `unum_runtime`.
+        handlers: handlers in the runtime, as ``module.function``; those in folders that are `unused` count for nothing.
     """
     left_out = {*map(PurePosixPath, unused)}
     modules = ((path, file) for path, file in _modules(runtime) if left_out.isdisjoint((path, *path.parents)))
-    files = {f"python/{PACKAGE}/{path}": _text(file) for path, file in modules}
-    if _JSONATA_FOLDER not in unused:
+    sources = {f"{PACKAGE}/{path}": _text(file) for path, file in modules}
+    loaded = importable(sources, {handler.rpartition(".")[0] for handler in handlers})
+    files = {f"python/{path}": sources[path] for path in loaded}
+    if any(path.startswith(f"{PACKAGE}/{_JSONATA_FOLDER}/") for path in loaded):
         files |= {f"python/{path}": content for path, content in _jsonata()}
     return dict(sorted(files.items()))
 
 
-def compilable_modules(content: Content) -> Content:
-    """Return modules in `content` that load faster as bytecode, by path inside functions."""
+def compilable_modules(content: Content, place: Place = IN_LAYER) -> Content:
+    """Return modules in `content` that load faster as bytecode, by their paths inside functions."""
     slower = tuple(f"python/{PACKAGE}/{folder}/" for folder in STAY_SOURCES)
     faster = (path for path in content if path.endswith(".py") and not path.startswith(slower))
-    return {f"{MOUNTED_AT}/{path}": content[path] for path in faster}
+    return {_mounted(path, place): content[path] for path in faster}
 
 
-def deployed_files(content: Content, bytecode: Content) -> Content:
-    """Return `content` with `bytecode`, by the paths of `compilable_modules`, in place of the sources.
+def deployed_files(content: Content, bytecode: Content, place: Place = IN_LAYER) -> Content:
+    """Return the files of an archive with `content`, with `bytecode` in place of sources.
 
     With bytecode, all modules are in one file, except those that find the others there.
+
+    Args:
+        content: files of a layer.
+        bytecode: compiled modules, by the paths of `compilable_modules`; empty if there are none.
+        place: place of the files in a function.
     """
     sources = {path: data for path, data in content.items() if path.endswith(".py") and path not in _FINDERS}
-    files = {path: _deployed_file(path, data, bytecode.get(f"{MOUNTED_AT}/{path}")) for path, data in content.items()}
+    files = {path: _deployed_file(path, data, bytecode.get(_mounted(path, place))) for path, data in content.items()}
     if not bytecode:
-        return dict(files.values())
+        return _archived(dict(files.values()), place)
     # A function of two workflows has both layers in one folder: equal bundles coincide, others need two names.
     bundled = f"python/{PACKAGE}/{digest(sources, '')[:_DIGEST_DIGITS]}{bundle.SUFFIX}"
     modules = dict(files.pop(path) for path in sources)
-    return {
-        **dict(files.values()),
-        bundled: bundle.bundled({path.removeprefix("python/"): modules[path] for path in modules}),
-    }
+    content_of_bundle = bundle.bundled({path.removeprefix("python/"): modules[path] for path in modules})
+    return _archived({**dict(files.values()), bundled: content_of_bundle}, place)
+
+
+def _mounted(path: str, place: Place) -> str:
+    """Return the path inside functions of a layer's file at `path`."""
+    return f"{place.mounted_at}{path.removeprefix('python/')}"
+
+
+def _archived(files: Content, place: Place) -> Content:
+    return {f"{place.archived_in}{path.removeprefix('python/')}": data for path, data in files.items()}
 
 
 def digest(files: Content, python: str) -> str:
@@ -131,9 +168,7 @@ def digest(files: Content, python: str) -> str:
 
 def _modules(runtime: Path) -> Iterator[tuple[PurePosixPath, Path]]:
     for file in runtime.rglob("*.py"):
-        path = file.relative_to(runtime)
-        if LEFT_OUT.isdisjoint(path.parts):
-            yield PurePosixPath(path.as_posix()), file
+        yield PurePosixPath(file.relative_to(runtime).as_posix()), file
 
 
 def _jsonata() -> Iterator[tuple[str, bytes]]:

@@ -20,7 +20,7 @@ from aws_cdk import aws_lambda as lambda_
 from unum_constructs.cdk.lookup import stack_of
 from unum_constructs.layer.assembly_files import write_files
 from unum_constructs.layer.bytecode import this_python
-from unum_constructs.layer.content import MOUNTED_AT, Content, digest
+from unum_constructs.layer.content import IN_LAYER, Content, digest
 
 SDK = "opentelemetry-sdk"
 """Distribution of the SDK; the extra ``unum-constructs[otel]`` installs it."""
@@ -127,7 +127,7 @@ def _is_needed(path: PurePath) -> bool:
 def _compile(folder: Path) -> None:
     """Add bytecode for this Python beside the modules in `folder`, as functions cannot store any; others compile."""
     for file in folder.rglob("*.py"):
-        inside = f"{MOUNTED_AT}/{file.relative_to(folder).as_posix()}"
+        inside = f"{IN_LAYER.mounted_at}{file.relative_to(folder / 'python').as_posix()}"
         # Times of files change on their way into a function, so bytecode must not depend on them.
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
         # The usual place lies elsewhere where PYTHONPYCACHEPREFIX is set, and the layer would have no bytecode.
