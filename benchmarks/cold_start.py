@@ -1,10 +1,10 @@
-"""Cost of the layer at a cold start, under AWS's own runtime client for Python.
+"""Cost of the runtime at a cold start, under AWS's own runtime client for Python.
 
     python benchmarks/cold_start.py [--json] [--runs 21]
 
-A run is a process of the emulator's interpreter, from its creation to the start of user code, and to its first request
-for an event. Service endpoints close each connection at once: a run pays only for the work before the first byte. Kinds
-of functions alternate, so that other load on the machine affects all of them.
+A run is a process of the emulator's interpreter, from its creation to the start of user code, if it has any, and to its
+first request for an event. Service endpoints close each connection at once: a run pays only for the work before the
+first byte. Kinds of functions alternate, so that other load on the machine affects all of them.
 """
 
 import argparse
@@ -27,7 +27,18 @@ from typing import Any, NamedTuple
 
 from unum_compiler import compile_workflow
 from unum_constructs.layer.bytecode import this_python
-from unum_constructs.layer.content import Content, compilable_modules, deployed_files, layer_content, runtime_folder
+from unum_constructs.layer.content import (
+    IN_CODE,
+    IN_LAYER,
+    Content,
+    Place,
+    compilable_modules,
+    deployed_files,
+    layer_content,
+    runtime_content,
+    runtime_folder,
+)
+from unum_constructs.layer.features import LayerFacts, unused_folders
 from unum_constructs.layer.interpreters import compile_modules
 
 PYTHON = Path(__file__).parents[1] / "emulator" / ".venv" / "bin" / "python"
@@ -35,17 +46,29 @@ MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "a", "En
 WORKFLOW = "Flow"
 FUNCTION = "import os, time\nos.write({pipe}, b'%d' % time.time_ns())\ndef handle(event, context): pass\n"
 BOTO3 = "import boto3\nfor name in ('dynamodb', 'lambda'): boto3.client(name)\n"
+OPERATED = {
+    "UNUM_CONTROL": "arn:aws:lambda:us-east-1:123456789012:function:control",
+    "UNUM_DIRECTORY": "directory",
+    "UNUM_INTAKE": "arn:aws:lambda:us-east-1:123456789012:function:intake:1",
+    "UNUM_LETTERS": "https://sqs.us-east-1.amazonaws.com/123456789012/letters",
+    "UNUM_MAX_RECEIVES": "10",
+    "UNUM_METRICS": "workflow",
+    "UNUM_SENDERS": '{"workflow": "Flow", "trusted": {}, "edges": {}}',
+    "UNUM_TIMER": "https://sqs.us-east-1.amazonaws.com/123456789012/timer",
+}
+"""Environment of functions that a workflow makes for itself."""
 SLOWEST_MODULES = 15
 RUNS = 21
 """Starts per kind."""
 
 
 class Kind(NamedTuple):
-    """A kind of function: its layer, its code's first lines, and its environment."""
+    """A kind of function: its layer, its code's first lines, its environment, and its handler for other than Tasks."""
 
     layer: str | None = None
     prelude: str = ""
     environment: Mapping[str, str] = {}
+    handler: str | None = None
 
 
 BARE, WITH_BOTO3 = "no layer", "no layer, two clients of boto3"
@@ -55,13 +78,17 @@ KINDS = {
     "layer": Kind("compiled"),
     "layer for another Python": Kind("sources"),
     "layer, UNUM_CLIENT=botocore": Kind("compiled", environment={"UNUM_CLIENT": "botocore"}),
+    "control function": Kind(handler="unum_runtime.control.handle"),
+    "failure handler": Kind(handler="unum_runtime.failure_handler.handle"),
+    "forwarder": Kind(handler="unum_runtime.aws.forwarder.handle"),
 }
 
 
 class Start(NamedTuple):
     """Milliseconds from the process's creation to user code, and to the first request for an event.
 
-    `cpu_ms` is the processor time of the whole start, which depends less on other load.
+    Functions without user code have the second in place of the first. `cpu_ms` is the processor time of the whole
+    start, which depends less on other load.
     """
 
     user_code_ms: float
@@ -90,11 +117,15 @@ def measure(runs: int = RUNS) -> dict[str, Any]:
 
 
 def _measure(folder: Path, runs: int) -> dict[str, Any]:
-    content = layer_content(compile_workflow(MACHINE, name=WORKFLOW, functions=None), runtime_folder())
-    sources = deployed_files(content, {})
-    bytecode = deployed_files(content, compile_modules(compilable_modules(content), str(this_python())))
-    _write(sources, folder / "sources")
-    _write(bytecode, folder / "compiled")
+    facts = LayerFacts(compile_workflow(MACHINE, name=WORKFLOW, functions=None))
+    content = layer_content(facts, runtime_folder())
+    packed = {"layer, sources": deployed_files(content, {}), "layer, bytecode": _compiled(content, IN_LAYER)}
+    _write(packed["layer, sources"], folder / "sources")
+    _write(packed["layer, bytecode"], folder / "compiled")
+    for name, handler in ((name, kind.handler) for name, kind in KINDS.items() if kind.handler):
+        own = runtime_content(unused_folders(facts), runtime_folder(), [handler])
+        packed[name] = _compiled(own, IN_CODE)
+        _write(packed[name], folder / handler)
     (folder / "function").mkdir()
     starts: dict[str, list[Start]] = {name: [] for name in KINDS}
     for _ in range(runs):
@@ -115,7 +146,7 @@ def _measure(folder: Path, runs: int) -> dict[str, Any]:
             }
             for name, each in medians.items()
         },
-        "layer_kb": {"sources": _zipped_kb(sources), "bytecode": _zipped_kb(bytecode)},
+        "zipped_kb": {name: _zipped_kb(files) for name, files in packed.items()},
         "modules_ms": modules(folder),
     }
 
@@ -124,7 +155,7 @@ def measure_start(folder: Path, kind: Kind) -> Start:
     """Measure one start of a function of `kind`."""
     readable, writable = os.pipe()
     (folder / "function" / "code_of_user.py").write_text(kind.prelude + FUNCTION.format(pipe=writable))
-    handler = "unum_runtime.handler.handle" if kind.layer else "code_of_user.handle"
+    handler = kind.handler or ("unum_runtime.handler.handle" if kind.layer else "code_of_user.handle")
     program = f"from awslambdaric.__main__ import main; main(['awslambdaric', '{handler}'])"
     with socket.create_server(("127.0.0.1", 0)) as runtime_api, closing_server() as services:
         environment = _environment(folder, kind, runtime_api.getsockname()[1], services)
@@ -142,7 +173,7 @@ def measure_start(folder: Path, kind: Kind) -> Start:
         asked.close()
     os.close(writable)
     with os.fdopen(readable) as messages:
-        user_code_ms, ready_ms = (int(messages.read()) - began_ns) / 1e6, (ready_ns - began_ns) / 1e6
+        user_code_ms, ready_ms = (int(messages.read() or ready_ns) - began_ns) / 1e6, (ready_ns - began_ns) / 1e6
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Start(user_code_ms, ready_ms, cpu_s * 1000)
 
@@ -168,8 +199,11 @@ def _hang_up(listener: socket.socket) -> None:
 def _environment(folder: Path, kind: Kind, runtime_api: int, services: int) -> dict[str, str]:
     packages = next(PYTHON.parents[1].glob("lib/python*/site-packages"))
     layer = [str(folder / kind.layer / "python")] if kind.layer else []
-    service = {"table": "t", "hosts": ["a"], "routes": {}, "retention_s": 1}
+    code = folder / (kind.handler or "function")
+    service = {"table": "t", "hosts": [] if kind.handler else ["a"], "routes": {}, "retention_s": 1}
     about = {"UNUM_WORKFLOWS": json.dumps({WORKFLOW: service}), "UNUM_HANDLER": "code_of_user.handle"}
+    if kind.handler:
+        about = {"UNUM_WORKFLOWS": json.dumps({WORKFLOW: {**service, "definition": "entry"}}), **OPERATED}
     return {
         "AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{runtime_api}",
         "AWS_ENDPOINT_URL": f"https://127.0.0.1:{services}",
@@ -177,8 +211,8 @@ def _environment(folder: Path, kind: Kind, runtime_api: int, services: int) -> d
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "PYTHONDONTWRITEBYTECODE": "1",  # as on Lambda, whose file system is read-only
-        "PYTHONPATH": os.pathsep.join([str(folder / "function"), *layer, str(packages)]),
-        **(about if kind.layer else {}),
+        "PYTHONPATH": os.pathsep.join([str(code), *layer, str(packages)]),
+        **(about if kind.layer or kind.handler else {}),
         **kind.environment,
     }
 
@@ -214,8 +248,12 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
             f"{name:32}{start['user_code_ms']:9.1f}{start['added_until_user_code_ms']:9.1f}{start['of_boto3']:9.2f}"
             f"{start['ready_ms']:9.1f}{start['added_ms']:9.1f}{start['cpu_ms']:9.1f}{start['added_cpu_ms']:9.1f}"
         )
-    yield from ["", *(f"layer, {name}: {kb:.0f} KB zipped" for name, kb in found["layer_kb"].items()), ""]
+    yield from ["", *(f"{name}: {kb:.0f} KB zipped" for name, kb in found["zipped_kb"].items()), ""]
     yield from (f"{ms:6.1f} ms {name}" for name, ms in found["modules_ms"].items())
+
+
+def _compiled(content: Content, place: Place) -> Content:
+    return deployed_files(content, compile_modules(compilable_modules(content, place), str(this_python())), place)
 
 
 def _write(content: Content, folder: Path) -> None:

@@ -4,7 +4,7 @@ Nothing is released yet; a580f918 is a commit in place of a release, and rehears
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ from unum_emulator.process_settings import ACCOUNT, REGION
 from unum_runtime.model.checkpoint import Status
 
 APP = app_command("tests.e2e.upgrade.app")
+ONLY_ASSET = "layer.zip"
+"""Asset of releases that have one alone."""
+
 STACK = "Upgrade"
 ON_NEW = [f"{state} by code 2" for state in ("Ask", *ENDS[2])]
 TRAILS: Mapping[str, list[str]] = {
@@ -152,9 +155,11 @@ def later(seconds: float) -> str:
 def deploy_release(folder: Path) -> Deployment:
     session = boto3.Session()
     template = (folder / "template.json").read_text(encoding="utf-8")
-    bucket, key = layer_in(json.loads(template))
     s3 = session.client("s3")
-    s3.upload_file(str(folder / "layer.zip"), bucket, key)
+    for place in assets_in(json.loads(template)):
+        bucket = place["S3Bucket"]["Fn::Sub"].replace("${AWS::AccountId}", ACCOUNT).replace("${AWS::Region}", REGION)
+        kept = folder / f"asset.{place['S3Key']}"
+        s3.upload_file(str(kept if kept.exists() else folder / ONLY_ASSET), bucket, place["S3Key"])
     s3.put_object(Bucket=bucket, Key=f"{folder.name}.json", Body=template.encode())  # too large for the request
     url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": f"{folder.name}.json"})
     formation = session.client("cloudformation")
@@ -164,9 +169,10 @@ def deploy_release(folder: Path) -> Deployment:
     return Deployment(session, {STACK: {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}})
 
 
-def layer_in(template: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the bucket and the key at which a template expects its layer."""
-    (layer,) = (each for each in template["Resources"].values() if each["Type"] == "AWS::Lambda::LayerVersion")
-    content = layer["Properties"]["Content"]
-    bucket = content["S3Bucket"]["Fn::Sub"].replace("${AWS::AccountId}", ACCOUNT).replace("${AWS::Region}", REGION)
-    return bucket, content["S3Key"]
+def assets_in(template: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the places in S3 at which `template` expects its assets."""
+    for resource in template["Resources"].values():
+        for name in ("Code", "Content"):
+            place = resource.get("Properties", {}).get(name)
+            if isinstance(place, Mapping) and "S3Key" in place:
+                yield place

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aws_cdk import aws_kms as kms
 
-from tests.synth.deployment import RUNTIME_LAYER, Deployment, flat, function
+from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import a_map, chain, choice, machine, task
 from unum_constructs import ConstructError
@@ -48,7 +48,7 @@ def destination(deployment: Deployment, path: str) -> str:
 def test_it_has_neither_definition_nor_address(loop: Deployment) -> None:
     properties = loop.properties(HANDLER)
     assert properties["Handler"] == "unum_runtime.failure_handler.handle"
-    assert properties["Layers"] == [{"Ref": loop.logical_id(RUNTIME_LAYER)}]
+    assert "Layers" not in properties
     assert properties["RecursiveLoop"] == "Allow"
     service = loop.services(HANDLER)["Flow"]
     assert service.pop("definition") == ENTRY

@@ -74,9 +74,9 @@ def layers_of(deployment: Deployment, path: str) -> list[str]:
 
 def test_functions_of_one_python_share_one_layer_with_the_workflow() -> None:
     deployment = with_pythons(A=OTHER, B=OTHER)
-    for path in ("A", "B", "Flow/OnFailure/Handler"):
+    for path in "AB":
         assert layers_of(deployment, path) == [deployment.logical_id(f"UnumRuntime-{OTHER}")]
-        assert deployment.properties(path)["Runtime"] == OTHER
+    assert {each["Properties"]["Runtime"] for each in deployment.all("Lambda::Function").values()} == {OTHER}
 
 
 def test_a_python_that_the_cdk_does_not_know_yet() -> None:
@@ -90,7 +90,8 @@ def test_functions_of_each_python_take_a_layer_for_it() -> None:
     deployment = with_pythons(A="python3.12", B="python3.13", C="python3.12")
     older, newest = (deployment.logical_id(f"UnumRuntime-python3.{minor}") for minor in (12, 13))
     assert layers_of(deployment, "A") == layers_of(deployment, "C") == [older]
-    assert layers_of(deployment, "B") == layers_of(deployment, "Flow/OnFailure/Handler") == [newest]
+    assert layers_of(deployment, "B") == [newest]
+    assert deployment.properties("Flow/OnFailure/Handler")["Runtime"] == "python3.13"
 
 
 def test_who_starts_more_slowly_than_needed_is_told() -> None:

@@ -27,7 +27,7 @@ def large(size: int = 300_000) -> Machine:
 
 
 def layers_of(deployment: Deployment, path: str) -> list[str]:
-    return [layer["Ref"] for layer in deployment.properties(path)["Layers"]]
+    return [layer["Ref"] for layer in deployment.properties(path).get("Layers", ())]
 
 
 def test_another_wait_publishes_only_the_first_function() -> None:
@@ -75,11 +75,11 @@ def test_a_workflow_that_needs_more_modules_adds_them_to_the_layer_of_all() -> N
 
 def test_a_large_definition_is_in_a_layer_of_the_functions_that_bring_it() -> None:
     deployment = Deployment.of(large(), "A", "B")
-    both = [deployment.logical_id(path) for path in (RUNTIME_LAYER, "Flow/Definition")]
-    for path in ("A", *PLANNERS):
-        assert layers_of(deployment, path) == both
+    runtime, definition = (deployment.logical_id(path) for path in (RUNTIME_LAYER, "Flow/Definition"))
+    for path, layers in {"A": [runtime, definition], **{key: [definition] for key in PLANNERS}}.items():
+        assert layers_of(deployment, path) == layers
         assert "definition" not in deployment.services(path)["Flow"]
-    assert layers_of(deployment, "B") == both[:1]
+    assert layers_of(deployment, "B") == [runtime]
     other = Deployment.of({**large(), "Comment": "c", "TimeoutSeconds": 9}, "A", "B")
     assert [key for key in "AB" if deployment.version(key) != other.version(key)] == ["A"]
 
@@ -89,16 +89,15 @@ def test_a_large_environment_of_the_user_leaves_the_definition_to_a_layer() -> N
     first = function(deployment.stack, "A", environment={"OWN": "x" * 2_600})
     deployment.flow(chain("A", "B"), {"A": first, "B": function(deployment.stack, "B")})
     assert len(layers_of(deployment, "A")) == 2
-    both = [deployment.logical_id(path) for path in (RUNTIME_LAYER, "Flow/Definition")]
     for path in PLANNERS:  # they would find nothing in the environment of the first function
-        assert layers_of(deployment, path) == both
+        assert layers_of(deployment, path) == [deployment.logical_id("Flow/Definition")]
 
 
 def test_functions_that_plan_in_place_of_others_bring_no_definition() -> None:
     deployment = Deployment.of(chain("A", "B"), "A", "B")
     for path in PLANNERS:
         assert deployment.services(path)["Flow"]["definition"] == ENTRY
-        assert layers_of(deployment, path) == [deployment.logical_id(RUNTIME_LAYER)]
+        assert layers_of(deployment, path) == []
     assert deployment.services("A")["Flow"]["definition"].startswith(INLINE)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.synth.deployment import RUNTIME_LAYER, Deployment, flat, function
+from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import Machine, a_map, chain, machine, parallel, task
 from unum_constructs import FunctionOptions, Guard
@@ -88,7 +88,7 @@ def test_forwarder(waiting: Deployment) -> None:
         "trusted": trusted_roles(waiting),
         "edges": {waiting.logical_id("B"): [waiting.logical_id("C")]},
     }
-    assert forwarder["Layers"] == [{"Ref": waiting.logical_id(RUNTIME_LAYER)}]
+    assert "Layers" not in forwarder
     assert forwarder["RecursiveLoop"] == "Allow"
     versions = {flat(each["Properties"]["FunctionName"]) for each in waiting.all("Lambda::Version").values()}
     assert waiting.logical_id("Flow/Timer/Forwarder") not in versions

@@ -22,19 +22,8 @@ from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 PACKAGE = "unum_runtime"
 
-TASK_HANDLERS = (
-    *("unum_runtime.handler.handle", "unum_runtime.service_function.handle", "unum_runtime.aws.forwarder.handle"),
-    *("unum_runtime.control.handle", "unum_runtime.failure_handler.handle"),
-    "unum_runtime.functions.operations.remote_intake.handle",
-)
-"""Handlers of functions with the layer."""
-
-STAY_SOURCES = (
-    *("protocol/control", "protocol/history", "functions/operations"),
-    *("features/services", "features/kubernetes", "features/data_sets", "features/bucket_state"),
-    "features/document_stores",
-)
-"""Folders that stay sources, which are smaller: deliveries of Tasks seldom load them, or they load botocore anyway."""
+TASK_HANDLERS = ("unum_runtime.handler.handle", "unum_runtime.service_function.handle")
+"""Handlers of functions with the layer. All other functions have code of their own."""
 
 JSONATA = "jsonata-python"
 """Distribution that evaluates JSONata; only layers of workflows with JSONata contain it."""
@@ -116,10 +105,8 @@ def runtime_content(unused: Collection[str], runtime: Path, handlers: Collection
 
 
 def compilable_modules(content: Content, place: Place = IN_LAYER) -> Content:
-    """Return modules in `content` that load faster as bytecode, by their paths inside functions."""
-    slower = tuple(f"python/{PACKAGE}/{folder}/" for folder in STAY_SOURCES)
-    faster = (path for path in content if path.endswith(".py") and not path.startswith(slower))
-    return {_mounted(path, place): content[path] for path in faster}
+    """Return the modules in `content` by their paths inside functions, which tracebacks show."""
+    return {_mounted(path, place): data for path, data in content.items() if path.endswith(".py")}
 
 
 def deployed_files(content: Content, bytecode: Content, place: Place = IN_LAYER) -> Content:

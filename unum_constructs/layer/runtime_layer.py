@@ -1,4 +1,4 @@
-"""Layers with the runtime: one for each stack and Python version, which all workflows of the stack share.
+"""Layers with the runtime for Tasks' functions: one for each stack and Python, which all workflows of the stack share.
 
 A layer has the modules that its workflows need together. It grows with each workflow that needs others.
 """
@@ -6,23 +6,14 @@ A layer has the modules that its workflows need together. It grows with each wor
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-import jsii
 from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as s3_assets
-from constructs import Construct, IValidation
+from constructs import Construct
 
-from unum_constructs.cdk.lookup import path_of, resource_of
-from unum_constructs.layer.assembly_files import write_archive
-from unum_constructs.layer.content import (
-    Content,
-    compilable_modules,
-    deployed_files,
-    digest,
-    runtime_content,
-    runtime_folder,
-)
-from unum_constructs.layer.interpreters import NoBytecodeError, compile_modules
+from unum_constructs.cdk.lookup import resource_of
+from unum_constructs.layer.content import IN_LAYER, TASK_HANDLERS
+from unum_constructs.layer.runtime_archive import RuntimeUnchanged, write_runtime
 
 
 class RuntimeLayer(lambda_.LayerVersion):
@@ -46,7 +37,7 @@ class RuntimeLayer(lambda_.LayerVersion):
             description="Unum runtime for all workflows of the stack",
         )
         # Aspects may change runtimes until the end of synthesis, and bytecode fits one version only.
-        self.node.add_validation(_RuntimeUnchanged(python, self._functions))
+        self.node.add_validation(RuntimeUnchanged(python, self._functions))
 
     @classmethod
     def of(cls, stack: Stack, python: str, unused: frozenset[str]) -> "RuntimeLayer":
@@ -86,39 +77,12 @@ class RuntimeLayer(lambda_.LayerVersion):
 
     def _write(self, scope: Construct) -> Path:
         """Write the layer's archive; return its path."""
-        content = runtime_content(self._unused, runtime_folder())
-        files = deployed_files(content, self._bytecode(content))
-        self.digest = digest(files, self.python)
-        return write_archive(scope, files, self.digest)
-
-    def _bytecode(self, content: Content) -> Content:
-        """Return bytecode of the modules in `content`; empty if no Python can compile them, with the reason stored."""
-        self.missing_bytecode = ""
-        try:
-            return compile_modules(compilable_modules(content), self.python)
-        except NoBytecodeError as error:
-            self.missing_bytecode = str(error)
-            return {}
+        archive = write_runtime(scope, self._unused, TASK_HANDLERS, self.python, IN_LAYER)
+        self.digest, self.missing_bytecode = archive.digest, archive.missing_bytecode
+        return archive.file
 
 
 _layers: WeakKeyDictionary[Stack, dict[str, RuntimeLayer]] = WeakKeyDictionary()
 """Layers of stacks by Python version."""
 
 _DIGITS = 8
-
-
-@jsii.implements(IValidation)
-class _RuntimeUnchanged:
-    """Runtime check after all constructs and Aspects have run."""
-
-    def __init__(self, python: str, functions: list[lambda_.Function]) -> None:
-        self._python, self._functions = python, functions
-
-    def validate(self) -> list[str]:
-        found = ((each, resource_of(each, lambda_.CfnFunction).runtime) for each in self._functions)
-        return [
-            f"{path_of(each)}: expected the runtime {self._python!r}, which the workflow's layer is made for, got "
-            f"{runtime!r}, set later; pass the runtime to the function's constructor"
-            for each, runtime in found
-            if runtime != self._python
-        ]

@@ -1,4 +1,8 @@
-"""Layers of one workflow in one stack: the shared runtime, and the definition for functions that bring it."""
+"""Layers of one workflow in one stack: the shared runtime, and the definition for functions that bring it.
+
+Functions that a workflow makes for itself have the modules of their handlers as code of their own. Neither kind loads
+what the other needs: that would lengthen the cold starts of both.
+"""
 
 import binascii
 import zlib
@@ -14,9 +18,10 @@ from constructs import Construct
 from unum_constructs.cdk.lookup import path_of, runtime_of, stack_of
 from unum_constructs.layer.assembly_files import write_files
 from unum_constructs.layer.bytecode import name_of_this_python
-from unum_constructs.layer.content import definition_content, digest
+from unum_constructs.layer.content import IN_CODE, definition_content, digest
 from unum_constructs.layer.features import LayerFacts, unused_folders
 from unum_constructs.layer.interpreters import FOLDERS, are_declined
+from unum_constructs.layer.runtime_archive import RuntimeArchive, RuntimeUnchanged, write_runtime
 from unum_constructs.layer.runtime_layer import RuntimeLayer
 from unum_runtime.functions.configuration import INLINE
 from unum_runtime.model.ir import Workflow
@@ -68,12 +73,12 @@ def write_definition(scope: Construct, workflow: Workflow) -> tuple[Path, str]:
 
 
 class WorkflowLayers:
-    """Layers for functions of one workflow in one stack.
+    """Layers and code for functions of one workflow in one stack.
 
     Args:
         scope: parent construct of the layer with the definition, in the stack.
         workflow: compiled workflow.
-        python: runtime of the first layer's functions.
+        python: runtime of the first layer's functions, and of functions that the workflow makes.
         in_bucket: True if the state is in a bucket.
         traces: kinds of traces of user code.
         events: bus of the workflow's status events; None without events.
@@ -98,7 +103,9 @@ class WorkflowLayers:
         self.scope, self.in_bucket, self.traces, self.events = scope, in_bucket, traces, events is not None
         self._workflow, self._python = workflow, python
         self._unused = unused_folders(LayerFacts(workflow, in_bucket, traces, self.events))
-        self._functions: dict[RuntimeLayer, list[lambda_.Function]] = {}
+        self._archives: dict[str, RuntimeArchive] = {}
+        self._own_functions: list[lambda_.Function] = []
+        self._functions: dict[lambda_.Function, RuntimeLayer | RuntimeArchive] = {}
         # The command line reads the definitions of an assembly from such files, also of those in environments.
         write_definition(scope, workflow)
 
@@ -118,24 +125,44 @@ class WorkflowLayers:
         return DefinitionLayer(self.scope, "Definition", workflow=self._workflow)
 
     def add_to(self, function: lambda_.Function) -> None:
-        """Add the runtime to `function`."""
+        """Add the runtime to `function`, which runs Tasks."""
         layer = self._runtime_for(str(runtime_of(function)))
         layer.add_to(function)
-        self._functions.setdefault(layer, []).append(function)
+        self._functions[function] = layer
+
+    def code_of(self, handler: str) -> lambda_.Code:
+        """Return the code of a function with `handler`, which needs no layer with the runtime."""
+        archive = self._archive_of(handler)
+        return lambda_.Code.from_asset(str(archive.file), asset_hash=archive.digest)
+
+    def watch(self, function: lambda_.Function, handler: str) -> None:
+        """Check the Python of `function`, which has the code of `handler`, at the end of synthesis."""
+        self._functions[function] = self._archive_of(handler)
+        if not self._own_functions:
+            self.scope.node.add_validation(RuntimeUnchanged(self._python, self._own_functions))
+        self._own_functions.append(function)
 
     def report_slow_starts(self) -> None:
         """Report the workflow's functions whose Python has no bytecode, unless the user wants none."""
         if are_declined():
             return
-        for layer, functions in self._functions.items():
-            if layer.missing_bytecode:
-                Annotations.of(self.scope).add_info_v2(
-                    SLOWER_STARTS,
-                    f"{_first_paths(functions)}: cold starts take longer without bytecode for their runtime "
-                    f"{layer.python}: this app is synthesized by {name_of_this_python()}, and "
-                    f"{layer.missing_bytecode}; synthesize with {layer.python}, set {FOLDERS} to the folder of one, or "
-                    "set the functions' `runtime` to this Python",
-                )
+        slow: dict[tuple[str, str], list[lambda_.Function]] = {}
+        for function, code in self._functions.items():
+            if code.missing_bytecode:
+                slow.setdefault((code.python, code.missing_bytecode), []).append(function)
+        for (python, missing_bytecode), functions in slow.items():
+            Annotations.of(self.scope).add_info_v2(
+                SLOWER_STARTS,
+                f"{_first_paths(functions)}: cold starts take longer without bytecode for their runtime {python}: "
+                f"this app is synthesized by {name_of_this_python()}, and {missing_bytecode}; synthesize with "
+                f"{python}, set {FOLDERS} to the folder of one, or set the functions' `runtime` to this Python",
+            )
+
+    def _archive_of(self, handler: str) -> RuntimeArchive:
+        if handler not in self._archives:
+            made = write_runtime(self.scope, self._unused, (handler,), self._python, IN_CODE)
+            self._archives[handler] = made
+        return self._archives[handler]
 
     def _runtime_for(self, python: str) -> RuntimeLayer:
         return RuntimeLayer.of(stack_of(self.scope), python, self._unused)

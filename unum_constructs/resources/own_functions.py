@@ -1,4 +1,4 @@
-"""Functions without user code; their code is in the layer."""
+"""Functions without user code."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction, python_runtime
 from unum_constructs.hosting.host import HANDLER, Host
+from unum_constructs.layer.workflow_layer import WorkflowLayers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +107,44 @@ class Provision:
         scope: Construct,
         construct_id: str,
         *,
-        handler: str = HANDLER,
-        memory_mb: int = OWN_FUNCTION_MB,
+        handler: str,
+        layers: WorkflowLayers,
         **options: Any,
     ) -> UnumFunction:
-        """Make a function without user code; `options` are arguments of `UnumFunction`."""
+        """Make a function with a `handler` of the runtime; `options` are arguments of `UnumFunction`.
+
+        Its code is what the handler can import, so it needs no layer.
+        """
+        function = self._new(scope, construct_id, handler=handler, code=layers.code_of(handler), **options)
+        layers.watch(function, handler)
+        return function
+
+    def new_entry(self, scope: Construct, construct_id: str) -> Host:
+        """Make the entry function of a workflow in which no Task's function can start executions."""
+        return self._new_host(scope, construct_id, description="Starts executions of a workflow")
+
+    def new_service_function(self, scope: Construct, construct_id: str, memory_mb: int) -> Host:
+        """Make the service function."""
+        return self._new_host(
+            scope,
+            construct_id,
+            timeout=Duration.seconds(SERVICES_TIMEOUT_S),
+            memory_mb=memory_mb,
+            description="Calls services for the Tasks of a workflow",
+        )
+
+    def _new_host(self, scope: Construct, construct_id: str, **options: Any) -> Host:
+        """Make a function that delivers events, as functions of Tasks do, and gets the layer as they do."""
+        # Inline code needs no asset.
+        code = lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n')
+        return Host(self._new(scope, construct_id, handler=HANDLER, code=code, **options), handler=None)
+
+    def _new(
+        self, scope: Construct, construct_id: str, *, memory_mb: int = OWN_FUNCTION_MB, **options: Any
+    ) -> UnumFunction:
         function = UnumFunction(
             scope,
             construct_id,
-            # Inline code needs no asset; the handler is in the layer.
-            code=lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n'),
-            handler=handler,
             runtime=python_runtime(self.python),
             memory_size=memory_mb,
             architecture=self.architecture,
@@ -128,22 +156,6 @@ class Provision:
         if self.tracing not in (None, lambda_.Tracing.DISABLED) and function.role:
             acknowledge(function.role, TRACES)
         return function
-
-    def new_entry(self, scope: Construct, construct_id: str) -> Host:
-        """Make the entry function of a workflow in which no Task's function can start executions."""
-        function = self.new_function(scope, construct_id, description="Starts executions of a workflow")
-        return Host(function, handler=None)
-
-    def new_service_function(self, scope: Construct, construct_id: str, memory_mb: int) -> Host:
-        """Make the service function."""
-        function = self.new_function(
-            scope,
-            construct_id,
-            timeout=Duration.seconds(SERVICES_TIMEOUT_S),
-            memory_mb=memory_mb,
-            description="Calls services for the Tasks of a workflow",
-        )
-        return Host(function, handler=None)
 
     def _given_options(self) -> dict[str, Any]:
         """Return optional arguments, omitted when unset: `lambda_.Function` treats ``vpc=None`` as a value."""

@@ -65,6 +65,7 @@ class PlanningFunction(Construct):
             self,
             self.ID,
             handler=self.HANDLER,
+            layers=layers,
             timeout=Duration.seconds(FAILURE_HANDLER_TIMEOUT_S),
             # An execution with a loop may fail, and continue here, in each of its rounds.
             recursive_loop=lambda_.RecursiveLoop.ALLOW,
@@ -73,7 +74,6 @@ class PlanningFunction(Construct):
         variables = {"UNUM_WORKFLOWS": self.function.stack.to_json_string({workflow_name: service}), **environment}
         for name, value in variables.items():
             self.function.add_environment(name, value)
-        layers.add_to(self.function)
         if "definition" not in service:
             layers.definition.add_to(self.function)
         self.version = self.function.current_version

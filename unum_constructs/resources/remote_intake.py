@@ -53,6 +53,7 @@ class RemoteIntake(Construct):
             self,
             "Intake",
             handler=HANDLER,
+            layers=layers,
             function_name=name,
             role=role_of(handler.function),
             log_group=handler.function.log_group,
@@ -61,7 +62,6 @@ class RemoteIntake(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW,
             description="Takes failed events that other stacks forward to a workflow",
         )
-        layers.add_to(self.function)
         self.failures = async_configuration(
             self,
             function_name=self.function.function_name,

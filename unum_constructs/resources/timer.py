@@ -113,10 +113,11 @@ class WorkflowTimer(Construct):
         )
 
     def _new_forwarder(self, layers: WorkflowLayers, provision: Provision) -> lambda_.Function:
-        forwarder = provision.new_function(
+        return provision.new_function(
             self,
             "Forwarder",
             handler=HANDLER,
+            layers=layers,
             environment=self._environment(),
             timeout=Duration.seconds(FORWARDER_TIMEOUT_S),
             # Lambda stops a loop of SQS and Lambda after about 16 rounds, and long waits loop every 15 minutes.
@@ -124,8 +125,6 @@ class WorkflowTimer(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW,
             description="Hands on the events of a workflow when they are due",
         )
-        layers.add_to(forwarder)
-        return forwarder
 
     def _connect_queue(self, policy: iam.Policy) -> None:
         """Let Lambda invoke the forwarder with messages of the queue."""

@@ -1,7 +1,7 @@
 """Keeps what this tree deploys, for tests of later ones: ``python -m tests.e2e.upgrade.keep``, once for each release.
 
-A template needs its assets. The functions' code is in it; what is left is the layer, which is kept with sources, as
-functions of every Python can run them. The requests of that release's client are kept, too.
+A template needs its assets: the layer, and the code of the functions that the workflow makes. They are kept with
+sources, as functions of every Python can run them. The requests of that release's client are kept, too.
 """
 
 import json
@@ -21,16 +21,16 @@ FIRST = {"definition": "1", "code": "1"}
 
 
 def keep(folder: Path) -> None:
-    """Put template, layer and requests into `folder`."""
+    """Put template, assets and requests into `folder`."""
     with tempfile.TemporaryDirectory() as out:
         os.environ |= {"CDK_OUTDIR": out, "CDK_CONTEXT_JSON": json.dumps(FIRST)}
         _leave_out_bytecode()
         runpy.run_module("tests.e2e.upgrade.app", run_name="__main__")
         (template,) = Path(out).glob("*.template.json")
-        (layer,) = Path(out).glob("unum-*.zip")
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(template, folder / "template.json")
-        shutil.copyfile(layer, folder / "layer.zip")
+        for asset in Path(out).glob("asset.*.zip"):
+            shutil.copyfile(asset, folder / asset.name)
     requests = {
         "started": run_request("started", {INPUT: {"name": "started", "trail": []}}),
         "submitted": start_event("submitted", {"name": "submitted", "trail": []}),
@@ -40,12 +40,12 @@ def keep(folder: Path) -> None:
 
 def _leave_out_bytecode() -> None:
     # The CDK's process starts with this import, and reads its environment then.
-    from unum_constructs.layer import interpreters, runtime_layer  # noqa: PLC0415
+    from unum_constructs.layer import interpreters, runtime_archive  # noqa: PLC0415
 
     def refuse(*_: object) -> NoReturn:
-        raise interpreters.NoBytecodeError("the layer is kept with sources")
+        raise interpreters.NoBytecodeError("assets are kept with sources")
 
-    runtime_layer.compile_modules = refuse  # type: ignore[attr-defined,assignment]
+    runtime_archive.compile_modules = refuse  # type: ignore[attr-defined,assignment]
 
 
 if __name__ == "__main__":
