@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct, IValidation
 
-from unum_constructs.assembly.options import checked_name
+from unum_constructs.assembly.checked_options import checked_name
 from unum_constructs.cdk.argument_checks import check_mappings
 from unum_constructs.cdk.lookup import is_token
 from unum_constructs.cdk.outputs import export_name

@@ -19,7 +19,7 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host, async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
-from unum_constructs.resources.schedules import new_scheduler_role
+from unum_constructs.resources.schedule_group import new_scheduler_role
 from unum_runtime.protocol.control.control_aliases import ControlAlias
 from unum_runtime.protocol.control.sweep import Sweep as Request
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS

@@ -13,6 +13,7 @@ from constructs import Construct
 
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.options import FunctionOptions
+from unum_constructs.assembly.checked_options import WorkflowOptions
 from unum_constructs.assembly.comparison import compare
 from unum_constructs.assembly.control_and_failures import (
     add_guard,
@@ -21,7 +22,6 @@ from unum_constructs.assembly.control_and_failures import (
     new_sweep,
 )
 from unum_constructs.assembly.function_settings import Assembly
-from unum_constructs.assembly.options import WorkflowOptions
 from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.shared_resources import new_shared_resources
 from unum_constructs.assembly.wired_program import wire_program
@@ -37,9 +37,9 @@ from unum_constructs.options.execution_data import ExecutionData
 from unum_constructs.options.former_keywords import Groups, OtherKeywords
 from unum_constructs.options.limits import Limits
 from unum_constructs.options.monitoring import Monitoring
-from unum_constructs.resources.activities import AnsweredWorkflow
 from unum_constructs.resources.aliases import WorkflowAliases, new_aliases
 from unum_constructs.resources.own_functions import OwnFunctions
+from unum_constructs.resources.response_resources import AnsweredWorkflow
 from unum_constructs.resources.service_calls import CallingWorkflow
 from unum_constructs.resources.upgrades import Upgrades
 from unum_constructs.store import Store

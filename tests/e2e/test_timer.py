@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Deployment
 from tests.e2e.timers import forwarder_of, idle
 from tests.patience import PATIENCE_S
-from unum_constructs.resources.timer import MAX_RECEIVES
+from unum_constructs.resources.timer_queue import MAX_RECEIVES
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e

@@ -24,7 +24,7 @@ from unum_runtime.errors import (
     StartRefused,
     ValidationException,
 )
-from unum_runtime.functions.operations import control_function
+from unum_runtime.functions.operations import control_entry
 from unum_runtime.model.checkpoint import Began, Failure, Success, read_start_record
 from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.control import describe, operator_requests, pausing
@@ -132,7 +132,7 @@ def enter(world: World, alias: str, event: Json) -> Json:
             )
             body = json.loads(answer["body"])
             return {"error": body["__type"], "message": body["message"]} if answer["statusCode"] == 400 else body
-    return control_function._refusal(event, f"{alias}-w") or _operate(rt, event)
+    return control_entry._refusal(event, f"{alias}-w") or _operate(rt, event)
 
 
 def _operate(rt: Runtime, event: Json) -> Json:
@@ -261,7 +261,7 @@ def search(seed: int, events: int) -> dict[str, int]:
 
 @pytest.fixture(autouse=True)
 def of_this_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_function, "services", lambda: {"w": None})
+    monkeypatch.setattr(control_entry, "services", lambda: {"w": None})
 
 
 def test_a_few_events() -> None:
@@ -286,7 +286,7 @@ def starts_at_the_start_alias(patch: pytest.MonkeyPatch) -> None:
 
 
 def all_requests_at_each_alias_of_operators(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(control_function, "_refusal", lambda *_: None)
+    patch.setattr(control_entry, "_refusal", lambda *_: None)
 
 
 def starts_at_the_describe_alias(patch: pytest.MonkeyPatch) -> None:

@@ -108,8 +108,8 @@ def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:
     assert not [path for path in own if "/cli/" in path]
     plain = layer_content(LayerFacts(workflow), runtime_folder())
     ours, others = modules_in(content, "asl/jsonata/"), modules_in(plain, "asl/jsonpath/")
-    assert "python/unum_runtime/asl/jsonata/program.py" in ours
-    assert "python/unum_runtime/asl/jsonpath/program.py" in others
+    assert "python/unum_runtime/asl/jsonata/jsonata_program.py" in ours
+    assert "python/unum_runtime/asl/jsonpath/jsonpath_program.py" in others
     assert content.keys() - plain.keys() == own.keys() | ours
     assert plain.keys() - content.keys() == others
 
@@ -330,7 +330,7 @@ def test_a_function_may_have_the_layers_of_two_workflows(order: int, tmp_path: P
     assert len(bundles(content)) == 2
     modules = [
         "unum_runtime.asl.jsonpath.intrinsics.calls",
-        "unum_runtime.asl.jsonata.program",
+        "unum_runtime.asl.jsonata.jsonata_program",
         "unum_runtime.functions.task_function",
     ]
     code = f"from importlib import import_module as m; print(all(m(name) for name in {modules}))"

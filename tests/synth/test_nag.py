@@ -26,7 +26,7 @@ from tests.synth.machines import a_map, chain, machine, task
 from unum_constructs import Collection, ExecutionData, Monitoring, OwnFunctions, Store, UnumWorkflow
 from unum_constructs.cdk import nag
 from unum_constructs.cdk.storage import TableStorage
-from unum_constructs.resources import activities, failure_handler, permissions, schedules, timer
+from unum_constructs.resources import failure_handling, permissions, response_resources, schedule_group, timer_queue
 from unum_runtime.model.metrics import Metrics
 
 Options = Mapping[str, Any]
@@ -225,23 +225,23 @@ def any_action(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_schedule(patch: pytest.MonkeyPatch) -> None:
-    def add_schedule_statements(_self: schedules.WorkflowSchedules) -> Iterator[iam.PolicyStatement]:
+    def add_schedule_statements(_self: schedule_group.WorkflowSchedules) -> Iterator[iam.PolicyStatement]:
         group = "arn:aws:scheduler:us-east-1:123456789012:schedule/*"
         yield iam.PolicyStatement(actions=["scheduler:CreateSchedule"], resources=[group])
 
-    patch.setattr(schedules.WorkflowSchedules, "add_schedule_statements", add_schedule_statements)
+    patch.setattr(schedule_group.WorkflowSchedules, "add_schedule_statements", add_schedule_statements)
 
 
 def without_tls(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(activities, "new_queue", lambda scope, name, **_: sqs.Queue(scope, name))
+    patch.setattr(response_resources, "new_queue", lambda scope, name, **_: sqs.Queue(scope, name))
 
 
 def without_dead_letters(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(timer.sqs, "DeadLetterQueue", lambda **_: None)
+    patch.setattr(timer_queue.sqs, "DeadLetterQueue", lambda **_: None)
 
 
 def managed_policy(patch: pytest.MonkeyPatch) -> None:
-    handler = failure_handler.FailureHandler
+    handler = failure_handling.FailureHandler
     make = handler.__init__
 
     def init(self: Any, *arguments: Any, **options: Any) -> None:

@@ -5,9 +5,9 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from unum_runtime.asl.jsonata.engine import BUILT_IN, Expression, ExpressionSyntaxError
+from unum_runtime.asl.jsonata.expression_fields import inside, is_half_open
 from unum_runtime.asl.jsonata.library import Node
 from unum_runtime.asl.jsonata.names import STATES
-from unum_runtime.asl.jsonata.templates import inside, is_half_open
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
 from unum_runtime.model.states import Json

@@ -17,8 +17,8 @@ from unum_compiler.lowering.called_tasks import called_keys, with_calls
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import started_machine
-from unum_constructs.assembly.called_functions import all_called, check_regions, reasons_for_calls, report_calls
 from unum_constructs.assembly.handler_keys import check_keys, keys_by_arn, with_handlers
+from unum_constructs.assembly.invoked_functions import all_called, check_regions, reasons_for_calls, report_calls
 from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.wiring import with_one_key_each
 from unum_constructs.assembly.wrapping import hosts_of

@@ -14,8 +14,8 @@ from constructs import Construct
 from unum_compiler.analysis.changes import Change, Effect, changes, with_values_of
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
+from unum_constructs.assembly.checked_options import WorkflowOptions
 from unum_constructs.assembly.deployed_definition import Deployed, NotKnown, read_deployed
-from unum_constructs.assembly.options import WorkflowOptions
 from unum_constructs.cdk.argument_checks import check_types
 from unum_runtime.model.ir import Workflow
 

@@ -11,7 +11,7 @@ from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.hosting.host import Failures
 from unum_constructs.resources.control_function import DIRECTORY, ControlFunction
 from unum_constructs.resources.deployment_guard import DeploymentGuard, policies_of
-from unum_constructs.resources.failure_handler import FailureHandler
+from unum_constructs.resources.failure_handling import FailureHandler
 from unum_constructs.sweep import WorkflowSweep
 from unum_runtime.model.naming import control_alias_name
 

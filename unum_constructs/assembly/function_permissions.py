@@ -17,16 +17,16 @@ from unum_compiler.analysis.edges import (
     timed_functions,
 )
 from unum_compiler.parsing.task_resources import SERVICES
+from unum_constructs.assembly.checked_options import RuntimeOptions
 from unum_constructs.assembly.common_permissions import Statements
-from unum_constructs.assembly.options import RuntimeOptions
 from unum_constructs.assembly.shared_resources import State
 from unum_constructs.assembly.wired_program import WiredProgram
 from unum_constructs.assembly.wiring import Wiring, operations
 from unum_constructs.cdk.lookup import arn_of, role_of
 from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.layer.workflow_layer import WorkflowLayers
-from unum_constructs.resources import activities, permissions
-from unum_constructs.resources.timer import WorkflowTimer
+from unum_constructs.resources import permissions, response_resources
+from unum_constructs.resources.timer_queue import WorkflowTimer
 from unum_runtime.functions.configuration import INLINE, STORE
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import describe_alias, run_alias
@@ -197,7 +197,7 @@ class FunctionPermissions:
 
     def _answered(self, key: str) -> tuple[str, ...]:
         """Return the functions that `key` invokes with responses for Tasks with a task token."""
-        answered = activities.answered_functions(self.workflow)
+        answered = response_resources.answered_functions(self.workflow)
         return answered if key == self.wiring.start else tuple({key} & {*answered})
 
     def _uses_timer(self, key: str) -> bool:

@@ -17,10 +17,10 @@ from unum_compiler.analysis.edges import (
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started, started_machine
 from unum_constructs.assembly import cross_stack
+from unum_constructs.assembly.checked_options import WorkflowOptions
 from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common, policy_id
 from unum_constructs.assembly.concurrency import warn_of_long_queues
 from unum_constructs.assembly.function_permissions import FunctionPermissions
-from unum_constructs.assembly.options import WorkflowOptions
 from unum_constructs.assembly.shared_resources import SharedResources
 from unum_constructs.assembly.wired_program import WiredProgram
 from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_of, session_of, stack_of
@@ -29,7 +29,7 @@ from unum_constructs.hosting.environment import TOKEN
 from unum_constructs.hosting.host import Caller, Failures
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
-from unum_constructs.resources.failure_handler import FailureHandler
+from unum_constructs.resources.failure_handling import FailureHandler
 from unum_runtime.features.memo.memo_keys import memo_partition_prefix
 from unum_runtime.functions.configuration import ENTRY as IN_ENTRY
 from unum_runtime.functions.configuration import INLINE, SERVICE_CALLS, STORE

@@ -12,7 +12,7 @@ from constructs import Construct
 from unum_compiler.services.service_permissions import Condition, Statement
 from unum_compiler.services.started_workflows import arguments_of
 from unum_compiler.services.task_permissions import DESCRIBE, OWN_ALIAS, RUN, task_statements
-from unum_constructs.assembly.called_functions import arn_in_statement
+from unum_constructs.assembly.invoked_functions import arn_in_statement
 from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Json, Task

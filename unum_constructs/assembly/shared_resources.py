@@ -10,17 +10,17 @@ from constructs import Construct
 from unum_compiler.analysis.edges import uses_timer
 from unum_compiler.analysis.event_bounds import waits_long
 from unum_constructs.assembly import cross_stack
-from unum_constructs.assembly.options import WorkflowOptions
+from unum_constructs.assembly.checked_options import WorkflowOptions
 from unum_constructs.assembly.user_code_traces import trace_user_code
 from unum_constructs.assembly.wired_program import WiredProgram
 from unum_constructs.cdk.queues import new_dead_letter_queue
 from unum_constructs.cdk.storage import Storage
 from unum_constructs.layer.workflow_layer import WorkflowLayers
-from unum_constructs.resources.activities import new_activities
 from unum_constructs.resources.deployment_guard import is_guarded
 from unum_constructs.resources.event_rules import checked_events
 from unum_constructs.resources.payload_bucket import payload_bucket_for
-from unum_constructs.resources.timer import WorkflowTimer
+from unum_constructs.resources.response_resources import new_activities
+from unum_constructs.resources.timer_queue import WorkflowTimer
 from unum_constructs.sweep import Sweep
 
 

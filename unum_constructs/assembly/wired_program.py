@@ -8,8 +8,8 @@ from constructs import Construct
 from unum_compiler.analysis.edges import ENTRY
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.binding import Program, compile_program
+from unum_constructs.assembly.checked_options import WorkflowOptions
 from unum_constructs.assembly.cross_stack import CrossStackFunction
-from unum_constructs.assembly.options import WorkflowOptions
 from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.wiring import Wiring, wire

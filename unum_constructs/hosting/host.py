@@ -43,7 +43,7 @@ HANDLER = "unum_runtime.handler.handle"
 
 
 class FailureDestination(Protocol):
-    """On-failure destination: `unum_constructs.resources.failure_handler.FailureHandler`."""
+    """On-failure destination: `unum_constructs.resources.failure_handling.FailureHandler`."""
 
     @property
     def function(self) -> lambda_.Function:

@@ -17,8 +17,8 @@ from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, optional_al
 from unum_constructs.monitoring.dashboard import MonitoredParts, dashboard_rows
 from unum_constructs.monitoring.lost_events import Loss, alarms_on, distinct, sum_of
 from unum_constructs.resources.control_function import ControlFunction
-from unum_constructs.resources.failure_handler import FailureHandler
-from unum_constructs.resources.timer import WorkflowTimer
+from unum_constructs.resources.failure_handling import FailureHandler
+from unum_constructs.resources.timer_queue import WorkflowTimer
 from unum_constructs.sweep import WorkflowSweep
 
 

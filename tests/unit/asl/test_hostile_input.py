@@ -13,10 +13,10 @@ import pytest
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata import engine
 from unum_runtime.asl.jsonata.engine import Expression
+from unum_runtime.asl.jsonata.evaluation_limits import metered
+from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram
 from unum_runtime.asl.jsonata.library import isolate
-from unum_runtime.asl.jsonata.limits import metered
 from unum_runtime.asl.jsonata.names import Names
-from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.model.states import Json
 
 CPU_S, MEMORY_MB = 10, 600
@@ -28,11 +28,11 @@ import gzip, io, json
 from unum_runtime.asl.expression_context import ExpressionContext
 
 def jsonata(text, value=None):
-    from unum_runtime.asl.jsonata.program import JsonataProgram
+    from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram
     return JsonataProgram({"Output": "{% " + text + " %}"}).output(value, None, ExpressionContext({}, seed="s")).value
 
 def jsonpath(text, value):
-    from unum_runtime.asl.jsonpath.program import JsonPathProgram
+    from unum_runtime.asl.jsonpath.jsonpath_program import JsonPathProgram
     return JsonPathProgram({"Parameters": {"a.$": text}}).arguments(value, ExpressionContext({}, seed="s"))
 
 def yaml(text):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonpath.program import JsonPathProgram
+from unum_runtime.asl.jsonpath.jsonpath_program import JsonPathProgram
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import NoChoiceMatched, ResultPathMatchFailure, RuntimeFailure

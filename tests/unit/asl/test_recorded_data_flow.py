@@ -15,7 +15,7 @@ import pytest
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import compile_condition
 from unum_runtime.asl.jsonpath.dataflow import check_path, check_result_path
-from unum_runtime.asl.jsonpath.program import JsonPathProgram
+from unum_runtime.asl.jsonpath.jsonpath_program import JsonPathProgram
 from unum_runtime.asl.jsonpath.templates import compile_template
 from unum_runtime.errors import DefinitionError, StatesError
 

@@ -24,7 +24,7 @@ from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.functions import configuration, definitions, runtime_factory
 from unum_runtime.functions.configuration import ENTRY, INLINE, STORE
 from unum_runtime.functions.operations import (
-    control_function,
+    control_entry,
     execution_versions,
     failure_function,
     foreign_events,
@@ -122,7 +122,7 @@ class Lambda:
         self.called.append(f"{function}:{qualifier}")
         version = qualifier if qualifier.isdecimal() else str(self.newest)
         self.use(function)
-        handler = {"control": control_function, "on-failure": failure_function}[function]
+        handler = {"control": control_entry, "on-failure": failure_function}[function]
         answer = handler.handle(event, Context(address, version, remaining_ms=self.remaining_ms))
         return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 

@@ -18,7 +18,7 @@ from unum_runtime.functions import configuration, definitions, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
 from unum_runtime.functions.operations import failure_function, function_versions
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 
 TABLE = "state"
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.aws.control_platform import CONTROL, Context, Deployed, at, definition
 from unum_runtime.features.memo import calling
-from unum_runtime.functions.operations import control_function, execution_versions
+from unum_runtime.functions.operations import control_entry, execution_versions
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
@@ -31,7 +31,7 @@ def callable_b(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> Deployed:
 
 def ask(deployed: Deployed, event: Any, alias: str) -> Any:
     deployed.functions.use("control")
-    return control_function.handle(event, Context(f"{CONTROL}:{control_alias_name(alias, 'Flow')}", "2"))
+    return control_entry.handle(event, Context(f"{CONTROL}:{control_alias_name(alias, 'Flow')}", "2"))
 
 
 def test_a_task_in_the_middle_is_called_alone_on_the_newest_version(callable_b: Deployed) -> None:

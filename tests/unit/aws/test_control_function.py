@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.aws.control_platform import CONTROL, NUDGE, Context, Deployed
 from unum_runtime.errors import ExecutionDoesNotExist, StartsPaused
-from unum_runtime.functions.operations import control_function
+from unum_runtime.functions.operations import control_entry
 from unum_runtime.protocol.control.control_aliases import ControlAlias
 from unum_runtime.protocol.control.operator_requests import ValidationException
 
@@ -34,7 +34,7 @@ from unum_runtime.protocol.control.operator_requests import ValidationException
 )
 @pytest.mark.parametrize("qualifier", [*(f"{alias}-Flow" for alias in ControlAlias), "1"])
 def test_nothing_is_taken_for_anything_but_a_request(deployed: Deployed, event: Any, qualifier: str) -> None:
-    answer = control_function.handle(event, Context(f"{CONTROL}:{qualifier}", "1"))
+    answer = control_entry.handle(event, Context(f"{CONTROL}:{qualifier}", "1"))
     assert answer["error"] == ValidationException.__name__
     assert deployed.functions.sent() == []
 
@@ -61,7 +61,7 @@ def test_an_alias_takes_no_other_request(deployed: Deployed, alias: ControlAlias
     event = {"$unum": 1, **({} if asked in OF_WORKFLOWS else {"execution": "e"}), **REQUESTS[asked]}
     time.sleep(0.01)
     deployed.functions.use("control")
-    answer = control_function.handle(event, Context(f"{CONTROL}:{alias}-Flow", "1"))
+    answer = control_entry.handle(event, Context(f"{CONTROL}:{alias}-Flow", "1"))
     if alias is asked:
         assert answer.get("error") in (None, *ANSWERS) or "expected a Task with memoize" in answer["message"]
         return
@@ -81,13 +81,13 @@ def test_questions_have_the_alias_of_nudges(deployed: Deployed, control: str) ->
     event = {"$unum": 1, "execution": "e", "control": control}
     deployed.functions.use("control")
     for alias in ControlAlias:
-        answer = control_function.handle(event, Context(f"{CONTROL}:{alias}-Flow", "1"))
+        answer = control_entry.handle(event, Context(f"{CONTROL}:{alias}-Flow", "1"))
         assert ("error" in answer) is (alias is not ControlAlias.NUDGE)
 
 
 def test_an_unknown_alias_takes_nothing(deployed: Deployed) -> None:
     deployed.begun()
-    answer = control_function.handle(NUDGE, Context(f"{CONTROL}:live", "1"))
+    answer = control_entry.handle(NUDGE, Context(f"{CONTROL}:live", "1"))
     assert (answer["error"], deployed.functions.sent()) == (ValidationException.__name__, [])
 
 
@@ -127,6 +127,6 @@ def test_a_pause_needs_a_reason(deployed: Deployed, reason: str) -> None:
 )
 def test_what_pauses_no_workflow(deployed: Deployed, event: Any) -> None:
     deployed.functions.use("control")
-    answer = control_function.handle({"$unum": 1, **event}, Context(f"{CONTROL}:pause-Flow", "1"))
+    answer = control_entry.handle({"$unum": 1, **event}, Context(f"{CONTROL}:pause-Flow", "1"))
     assert answer["error"] == ValidationException.__name__
     assert deployed.client.describe_pause() is None

@@ -20,7 +20,7 @@ from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.functions.operations.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
 from unum_runtime.functions.operations.failure_queue import DeadLetter, FailureQueue
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control import pausing
 from unum_runtime.protocol.control.sweep import ABANDONED, Sweep
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Runtime

@@ -18,7 +18,7 @@ from unum_runtime.functions.configuration import ENTRY
 from unum_runtime.functions.operations import function_versions, intake, refused_places
 from unum_runtime.model.checkpoint import Began, Failure
 from unum_runtime.model.naming import Execution, Frame, Name
-from unum_runtime.model.take_over import TakeOver, is_take_over
+from unum_runtime.model.take_over_request import TakeOver, is_take_over
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.runtime import NoTimer

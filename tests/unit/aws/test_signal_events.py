@@ -9,7 +9,7 @@ from tests.unit.aws.control_platform import CONTROL, Context, Deployed, at, depl
 from tests.unit.aws.test_dead_letters import REASON, Letters, failed, letters
 from unum_runtime.errors import SignalRefused
 from unum_runtime.features.signals import signal, signal_by_key
-from unum_runtime.functions.operations import control_function, control_requests
+from unum_runtime.functions.operations import control_entry, control_requests
 
 __all__ = ["deployed", "letters"]  # the fixtures
 
@@ -19,7 +19,7 @@ BY_KEY = signal_by_key.request("go", "7", {"cents": 1}, id="event-1")
 
 def hear(deployed: Deployed, event: Any) -> Any:
     deployed.functions.use("control")
-    return control_function.handle(event, Context(f"{CONTROL}:{ALIAS}", "1"))
+    return control_entry.handle(event, Context(f"{CONTROL}:{ALIAS}", "1"))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_is_no_signal_is_an_error_and_changes_nothing(deployed: Deployed, e
 
 def test_refusals_that_are_answers_would_be_noticed(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken variant: Lambda drops the answer to an event, and nobody knows of the signal."""
-    monkeypatch.setattr(control_function, "_hear", control_requests.answer)
+    monkeypatch.setattr(control_entry, "_hear", control_requests.answer)
     with pytest.raises(pytest.fail.Exception):
         test_what_is_no_signal_is_an_error_and_changes_nothing(deployed, signal.request("never", "go", 1, id="1"))
 

@@ -15,7 +15,7 @@ from unum_runtime.aws.timer import Delayed, SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.functions.operations.failure_function import GivenUp
 from unum_runtime.functions.timer_function import Forwarder
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.wire.api import _trace
 
 EVENT = event(1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.control.test_compatibility import failed, fragile, with_pass
+from tests.unit.protocol.control.test_definition_match import failed, fragile, with_pass
 from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_client import Client

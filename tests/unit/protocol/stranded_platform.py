@@ -10,7 +10,7 @@ from tests.unit.protocol.map_platform import Later
 from tests.unit.protocol.platform import Platform
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RefusedDelivery, RouteGone, StoreDenied
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control import take_over
 from unum_runtime.protocol.runtime import Runtime
 

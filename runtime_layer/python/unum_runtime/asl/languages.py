@@ -6,8 +6,8 @@ from unum_runtime.asl.program import Program
 from unum_runtime.model.states import Catcher, Choice, Language, Map, State, Work
 
 if TYPE_CHECKING:
-    from unum_runtime.asl.jsonata.program import JsonataProgram
-    from unum_runtime.asl.jsonpath.program import JsonPathProgram
+    from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram
+    from unum_runtime.asl.jsonpath.jsonpath_program import JsonPathProgram
 
 
 def program(state: State) -> Program:
@@ -28,13 +28,13 @@ def load(language: Language) -> None:
 
 
 def _jsonpath() -> "type[JsonPathProgram]":
-    from unum_runtime.asl.jsonpath.program import JsonPathProgram  # noqa: PLC0415 - loaded only for JSONPath states
+    from unum_runtime.asl.jsonpath.jsonpath_program import JsonPathProgram  # noqa: PLC0415 - loaded only for JSONPath states
 
     return JsonPathProgram
 
 
 def _jsonata() -> "type[JsonataProgram]":
-    from unum_runtime.asl.jsonata.program import JsonataProgram  # noqa: PLC0415 - loaded only for JSONata states
+    from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram  # noqa: PLC0415 - loaded only for JSONata states
 
     return JsonataProgram
 

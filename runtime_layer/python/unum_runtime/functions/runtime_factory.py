@@ -34,7 +34,7 @@ from unum_runtime.store.objects import Objects
 if TYPE_CHECKING:
     from unum_runtime.features.bucket_state.s3 import S3Store
     from unum_runtime.features.status_events.status_events import StatusEvents
-    from unum_runtime.model.take_over import TakeOver
+    from unum_runtime.model.take_over_request import TakeOver
     from unum_runtime.protocol.delivery.pause import Pause
     from unum_runtime.protocol.requests.answers import Links
 

@@ -150,7 +150,7 @@ class Forwarder:
 
         That is a function of an earlier deployment, or a sender that has no place in the environment.
         """
-        from unum_runtime.model.take_over import TakeOver  # noqa: PLC0415 - few events have such senders
+        from unum_runtime.model.take_over_request import TakeOver  # noqa: PLC0415 - few events have such senders
 
         request = TakeOver.of(envelope, delayed.address)
         self.invoker.invoke([(self.intake, to_text(request.to_json()).encode())])

@@ -17,7 +17,7 @@ from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems
 
 if TYPE_CHECKING:
-    from unum_runtime.model.take_over import TakeOver
+    from unum_runtime.model.take_over_request import TakeOver
 
 DEFAULT_RETENTION_S = 7 * 24 * 3600
 """Default lifetime of items; an execution must end within it."""

@@ -10,7 +10,7 @@ import pytest
 
 import unum_runtime
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonata.program import JsonataProgram
+from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 
 UNDEFINED = "returned nothing"
@@ -103,7 +103,7 @@ def test_uuids_are_random_ones() -> None:
 def test_language_is_loaded_for_the_first_expression_only() -> None:
     code = """
 import sys
-from unum_runtime.asl.jsonata.program import JsonataProgram
+from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram
 from unum_runtime.asl.expression_context import ExpressionContext
 limit, context = sys.getrecursionlimit(), ExpressionContext({})
 JsonataProgram({"Output": {"a": 1}}).output(None, None, context)

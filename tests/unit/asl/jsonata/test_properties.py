@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from unum_compiler.jsonata.check import check_expression, variables_read
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonata.program import JsonataProgram
+from unum_runtime.asl.jsonata.expression_fields import inside
+from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
-from unum_runtime.asl.jsonata.templates import inside
 from unum_runtime.errors import DefinitionError
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -20,8 +20,8 @@ import pytest
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata import engine
 from unum_runtime.asl.jsonata.engine import Expression, ExpressionSyntaxError
+from unum_runtime.asl.jsonata.evaluation_limits import metered
 from unum_runtime.asl.jsonata.library import JException, Jsonata, Utils, isolate
-from unum_runtime.asl.jsonata.limits import metered
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.values import NotJson, from_library, to_library
 

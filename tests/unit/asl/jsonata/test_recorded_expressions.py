@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonata.program import JsonataProgram
-from unum_runtime.asl.jsonpath.program import JsonPathProgram
+from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram
+from unum_runtime.asl.jsonpath.jsonpath_program import JsonPathProgram
 from unum_runtime.errors import StatesError
 
 BESIDE = Path(__file__).parents[5] / "shared" / "asl-cases"

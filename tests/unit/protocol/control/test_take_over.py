@@ -20,7 +20,7 @@ from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.envelope import Envelope, Siblings, Value
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Name
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control import take_over
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import CallbackPending

@@ -15,7 +15,7 @@ from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Name
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control.take_over import planned_event, take_over
 
 

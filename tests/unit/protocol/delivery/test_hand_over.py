@@ -11,7 +11,7 @@ from unum_runtime.protocol.delivery.hand_over import hand_over
 from unum_runtime.protocol.planning.plan import Invoke
 
 if TYPE_CHECKING:
-    from unum_runtime.model.take_over import TakeOver
+    from unum_runtime.model.take_over_request import TakeOver
 
 
 def test_only_a_retry_tells_its_time_and_the_uses_of_retriers() -> None:

@@ -12,7 +12,7 @@ from unum_runtime.errors import InconsistentHistory, NotOurEvent, StoreError
 from unum_runtime.features.waves.previous_results import arrival_key, arrive, feed
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Execution, Name, Scope, checkpoint_key, meeting_key
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.control.take_over import take_over
 from unum_runtime.protocol.delivery.commit import parse_committed

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.client.test_region_history import begun as of_region
-from tests.unit.protocol.control.test_compatibility import choosing, failed, on_new
+from tests.unit.protocol.control.test_definition_match import choosing, failed, on_new
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_client.reading.stored_steps import start_record

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from unum_runtime.asl.jsonata.equality import contents, needs_sort_key, sort_key, spend_sorting, truth
+from unum_runtime.asl.jsonata.evaluation_limits import COPY, VISIT, current, spend_tree
 from unum_runtime.asl.jsonata.library import Functions, JException, Utils
-from unum_runtime.asl.jsonata.limits import COPY, VISIT, current, spend_tree
 
 _SEVERAL = 2
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from unum_runtime.asl.jsonata import array_functions, dates, number_functions, text_functions
+from unum_runtime.asl.jsonata.evaluation_limits import CALL, COPY, VISIT, current
 from unum_runtime.asl.jsonata.failures import NO_MATCH, Failure
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Signature, Utils
 from unum_runtime.asl.jsonata.limited_functions import join, join_arrays, pad
-from unum_runtime.asl.jsonata.limits import CALL, COPY, VISIT, current
 from unum_runtime.asl.jsonata.matching import contains, match, replace, split
 from unum_runtime.asl.jsonata.navigation import keys, lookup, spread
 from unum_runtime.asl.jsonata.number_pictures import format_number

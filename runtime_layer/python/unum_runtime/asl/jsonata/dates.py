@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from unum_runtime.asl.jsonata.equality import to_double
+from unum_runtime.asl.jsonata.evaluation_limits import check_size
 from unum_runtime.asl.jsonata.failures import Failure
 from unum_runtime.asl.jsonata.library import DateTimeUtils, JException
-from unum_runtime.asl.jsonata.limits import check_size
 from unum_runtime.asl.jsonata.number_functions import finite
 
 MAX_PICTURE = 1_000

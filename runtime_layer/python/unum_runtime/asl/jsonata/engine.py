@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from unum_runtime.asl.jsonata import corrections, states_functions
+from unum_runtime.asl.jsonata.evaluation_limits import Meter, metered
 from unum_runtime.asl.jsonata.failures import describe
 from unum_runtime.asl.jsonata.interpreter import Interpreter
 from unum_runtime.asl.jsonata.library import JException, Jsonata, Node, Parser, isolate
-from unum_runtime.asl.jsonata.limits import Meter, metered
 from unum_runtime.asl.jsonata.matching import regex
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from unum_runtime.asl.jsonata.evaluation_limits import COPY, VISIT, Meter, current
 from unum_runtime.asl.jsonata.library import Functions, Utils
-from unum_runtime.asl.jsonata.limits import COPY, VISIT, Meter, current
 
 _FEW = 8
 """Items that `is_among` looks through, without an index."""

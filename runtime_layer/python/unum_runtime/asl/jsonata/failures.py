@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
+from unum_runtime.asl.jsonata.evaluation_limits import STACK_OVERFLOW, Runaway
 from unum_runtime.asl.jsonata.library import JException, Node, Utils
-from unum_runtime.asl.jsonata.limits import STACK_OVERFLOW, Runaway
 from unum_runtime.asl.states_errors import excerpt
 
 OWN_MESSAGE = frozenset({"D3137", "D3141"})

@@ -11,9 +11,7 @@ from typing import Any
 
 from unum_runtime.asl.jsonata.array_functions import clone, merge_sort
 from unum_runtime.asl.jsonata.equality import compare, count_index, is_among, is_equal, is_number, truth
-from unum_runtime.asl.jsonata.failures import Failure
-from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Utils
-from unum_runtime.asl.jsonata.limits import (
+from unum_runtime.asl.jsonata.evaluation_limits import (
     COPY,
     MAX_ITEMS,
     PARSE,
@@ -22,6 +20,8 @@ from unum_runtime.asl.jsonata.limits import (
     current,
     spend_tree,
 )
+from unum_runtime.asl.jsonata.failures import Failure
+from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Utils
 from unum_runtime.asl.jsonata.navigation import flatten, is_array_of_numbers, lookup
 from unum_runtime.asl.jsonata.string_form import to_string
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from unum_runtime.asl.jsonata.evaluation_limits import MAX_CHARACTERS, MAX_ITEMS, check_size
 from unum_runtime.asl.jsonata.library import Functions
-from unum_runtime.asl.jsonata.limits import MAX_CHARACTERS, MAX_ITEMS, check_size
 
 
 def pad(string: str | None, width: float | None, char: str | None) -> Any:

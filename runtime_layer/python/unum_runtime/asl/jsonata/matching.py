@@ -6,8 +6,8 @@ from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
 
+from unum_runtime.asl.jsonata.evaluation_limits import MAX_CHARACTERS, VISIT, check_size, current
 from unum_runtime.asl.jsonata.library import Functions, JException, RegexFlags, Utils
-from unum_runtime.asl.jsonata.limits import MAX_CHARACTERS, VISIT, check_size, current
 
 _REGEX_PART = re.compile(
     r"\\k<(?P<again>\w+)>|\\(?P<escaped>.)|(?P<open>\[\^?)|(?P<close>\])|\(\?<(?P<group>[A-Za-z_]\w*)>", re.DOTALL

@@ -6,8 +6,8 @@ An array may contain one array many times, so the values within it may be far mo
 from collections.abc import Iterator
 from typing import Any
 
+from unum_runtime.asl.jsonata.evaluation_limits import COPY, MAX_ITEMS, VISIT, check_size, current
 from unum_runtime.asl.jsonata.library import Utils
-from unum_runtime.asl.jsonata.limits import COPY, MAX_ITEMS, VISIT, check_size, current
 
 
 def lookup(value: Any, key: str) -> Any:

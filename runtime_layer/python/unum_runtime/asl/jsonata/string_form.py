@@ -6,8 +6,8 @@ from decimal import Context, Decimal
 from typing import Any
 
 from unum_runtime.asl.jsonata.equality import to_double
+from unum_runtime.asl.jsonata.evaluation_limits import spend_tree
 from unum_runtime.asl.jsonata.library import JException, Node, Utils
-from unum_runtime.asl.jsonata.limits import spend_tree
 from unum_runtime.asl.jsonata.values import not_finite
 from unum_runtime.json_text import quoted as _quoted
 

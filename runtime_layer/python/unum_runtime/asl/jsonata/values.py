@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
+from unum_runtime.asl.jsonata.evaluation_limits import check_tree
 from unum_runtime.asl.jsonata.library import JException, Utils
-from unum_runtime.asl.jsonata.limits import check_tree
 from unum_runtime.json_text import is_utf8
 from unum_runtime.model.states import Json
 

@@ -22,7 +22,7 @@ from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import Execution, Key, control_alias_name, letters_partition, start_intake_alias
 from unum_runtime.model.states import Json
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control.control_aliases import SIGNAL_EVENTS
 from unum_runtime.protocol.control.pausing import resumed_ms
 from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep

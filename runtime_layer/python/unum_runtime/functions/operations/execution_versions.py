@@ -24,7 +24,7 @@ from unum_runtime.functions.operations.function_versions import (
 )
 from unum_runtime.functions.runtime_factory import runtime_of, status_events
 from unum_runtime.model.checkpoint import Began
-from unum_runtime.protocol.control.senders import senders
+from unum_runtime.protocol.control.acting_functions import senders
 from unum_runtime.protocol.runtime import Runtime
 
 

@@ -44,7 +44,7 @@ from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import run_alias, start_intake_alias
 from unum_runtime.model.states import Json, Task
-from unum_runtime.model.take_over import TakeOver, is_take_over
+from unum_runtime.model.take_over_request import TakeOver, is_take_over
 from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.control.take_over import planned_event
 from unum_runtime.protocol.delivery.perform import payload_of

@@ -9,7 +9,7 @@ from unum_runtime.functions.operations.function_versions import configured
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control.take_over import take_over
 from unum_runtime.protocol.runtime import Runtime
 

@@ -19,7 +19,7 @@ from unum_runtime.functions.operations.function_versions import (
 )
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import Failure
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 
 FUNCTION_GONE = "Unum.FunctionGone"
 """Error of an invocation whose function has left the workflow."""

@@ -13,7 +13,7 @@ from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Value
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope, checkpoint_key
 from unum_runtime.model.states import SIGNAL
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control.nudge import effects_of
 from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState

@@ -7,7 +7,7 @@ version may still need them. The intake, a version of the failure handler, may i
 from unum_runtime.errors import RouteGone, StoreDenied
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Name
-from unum_runtime.model.take_over import TakeOver
+from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.planning.plan import Effect, Invoke
 from unum_runtime.protocol.runtime import Runtime
 

@@ -16,8 +16,8 @@ from unum_runtime.model.list_index import entry as list_entry
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control.forks.forking import unfinished
 from unum_runtime.protocol.control.nudge import nudge_whole, own_steps
-from unum_runtime.protocol.control.redrives.compatibility import check_steps, planned_anew
 from unum_runtime.protocol.control.redrives.copying import note_copies
+from unum_runtime.protocol.control.redrives.definition_match import check_steps, planned_anew
 from unum_runtime.protocol.control.redrives.entry import Entry, commit_step, entered, entering, planned
 from unum_runtime.protocol.control.redrives.redrive_fan_out import (
     carry,

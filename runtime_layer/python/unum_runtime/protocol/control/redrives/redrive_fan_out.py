@@ -12,8 +12,8 @@ from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import SHARD_SIZE, Frames, Scope, checkpoint_key
 from unum_runtime.model.states import Json, Work
-from unum_runtime.protocol.control.redrives.compatibility import check_steps, planned_anew
 from unum_runtime.protocol.control.redrives.copying import copy_branches
+from unum_runtime.protocol.control.redrives.definition_match import check_steps, planned_anew
 from unum_runtime.protocol.control.redrives.entry import planned
 from unum_runtime.protocol.control.walk import Tally, Trip, walk
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of

@@ -15,8 +15,8 @@ from tests.unit.protocol.control.test_removal import Deployments, begun
 from tests.unit.protocol.platform import chain
 from unum_runtime.errors import NotOurEvent, StoreError
 from unum_runtime.functions import configuration
-from unum_runtime.functions.operations import control_function, refused_removal
-from unum_runtime.functions.operations.deployment_guard import LONGEST_REASON
+from unum_runtime.functions.operations import control_entry, refused_removal
+from unum_runtime.functions.operations.deployment_answers import LONGEST_REASON
 from unum_runtime.protocol.control.deletions.removal import FUNCTION, Version
 
 HANDLER = "arn:aws:lambda:us-east-1:123456789012:function:control"
@@ -59,7 +59,7 @@ class CloudFormation:
         if old is not None:
             event |= {"OldResourceProperties": {"Parts": old}, "PhysicalResourceId": "the first one"}
         self.received.clear()
-        returned = control_function.handle(event, context or Context())
+        returned = control_entry.handle(event, context or Context())
         if not self.received:
             return returned
         ((_, body),) = self.received

@@ -21,7 +21,7 @@ from unum_constructs.cdk.queues import new_queue
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import permissions
 from unum_constructs.resources.own_functions import Provision
-from unum_constructs.resources.schedules import WorkflowSchedules
+from unum_constructs.resources.schedule_group import WorkflowSchedules
 from unum_runtime.aws.senders import OWN_SESSION
 from unum_runtime.model.metrics import Metrics
 

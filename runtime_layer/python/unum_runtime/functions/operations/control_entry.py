@@ -2,7 +2,7 @@
 
 Each kind of requests has an alias of its own, see `unum_runtime.protocol.control.control_aliases`. A version takes
 requests of every kind, but IAM lets nobody invoke it except the function itself, which continues long work there.
-Deployments alone invoke the function without a qualifier, see `unum_runtime.functions.operations.deployment_guard`.
+Deployments alone invoke the function without a qualifier, see `unum_runtime.functions.operations.deployment_answers`.
 """
 
 from collections.abc import Mapping
@@ -41,9 +41,9 @@ def handle(event: Json, context: Any) -> Json:
         UnumError: the result is unknown; the caller must repeat the request.
     """
     if _is_of_cloudformation(event, context):
-        from unum_runtime.functions.operations import deployment_guard  # noqa: PLC0415 - at deployments that change parts
+        from unum_runtime.functions.operations import deployment_answers  # noqa: PLC0415 - at deployments that change parts
 
-        deployment_guard.answer(event, context)
+        deployment_answers.answer(event, context)
         return None
     if describe_function.is_asked(context):
         return describe_function.answer(event, context)

@@ -19,7 +19,7 @@ from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.redrives import redrive as redrive_module
 from unum_runtime.protocol.control.redrives import redrive_fan_out
-from unum_runtime.protocol.control.redrives.compatibility import check_steps
+from unum_runtime.protocol.control.redrives.definition_match import check_steps
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import start_record

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from unum_runtime.asl.batches import batches
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.item_sources import STATE_DATA, item_fields, plain_item
+from unum_runtime.asl.jsonata.expression_fields import Template, inside
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
-from unum_runtime.asl.jsonata.templates import Template, inside
 from unum_runtime.asl.numbers import BOUNDS, deployed_number, is_number
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import NoChoiceMatched

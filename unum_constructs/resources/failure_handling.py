@@ -24,9 +24,9 @@ from unum_constructs.hosting.host import FailureDestination, async_configuration
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction, alias_arns
+from unum_constructs.resources.intake_function import RemoteIntake
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.planning_function import PlanningFunction
-from unum_constructs.resources.remote_intake import RemoteIntake
 from unum_runtime.json_text import to_ascii
 from unum_runtime.model.naming import start_intake_alias
 from unum_runtime.protocol.control.control_aliases import ControlAlias

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonata import limits
-from unum_runtime.asl.jsonata.program import JsonataProgram
+from unum_runtime.asl.jsonata import evaluation_limits
+from unum_runtime.asl.jsonata.jsonata_program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
 from unum_runtime.model.states import Catcher
@@ -103,7 +103,7 @@ def test_a_syntax_error_fails_the_state() -> None:
     ],
 )
 def test_runaways_end(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_STEPS", 20_000)
+    monkeypatch.setattr(evaluation_limits, "MAX_STEPS", 20_000)
     with pytest.raises(QueryEvaluationError, match="threw an error"):
         output(f"{{% {expression} %}}")
 
