@@ -25,11 +25,13 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.layer import task_responses
 from unum_constructs.resources.event_rules import AnnouncedWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
+from unum_constructs.state_machine.interface import StateMachineInterface
+from unum_constructs.state_machine.members import PREFIX
 from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
 from unum_runtime.protocol.control.control_aliases import ControlAlias, call_alias
 
 
-class IUnumWorkflow(AnnouncedWorkflow):
+class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
     """Workflow, made by this app or imported.
 
     Each grant allows what the named calls of `unum_client` need, for this workflow alone, even in a shared
@@ -239,9 +241,13 @@ class IUnumWorkflow(AnnouncedWorkflow):
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
         """Allow other `actions`: those of Lambda on the start alias, of DynamoDB or S3 on the whole table or bucket.
 
+        Actions of Step Functions allow what the grant for them allows, as in `grant_execution`.
+
         Raises:
             ConstructError: there is no action, or an action of another service.
         """
+        if actions and all(each.startswith(PREFIX) for each in actions):
+            return self.grant_execution(grantee, *actions)
         services = (self.storage.service, "lambda")
         if not actions or not {action.partition(":")[0] for action in actions} <= {*services}:
             raise ConstructError(self, f"grant: expected actions of {[*services]}, got {[*actions]}")

@@ -252,6 +252,25 @@ class Importable:
         """
         return ImportedWorkflow.by_name(scope, construct_id, workflow_name, events)
 
+    @staticmethod
+    def from_state_machine_name(scope: Construct, construct_id: str, state_machine_name: str) -> IUnumWorkflow:
+        """Import a workflow as `from_workflow_name` does, under the name of `StateMachine`."""
+        return ImportedWorkflow.by_name(scope, construct_id, state_machine_name, None)
+
+    @staticmethod
+    def from_state_machine_arn(scope: Construct, construct_id: str, state_machine_arn: str) -> IUnumWorkflow:
+        """Raise an error: an ARN does not say where a workflow has its state.
+
+        Raises:
+            ConstructError: always.
+        """
+        raise ConstructError(
+            scope,
+            f"from_state_machine_arn: expected a name or attributes, got {state_machine_arn!r}; import workflows by "
+            "`from_workflow_name`, if they are exported, or `from_workflow_attributes`; see docs/howto/migrate.md",
+            child=construct_id,
+        )
+
 
 @jsii.implements(IValidation)
 class _NotPolled:

@@ -1,6 +1,6 @@
 """CloudWatch metrics of workflows, made by this app or imported."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TypedDict, Unpack
 
 from aws_cdk import Duration
@@ -21,26 +21,36 @@ from unum_runtime.model.metrics import (
 
 
 class MetricOptions(TypedDict, total=False):
-    """Options of a metric; the CDK's defaults apply unless stated otherwise.
+    """Options of a metric, those of `aws_cloudwatch.MetricOptions`; the CDK's defaults apply unless stated otherwise.
 
     Attributes:
         account: account of the metric.
         color: six hexadecimal digits after ``#``.
+        dimensions_map: further dimensions.
+        id: id in metric expressions.
         label: name in graphs.
         period: period of one value. Default: 5 minutes.
         region: region of the metric.
+        stack_account: account of the stack that shows the metric.
+        stack_region: region of the stack that shows the metric.
         statistic: statistic of one value. Default: ``Sum`` for counts, ``Average`` for durations, ``Maximum`` for the
             age of the oldest running execution.
         unit: unit of the values to include. Default: all.
+        visible: False hides the metric in graphs.
     """
 
-    account: str
-    color: str
-    label: str
-    period: Duration
-    region: str
-    statistic: str
-    unit: cloudwatch.Unit
+    account: str | None
+    color: str | None
+    dimensions_map: Mapping[str, str] | None
+    id: str | None
+    label: str | None
+    period: Duration | None
+    region: str | None
+    stack_account: str | None
+    stack_region: str | None
+    statistic: str | None
+    unit: cloudwatch.Unit | None
+    visible: bool | None
 
 
 class MeteredWorkflow(Construct):
@@ -56,15 +66,15 @@ class MeteredWorkflow(Construct):
     metrics: Metrics | None = None
     nodes: Collection[str] | None = None
 
-    def metric(self, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Return the metric `name` of executions, a `WorkflowMetric`.
+    def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return the metric `metric_name` of executions, a `WorkflowMetric`.
 
         Raises:
             ConstructError: executions are not counted.
         """
         if self.metrics is Metrics.NONE:
-            raise ConstructError(self, f"metric {str(name)!r}: expected counted executions, got metrics=NONE")
-        return self._metric(name, {WORKFLOW: self.workflow_name}, options)
+            raise ConstructError(self, f"metric {str(metric_name)!r}: expected counted executions, got metrics=NONE")
+        return self._metric(metric_name, {WORKFLOW: self.workflow_name}, options)
 
     def metric_node(self, node: str, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return the metric `name` of the Task `node`, a `NodeMetric`.
@@ -156,6 +166,5 @@ class MeteredWorkflow(Construct):
         # The sum of durations has no meaning, nor has the average of counts. A long sweep reports several ages.
         statistic = "Maximum" if name == WorkflowMetric.OLDEST_RUNNING else "Average" if name in TIMES else "Sum"
         shown: MetricOptions = {"statistic": statistic, **options}
-        return cloudwatch.Metric(namespace=NAMESPACE, metric_name=name, dimensions_map=dimensions, **shown).attach_to(
-            self
-        )
+        shown["dimensions_map"] = {**dimensions, **(options.get("dimensions_map") or {})}
+        return cloudwatch.Metric(namespace=NAMESPACE, metric_name=name, **shown).attach_to(self)

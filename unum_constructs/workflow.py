@@ -37,6 +37,7 @@ from unum_constructs.options.execution_data import ExecutionData
 from unum_constructs.options.former_keywords import Groups, OtherKeywords
 from unum_constructs.options.limits import Limits
 from unum_constructs.options.monitoring import Monitoring
+from unum_constructs.options.state_machine_words import DeployedStateMachine
 from unum_constructs.resources.aliases import WorkflowAliases, new_aliases
 from unum_constructs.resources.own_functions import OwnFunctions
 from unum_constructs.resources.response_resources import AnsweredWorkflow
@@ -52,7 +53,9 @@ if TYPE_CHECKING:
     from unum_compiler.definition import Definition
 
 
-class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, Importable, IUnumWorkflow):
+class UnumWorkflow(
+    MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, DeployedStateMachine, Importable, IUnumWorkflow
+):
     """Workflow of Lambda functions that orchestrate themselves, without an orchestrator service.
 
     The construct puts a layer with runtime and definition on each function, points the handler to the runtime, and lets
@@ -180,6 +183,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, AnsweredWorkflow, Importa
         # 2. The definition, compiled, and bound to its functions.
         wired = wire_program(self, options, self._others())
         self._workflow, self._hosts, self._called = wired.program.parts
+        self._take_words(groups.of_state_machine)
         self.metrics, self.nodes = options.runtime.metrics, tuple(task.name for task in self._workflow.tasks)
 
         # 3. Resources that hold state, code and events.

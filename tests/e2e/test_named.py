@@ -60,6 +60,9 @@ def test_a_message_a_notice_and_an_event_are_found_by_their_ids(deployment: Depl
     entry = {"Source": "named.shop", "DetailType": "Order Placed", "Detail": "{}"}
     (put,) = session.client("events").put_events(Entries=[entry])["Entries"]
     started(client, f"Order-Placed-{put['EventId']}")
+    entry = {"Source": "named.machine", "DetailType": "Order Placed", "Detail": '{"customer": "of a machine"}'}
+    session.client("events").put_events(Entries=[entry])
+    until(lambda: bool(client.list(attributes={"customer": "of a machine"})[0]))
 
 
 def test_executions_are_found_by_attributes(client: Client, capsys: pytest.CaptureFixture[str]) -> None:

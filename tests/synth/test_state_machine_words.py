@@ -1,4 +1,4 @@
-"""Words of `StateMachine` in the installed CDK: the guide names each; arguments work, or are refused by ours."""
+"""Arguments of `StateMachine` in the installed CDK: the guide names each, and each works."""
 
 import inspect
 import json
@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 from aws_cdk import Duration, RemovalPolicy, Resource, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
 from aws_cdk.assertions import Template
 
 from tests.synth.deployment import Deployment, function
-from unum_constructs import Definition, OwnFunctions, UnumWorkflow
+from unum_constructs import Definition, OwnFunctions, Store, UnumWorkflow
 from unum_constructs.errors import ConstructError
-from unum_constructs.options import state_machine_words
-from unum_constructs.options.state_machine_words import REFUSED
 from unum_runtime.errors import DefinitionError
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "migrate.md"
@@ -61,26 +63,90 @@ EXAMPLES: dict[str, Any] = {
     "logs": sfn.LogOptions(level=sfn.LogLevel.ALL),
     "query_language": sfn.QueryLanguage.JSON_PATH,
     "removal_policy": RemovalPolicy.RETAIN,
-    "role": "a role",
     "state_machine_name": "orders",
     "state_machine_type": sfn.StateMachineType.STANDARD,
     "timeout": Duration.minutes(5),
     "tracing_enabled": True,
 }
-"""A value for each argument of `StateMachine` besides those that give the definition."""
+"""A value for each argument of `StateMachine` besides those that give the definition, and besides `role`."""
 
 
-@pytest.mark.parametrize("word", [each for each in ARGUMENTS if not each.startswith("definition")])
-def test_each_argument_works_or_is_refused_by_a_name_of_ours(word: str) -> None:
-    value = EXAMPLES[word]
-    if word not in REFUSED:
-        assert made(**{word: value}).workflow_name
-        return
-    with pytest.raises(ConstructError, match=rf"^Stack/Flow: {word}: StateMachine has this argument") as refused:
-        made(**{word: value})
-    ours = {*inspect.signature(UnumWorkflow.__init__).parameters, *dir(UnumWorkflow), "role"}
-    assert {*re.findall(r"`(\w+)", str(refused.value))} & ours
-    assert made(**{word: None}).workflow_name, "None is as if nothing were given"
+@pytest.mark.parametrize("word", [each for each in ARGUMENTS if not each.startswith("definition") and each != "role"])
+def test_argument_works_and_none_means_not_given(word: str) -> None:
+    assert made(**{word: EXAMPLES[word]}).workflow_name
+    assert made(**{word: None}).workflow_name
+
+
+def test_logs_give_level_and_group_of_own_functions() -> None:
+    deployment = Deployment.new()
+    group = logs.LogGroup(deployment.stack, "Machine")
+    options = sfn.LogOptions(destination=group, level=sfn.LogLevel.ERROR, include_execution_data=True)
+    UnumWorkflow(deployment.stack, "Flow", definition=chain_of(deployment), workflow_name="Flow", logs=options)
+    functions = deployment.all("Lambda::Function").values()
+    own = {
+        json.dumps(each["Properties"]["LoggingConfig"])
+        for each in functions
+        if "Description" in each["Properties"] and "LoggingConfig" in each["Properties"]
+    }
+    assert own == {json.dumps({"LogGroup": {"Ref": deployment.logical_id("Machine")}})}
+    assert any("inputs and results" in each.text for each in deployment.notices())
+    assert deployment.services("Flow/OnFailure/Handler")["Flow"]["log_level"] == "warn"
+
+
+def test_removal_policy_is_that_of_the_table() -> None:
+    flow = made(removal_policy=RemovalPolicy.RETAIN)
+    (table,) = Template.from_stack(Stack.of(flow)).find_resources("AWS::DynamoDB::Table").values()
+    assert table["DeletionPolicy"] == "Retain"
+
+
+def test_key_of_the_encryption_is_that_of_the_workflow() -> None:
+    deployment = Deployment.new()
+    key = kms.Key(deployment.stack, "Key")
+    given = sfn.CustomerManagedEncryptionConfiguration(key)
+    flow = UnumWorkflow(deployment.stack, "Flow", definition=chain_of(deployment), encryption_configuration=given)
+    (table,) = properties(flow, "DynamoDB::Table")
+    assert table["SSESpecification"]["SSEEnabled"] is True
+
+
+def publishing(deployment: Deployment, **words: Any) -> UnumWorkflow:
+    """Return a workflow with a Task that calls a service."""
+    topic = sns.Topic(deployment.stack, "Topic")
+    task = tasks.SnsPublish(deployment.stack, "Publish", topic=topic, message=sfn.TaskInput.from_text("x"))
+    return UnumWorkflow(deployment.stack, "Flow", definition=task, **words)
+
+
+def test_role_is_that_of_the_function_that_calls_services() -> None:
+    deployment = Deployment.new()
+    role = iam.Role(deployment.stack, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
+    flow = publishing(deployment, role=role)
+    assert flow.role is role
+    (services,) = [each for each in properties(flow) if "Calls services" in each.get("Description", "")]
+    assert services["Role"]["Fn::GetAtt"][0] == deployment.logical_id("Role")
+    trust = deployment.resource("Role")["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert [each["Principal"]["Service"] for each in trust] == ["states.amazonaws.com", "lambda.amazonaws.com"]
+
+
+def test_role_that_nothing_uses_is_said_at_synth() -> None:
+    deployment = Deployment.new()
+    role = iam.Role(deployment.stack, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
+    flow = UnumWorkflow(deployment.stack, "Flow", definition=chain_of(deployment), role=role)
+    assert flow.role is role
+    assert any("nothing uses this role" in each.text for each in deployment.notices())
+
+
+def test_role_of_another_app_is_refused() -> None:
+    deployment = Deployment.new()
+    role = iam.Role.from_role_arn(deployment.stack, "Role", "arn:aws:iam::111122223333:role/machine")
+    with pytest.raises(ConstructError, match=r"role: expected an aws_iam\.Role of this app"):
+        publishing(deployment, role=role)
+
+
+def test_express_is_said_to_change_nothing() -> None:
+    deployment = Deployment.new()
+    express = sfn.StateMachineType.EXPRESS
+    flow = UnumWorkflow(deployment.stack, "Flow", definition=chain_of(deployment), state_machine_type=express)
+    assert flow.state_machine_type is sfn.StateMachineType.EXPRESS
+    assert any("EXPRESS changes nothing" in each.text for each in deployment.notices())
 
 
 def test_the_name_is_that_of_the_workflow() -> None:
@@ -123,7 +189,9 @@ def test_elsewhere_they_are_refused(word: str) -> None:
             "tracing, tracing_enabled: expected one",
         ),
         ({"tracing_enabled": "yes"}, "tracing_enabled: expected a bool, got 'yes'"),
-        ({"state_machine_type": sfn.StateMachineType.EXPRESS}, "state_machine_type: expected STANDARD, got EXPRESS"),
+        ({"state_machine_type": "FAST"}, "state_machine_type: expected STANDARD or EXPRESS, got FAST"),
+        ({"removal_policy": RemovalPolicy.RETAIN, "store": Store.dynamodb()}, "store, removal_policy: expected one"),
+        ({"encryption_configuration": "key"}, "encryption_configuration: expected an EncryptionConfiguration, got"),
         ({"comment": 3}, "comment: expected a str, got 3"),
         ({"query_language": "JSONata"}, "query_language: expected an aws_cdk.aws_stepfunctions.QueryLanguage, got 'JS"),
         ({"state_machine_name": "a b"}, "workflow_name: expected 1 to 80"),
@@ -153,9 +221,3 @@ def test_states_of_a_state_machine_belong_to_it() -> None:
 def test_any_other_argument_is_an_error_of_python() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'state_machine'"):
         made(state_machine="x")
-
-
-def test_arguments_that_are_silently_ignored_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_machine_words, "REFUSED", {})
-    with pytest.raises(pytest.fail.Exception):
-        test_each_argument_works_or_is_refused_by_a_name_of_ours("logs")

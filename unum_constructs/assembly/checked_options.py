@@ -147,8 +147,14 @@ class WorkflowOptions:
             DefinitionError: the definition cannot be read.
         """
         words = translate(
-            workflow, groups.of_state_machine, workflow_name=workflow_name, tracing=groups.own_functions.tracing
+            workflow,
+            groups.of_state_machine,
+            workflow_name=workflow_name,
+            tracing=groups.own_functions.tracing,
+            store=store,
+            encryption_key=encryption_key,
         )
+        runtime = RuntimeOptions.checked(workflow, groups, guard)
         functions = functions_by_key(workflow, functions)
         mappings = {"functions": functions, "function_options": function_options, "tags": groups.tags}
         check_mappings(workflow, {**mappings, "definition_substitutions": definition_substitutions})
@@ -164,12 +170,12 @@ class WorkflowOptions:
             functions=functions,
             function_options=function_options or {},
             exported=exported,
-            store=checked_store(workflow, store, exported=exported),
+            store=checked_store(workflow, words.store, exported=exported),
             timeout=timeout,
             sweep=sweep,
-            encryption_key=encryption_key,
-            runtime=RuntimeOptions.checked(workflow, groups, guard),
-            provision=groups.own_functions.provision(workflow, encryption_key, words.tracing),
+            encryption_key=words.encryption_key,
+            runtime=replace(runtime, log_level=words.log_level or runtime.log_level),
+            provision=words.provision(groups.own_functions.provision(workflow, words.encryption_key, words.tracing)),
             limits=groups.delivery.limits(workflow),
             decision=groups.upgrades.decision(workflow),
             kept=groups.upgrades.kept(workflow),

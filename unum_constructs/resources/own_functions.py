@@ -6,6 +6,7 @@ from typing import Any
 
 from aws_cdk import Duration
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -72,6 +73,18 @@ class OwnFunctions:
         )
 
 
+OPTIONAL = (
+    "tracing",
+    "encryption_key",
+    "environment_encryption",
+    "vpc",
+    "vpc_subnets",
+    "security_groups",
+    "log_group",
+)
+"""Options of `Provision` that may be left unset."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provision:
     """Common options of these functions, as arguments of `aws_lambda.Function`.
@@ -85,6 +98,8 @@ class Provision:
         vpc: VPC; None for no VPC.
         vpc_subnets: subnets in `vpc`.
         security_groups: security groups in `vpc`.
+        log_group: log group of all of them; None for one each.
+        service_role: role of the service function; None for a role of its own.
         python: runtime, such as ``python3.13``.
     """
 
@@ -96,6 +111,8 @@ class Provision:
     vpc: ec2.IVpc | None
     vpc_subnets: ec2.SubnetSelection | None
     security_groups: Sequence[ec2.ISecurityGroup] | None
+    log_group: logs.ILogGroup | None = None
+    service_role: iam.IRole | None = None
     python: str = DEFAULT_PYTHON
 
     def with_python_of(self, functions: Iterable[lambda_.Function]) -> "Provision":
@@ -125,13 +142,18 @@ class Provision:
 
     def new_service_function(self, scope: Construct, construct_id: str, memory_mb: int) -> Host:
         """Make the service function."""
-        return self._new_host(
+        role: dict[str, Any] = {} if self.service_role is None else {"role": self.service_role}
+        host = self._new_host(
             scope,
             construct_id,
             timeout=Duration.seconds(SERVICES_TIMEOUT_S),
             memory_mb=memory_mb,
             description="Calls services for the Tasks of a workflow",
+            **role,
         )
+        if self.service_role is not None:
+            _let_lambda_assume(self.service_role, host.function)
+        return host
 
     def _new_host(self, scope: Construct, construct_id: str, **options: Any) -> Host:
         """Make a function that delivers events, as functions of Tasks do, and gets the layer as they do."""
@@ -159,6 +181,14 @@ class Provision:
 
     def _given_options(self) -> dict[str, Any]:
         """Return optional arguments, omitted when unset: `lambda_.Function` treats ``vpc=None`` as a value."""
-        names = ("tracing", "encryption_key", "environment_encryption", "vpc", "vpc_subnets", "security_groups")
-        given = {name: getattr(self, name) for name in names}
+        given = {name: getattr(self, name) for name in OPTIONAL}
         return {name: value for name, value in given.items() if value is not None}
+
+
+def _let_lambda_assume(role: iam.IRole, function: lambda_.Function) -> None:
+    """Let Lambda assume `role`, which was made for a state machine, and the role write the logs of `function`."""
+    trust = getattr(role, "assume_role_policy", None)
+    if trust is not None:
+        principals = [iam.ServicePrincipal("lambda.amazonaws.com")]
+        trust.add_statements(iam.PolicyStatement(actions=["sts:AssumeRole"], principals=principals))
+    function.log_group.grant_write(role)

@@ -3,6 +3,7 @@ from typing import Any
 
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
@@ -39,8 +40,11 @@ class Named(Stack):
         queue, topic = sqs.Queue(self, "Queue"), sns.Topic(self, "Topic")
         start_by_messages(workflow, queue)
         topic.add_subscription(subscriptions.LambdaSubscription(workflow.start_alias))
-        reply = events.EventPattern(source=["named.shop"])
-        events.Rule(self, "Told", event_pattern=reply, targets=[UnumWorkflowTarget(workflow)])
+        placed = events.EventPattern(source=["named.shop"])
+        events.Rule(self, "Told", event_pattern=placed, targets=[UnumWorkflowTarget(workflow)])
+        unchanged = events.EventPattern(source=["named.machine"])
+        as_machine = targets.SfnStateMachine(workflow, input=events.RuleTargetInput.from_event_path("$.detail"))
+        events.Rule(self, "Unchanged", event_pattern=unchanged, targets=[as_machine])
         CfnOutput(self, "QueueUrl", value=queue.queue_url)
         CfnOutput(self, "TopicArn", value=topic.topic_arn)
 
