@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.google.one_process import Died, Outage, Place, behaviour, place, post
-from unum_google import adapters, dropped_events, function
+from unum_google import adapters, function
 from unum_google.tasks import EVENTS
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StoreError
@@ -251,7 +251,7 @@ def user_code_runs_all_the_same(patch: Patch) -> None:
 
 
 def retriers_begin_anew(patch: Patch) -> None:
-    patch.setattr(dropped_events, "replace", lambda found, **fields: _replace(found, **{**fields, "retries": ()}))
+    patch.setattr(function, "replace", lambda found, **fields: _replace(found, **{**fields, "retries": ()}))
 
 
 def _replace(found: Any, **fields: Any) -> Any:
@@ -262,16 +262,16 @@ def _replace(found: Any, **fields: Any) -> Any:
 
 def sweeps_only_report(patch: Patch) -> None:
     made = Sweep
-    patch.setattr(dropped_events, "Sweep", lambda **fields: made(**{**fields, "nudges": False}))
+    patch.setattr(function, "Sweep", lambda **fields: made(**{**fields, "nudges": False}))
 
 
 def sweeps_only_nudge(patch: Patch) -> None:
-    patch.setattr(dropped_events, "_fail_lost", lambda *_: None)
+    patch.setattr(function, "_fail_lost", lambda *_: None)
 
 
 def silence_is_giving_up(patch: Patch) -> None:
     look = missing
-    patch.setattr(dropped_events, "missing", lambda rt, name, *, silent_ms: look(rt, name, silent_ms=silent_ms // 10))
+    patch.setattr(function, "missing", lambda rt, name, *, silent_ms: look(rt, name, silent_ms=silent_ms // 10))
 
 
 @pytest.mark.parametrize(

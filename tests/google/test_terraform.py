@@ -11,8 +11,7 @@ import pytest
 
 from tests.google.local_platform import EXAMPLE, HANDLERS
 from unum_google.adapters import SERVICE, Service
-from unum_google.dropped_events import Search
-from unum_google.function import START, SWEEP
+from unum_google.function import START, SWEEP, Search
 
 TEXT = (EXAMPLE / "main.tf").read_text(encoding="utf-8")
 

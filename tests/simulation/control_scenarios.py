@@ -10,7 +10,7 @@ from tests.simulation.definitions import Graph, machine, map_, pass_, task, vary
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.control import nudge
-from unum_runtime.protocol.control.redrives import redrive, redrive_fan_out
+from unum_runtime.protocol.control.redrives import redrive
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.planning.plan import branch
 from unum_simulator.scenario import Context
@@ -111,7 +111,7 @@ def carries_after_the_commit(patch: pytest.MonkeyPatch) -> None:
         found = committing(rt, checkpoint, listed)
         for each in kept:
             if each[0] is rt:  # others are of runs that were stopped before they came so far
-                redrive_fan_out.carry(*each)
+                redrive.carry(*each)
         return found
 
     patch.setattr(redrive, "carry", lambda *what: kept.append(what))

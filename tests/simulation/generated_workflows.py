@@ -25,7 +25,7 @@ from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.states import Guard, Json, Pattern
 from unum_runtime.protocol.control import take_over, walk
 from unum_runtime.protocol.control.forks import forking
-from unum_runtime.protocol.control.redrives import redrive_fan_out
+from unum_runtime.protocol.control.redrives import redrive
 from unum_runtime.protocol.delivery import collect, join
 from unum_runtime.protocol.fanout import completion
 from unum_runtime.protocol.history import pending, timeline
@@ -46,7 +46,7 @@ Choose: TypeAlias = Callable[[Sequence[Any]], Any]
 
 _SHARDED: tuple[ModuleType, ...] = (
     *(naming, timeline, pending, completion, join, collect, advance),
-    *(forking, redrive_fan_out, walk, take_over, ir_check),
+    *(forking, redrive, walk, take_over, ir_check),
 )
 """Modules that import the size of a shard."""
 

@@ -21,7 +21,6 @@ from unum_runtime.errors import (
 from unum_runtime.model.checkpoint import Failure, Item
 from unum_runtime.model.ir import Collection as When
 from unum_runtime.model.naming import Key, checkpoint_key, start_key
-from unum_runtime.protocol.control.cursor_keys import is_cursor
 from unum_runtime.protocol.control.deletions import delete
 from unum_runtime.protocol.control.deletions.delete import QUIET_MS
 from unum_runtime.protocol.control.forks import forking
@@ -30,6 +29,7 @@ from unum_runtime.protocol.control.redrives import redrive as control_redrive
 from unum_runtime.protocol.control.redrives.copying import note_copies
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.control.walk import is_cursor
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.store.memory import MemoryStore
 

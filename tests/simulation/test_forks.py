@@ -14,7 +14,7 @@ from unum_runtime.model.naming import Execution, Scope
 from unum_runtime.protocol.control import nudge
 from unum_runtime.protocol.control.forks import fork, forking
 from unum_runtime.protocol.control.forks.fork import ForkRequest
-from unum_runtime.protocol.control.redrives import redrive_fan_out
+from unum_runtime.protocol.control.redrives import redrive
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator import Faults, Invariant, Violation, explore, search
@@ -131,14 +131,14 @@ def redrives_with_results_of_another(patch: pytest.MonkeyPatch) -> None:
         ]
         return renamed if any(renamed) else branches(store, workflow, scope, shard)
 
-    branches = redrive_fan_out.branches_of_shard
-    patch.setattr(redrive_fan_out, "branches_of_shard", mixed)
+    branches = redrive.branches_of_shard
+    patch.setattr(redrive, "branches_of_shard", mixed)
 
 
 def redrives_with_results_in_another_order(patch: pytest.MonkeyPatch) -> None:
     """A redrive keeps the successful branches, but not their places."""
-    branches = redrive_fan_out.branches_of_shard
-    patch.setattr(redrive_fan_out, "branches_of_shard", lambda *arguments: list(branches(*arguments))[::-1])
+    branches = redrive.branches_of_shard
+    patch.setattr(redrive, "branches_of_shard", lambda *arguments: list(branches(*arguments))[::-1])
 
 
 REDRIVE = Faults(crashes=0, duplicates=0, redrives=1)

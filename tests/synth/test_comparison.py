@@ -15,7 +15,7 @@ from tests.unit.client.test_stored_definitions import client_of, deployed
 from tests.unit.protocol import platform
 from unum_constructs import ConstructError, Definition, Keep, Limits, Upgrades
 from unum_constructs.assembly import comparison
-from unum_constructs.assembly.deployed_definition import Deployed
+from unum_constructs.assembly.comparison import Deployed
 
 BOTH = Definition.from_asl(chain("A", "B"))
 GONE = "function B: is removed: executions that reach it cannot continue"

@@ -10,7 +10,7 @@ from aws_cdk import CfnWaitConditionHandle, NestedStack
 from tests.synth.cdk_calls import counted
 from tests.synth.deployment import Deployment, as_list, flat, function
 from tests.synth.machines import chain
-from unum_constructs.assembly.template_size import MANY_FUNCTIONS, MOST_RESOURCES
+from unum_constructs.assembly.wired_program import MANY_FUNCTIONS, MOST_RESOURCES
 from unum_constructs.testing import assert_workflow
 
 NODES = 200

@@ -1,10 +1,11 @@
 """Environment and permissions of each function, derived from the complete workflow."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from aws_cdk import Annotations, Token
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -14,19 +15,21 @@ from unum_compiler.analysis.edges import (
     delayed_edges,
     shares_with_all,
 )
+from unum_compiler.analysis.event_bounds import limiting_maps, most_queued
+from unum_compiler.lambda_settings import DEFAULT_TIMEOUT_S
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started, started_machine
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.checked_options import WorkflowOptions
 from unum_constructs.assembly.common_permissions import AnyPolicy, Common, CommonPolicies, attach_common, policy_id
-from unum_constructs.assembly.concurrency import warn_of_long_queues
 from unum_constructs.assembly.function_permissions import FunctionPermissions
 from unum_constructs.assembly.shared_resources import SharedResources
 from unum_constructs.assembly.wired_program import WiredProgram
-from unum_constructs.cdk.lookup import arn_of, queue_url_of, role_of, session_of, stack_of
+from unum_constructs.cdk.lookup import arn_of, properties_of, queue_url_of, role_of, session_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
+from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.environment import TOKEN
-from unum_constructs.hosting.host import Caller, Failures
+from unum_constructs.hosting.host import Caller, Failures, Host
 from unum_constructs.resources import permissions
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handling import FailureHandler
@@ -34,13 +37,88 @@ from unum_runtime.features.memo.memo_keys import memo_partition_prefix
 from unum_runtime.functions.configuration import ENTRY as IN_ENTRY
 from unum_runtime.functions.configuration import INLINE, SERVICE_CALLS, STORE
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Collection
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import definition_partition_prefix, describe_alias, partition_prefixes, start_alias
 from unum_runtime.model.states import ACTIVITY as ACTIVITY_TASK
-from unum_runtime.model.states import SIGNAL, Language
+from unum_runtime.model.states import SIGNAL, Language, Task
 from unum_runtime.protocol.control.deletions.removal import ACTIVITY, FUNCTION, SCHEDULES, TIMER
+
+# Warning about fan-outs whose branches would wait for longer than Lambda keeps an event.
+
+CONTEXT = "unum:accountConcurrency"
+"""Context value with the concurrent executions of the account in the stack's region."""
+
+ACCOUNT = 1_000
+"""Concurrent executions of an account without a raised limit. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+
+KEPT_S = 21_600
+"""Longest time that Lambda keeps an event. Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig."""
+
+
+def warn_of_long_queues(construct: Construct, workflow: Workflow, hosts: Mapping[str, Host]) -> None:
+    """Warn of Tasks inside Maps whose events may outlast Lambda's queue.
+
+    Raises:
+        ConstructError: the context value is no number of concurrent executions.
+    """
+    account = _account_concurrency(construct)
+    for task in _in_maps(workflow):
+        host = hosts.get(task.function)
+        if host is None:
+            continue
+        properties = properties_of(host.resource)
+        duration_s = min(_number(properties.get("timeout"), DEFAULT_TIMEOUT_S), _time_limit_s(task))
+        reserved = _number(properties.get("reservedConcurrentExecutions"), account)
+        at_once, queued = min(reserved, account), most_queued(workflow, task)
+        # Reserved concurrency of 0 pauses the function on purpose.
+        if not at_once or queued * duration_s <= at_once * KEPT_S:
+            continue
+        most = max(1, at_once * KEPT_S // duration_s)
+        Annotations.of(construct).add_warning_v2(
+            f"unum:longQueue[{task.name}]",
+            f"{task.name}: up to {queued:,} branches of {_named(workflow, task)} run {duration_s:,} s each, and "
+            f"{at_once:,} run at once{_source(reserved, account)}: Lambda gives up events after {KEPT_S:,} s, and the "
+            f"workflow sends them again. With a MaxConcurrency of at most {most:,} they wait in the workflow instead. "
+            f"Say how many the account runs at once with the context value {CONTEXT!r}.",
+        )
+
+
+def _in_maps(workflow: Workflow) -> Iterable[Task]:
+    return (task for task in workflow.tasks if limiting_maps(workflow, task))
+
+
+def _account_concurrency(construct: Construct) -> int:
+    """Return the context value, which ``--context`` gives as text."""
+    given: Any = construct.node.try_get_context(CONTEXT)
+    if given is None:
+        return ACCOUNT
+    text = str(given)
+    if isinstance(given, bool) or not text.isascii() or not text.isdecimal() or not int(text):
+        raise ConstructError(
+            construct, f"context value {CONTEXT!r}: expected a number of concurrent executions, got {given!r}"
+        )
+    return int(text)
+
+
+def _time_limit_s(task: Task) -> int:
+    """Return the Task's own time limit, if constant; else Lambda's."""
+    limit = task.data.get("TimeoutSeconds")
+    return limit if isinstance(limit, int) else KEPT_S
+
+
+def _number(value: Any, otherwise: int) -> int:
+    """Return property `value`; `otherwise` for unset or unresolved properties."""
+    return otherwise if value is None or Token.is_unresolved(value) else int(value)
+
+
+def _named(workflow: Workflow, task: Task) -> str:
+    return " in ".join(repr(each) for each in limiting_maps(workflow, task))
+
+
+def _source(reserved: int, account: int) -> str:
+    return ", as reserved" if reserved < account else " in the account"
 
 
 @dataclass(frozen=True, kw_only=True)

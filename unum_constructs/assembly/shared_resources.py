@@ -1,20 +1,24 @@
 """Resources that all functions of a workflow share: they hold state, code and events."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
+from jsii.errors import JSIIError
 
 from unum_compiler.analysis.edges import uses_timer
 from unum_compiler.analysis.event_bounds import waits_long
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.checked_options import WorkflowOptions
-from unum_constructs.assembly.user_code_traces import trace_user_code
 from unum_constructs.assembly.wired_program import WiredProgram
+from unum_constructs.cdk.argument_checks import check_types
 from unum_constructs.cdk.queues import new_dead_letter_queue
 from unum_constructs.cdk.storage import Storage
+from unum_constructs.errors import ConstructError
+from unum_constructs.hosting.host import Host
+from unum_constructs.layer.opentelemetry import OpenTelemetry, SdkMissingError, add_sdk
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources.deployment_guard import is_guarded
 from unum_constructs.resources.event_rules import checked_events
@@ -22,6 +26,55 @@ from unum_constructs.resources.payload_bucket import payload_bucket_for
 from unum_constructs.resources.response_resources import new_activities
 from unum_constructs.resources.timer_queue import WorkflowTimer
 from unum_constructs.sweep import Sweep
+from unum_runtime.functions.configuration import OPENTELEMETRY, XRAY
+
+# User code traces: kinds per function, with variables and layers.
+
+
+def trace_user_code(workflow: Construct, option: OpenTelemetry | None, hosts: Iterable[Host]) -> tuple[str, ...]:
+    """Let the functions among `hosts` with user code trace it; return the kinds of traces.
+
+    Args:
+        workflow: the workflow.
+        option: spans of OpenTelemetry; None for none.
+        hosts: functions of the workflow. Those with active tracing send segments to X-Ray.
+
+    Raises:
+        ConstructError: the option has another type, the SDK is not installed, or a function has too many layers.
+    """
+    check_types(workflow, OpenTelemetry, {"monitoring.opentelemetry": option})
+    found: dict[str, None] = {}
+    for host in dict.fromkeys(hosts):
+        if not host.has_user_code:
+            continue
+        kinds = [*([OPENTELEMETRY] if option is not None else []), *([XRAY] if host.is_traced else [])]
+        # A function of another workflow may have the layers already, and Lambda refuses one layer twice.
+        if option is not None and host.takes_layers and OPENTELEMETRY not in host.traces:
+            _add_layers(workflow, host, option)
+        host.trace(kinds, _variables(option))
+        found |= dict.fromkeys(kinds)
+    return (*found,)
+
+
+def _variables(option: OpenTelemetry | None) -> Mapping[str, str]:
+    if option is None or option.endpoint is None:
+        return {}
+    return {"OTEL_EXPORTER_OTLP_ENDPOINT": option.endpoint}
+
+
+def _add_layers(workflow: Construct, host: Host, option: OpenTelemetry) -> None:
+    try:
+        if option.layers is None:
+            add_sdk(host.function)
+        elif option.layers:
+            host.function.add_layers(*option.layers)
+    except SdkMissingError as missing:
+        raise ConstructError(workflow, f"monitoring.opentelemetry: {missing}") from missing
+    except (JSIIError, RuntimeError) as error:
+        raise ConstructError(
+            host.function,
+            f"monitoring.opentelemetry: Lambda allows 5 layers, and the workflow needs one or two: {error}",
+        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)

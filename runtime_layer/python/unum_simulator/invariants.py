@@ -29,9 +29,9 @@ from unum_runtime.model.naming import (
     start_key,
 )
 from unum_runtime.model.states import Guard, Json
-from unum_runtime.protocol.control.cursor_keys import is_cursor
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.control.stop import notes_partition
+from unum_runtime.protocol.control.walk import is_cursor
 from unum_runtime.protocol.planning.plan import is_start
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Call, JobPending
 from unum_runtime.protocol.waiting.callback import is_nudge

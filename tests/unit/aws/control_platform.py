@@ -23,13 +23,7 @@ from unum_compiler import compile_workflow
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.functions import configuration, definitions, runtime_factory
 from unum_runtime.functions.configuration import ENTRY, INLINE, STORE
-from unum_runtime.functions.operations import (
-    control_entry,
-    execution_versions,
-    failure_function,
-    foreign_events,
-    function_versions,
-)
+from unum_runtime.functions.operations import control_entry, execution_versions, failure_function, function_versions
 from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
@@ -186,7 +180,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": {**SERVICE, "definition": ENTRY}}))
     monkeypatch.setenv("UNUM_CONTROL", CONTROL)
     monkeypatch.setenv("UNUM_DIRECTORY", "")  # set by each call, and restored
-    for module in (function_versions, foreign_events):
+    for module in (function_versions, failure_function):
         monkeypatch.setattr(module, "lambda_client", lambda: functions)
     monkeypatch.setattr(runtime_factory, "invoker", lambda: LambdaInvoker(functions))
     forget()

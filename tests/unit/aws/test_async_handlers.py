@@ -19,7 +19,7 @@ from unum_runtime import coroutines
 from unum_runtime.coroutines import Interruption, finish
 from unum_runtime.errors import StatesError
 from unum_runtime.functions import task_function
-from unum_runtime.functions.time_limit import time_limit
+from unum_runtime.functions.runtime_factory import time_limit
 
 __all__ = ["deploy", "sqs"]
 
@@ -237,7 +237,7 @@ def test_functions_without_coroutines_never_import_asyncio() -> None:
     code = (
         "import sys\n"
         "from unum_runtime.coroutines import awaiting\n"
-        "from unum_runtime.functions.time_limit import time_limit\n"
+        "from unum_runtime.functions.runtime_factory import time_limit\n"
         "with time_limit(5):\n"
         "    assert awaiting(lambda event, context: event)({'n': 1}, None) == {'n': 1}\n"
         "assert 'asyncio' not in sys.modules, 'imported'\n"

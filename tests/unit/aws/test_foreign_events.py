@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.aws.control_platform import Context, Deployed, at, deployed, forget, forget_stored_definitions
 from unum_runtime.errors import InconsistentHistory, NotOurEvent
-from unum_runtime.functions.operations import failure_function, foreign_events
+from unum_runtime.functions.operations import failure_function
 from unum_runtime.model.checkpoint import Status
 
 __all__ = ["deployed"]  # the fixture
@@ -140,6 +140,6 @@ def test_a_silent_drop_would_be_noticed(
 def test_nudges_after_the_last_moment_would_be_noticed(
     deployed: Deployed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign_events, "refuse_late", lambda *_: None)
+    monkeypatch.setattr(failure_function, "refuse_late", lambda *_: None)
     with pytest.raises((AssertionError, KeyError)):
         test_after_the_last_moment_it_is_counted_and_nobody_is_nudged(deployed, capsys, "e")

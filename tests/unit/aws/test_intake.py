@@ -15,7 +15,7 @@ from unum_compiler import compile_workflow
 from unum_runtime.errors import DefinitionNotStored, InvokeError, NotOurEvent, RouteGone
 from unum_runtime.functions import configuration, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
-from unum_runtime.functions.operations import function_versions, intake, refused_places
+from unum_runtime.functions.operations import failure_function, function_versions, refused_places
 from unum_runtime.model.checkpoint import Began, Failure
 from unum_runtime.model.naming import Execution, Frame, Name
 from unum_runtime.model.take_over_request import TakeOver, is_take_over
@@ -140,7 +140,7 @@ def test_a_request_with_an_unknown_digest_is_refused(platform: Lambda, monkeypat
     monkeypatch.setattr(runtime_factory, "timer", lambda _: NoTimer())
     monkeypatch.setattr(runtime_factory, "invoker", object)
     with pytest.raises(DefinitionNotStored, match="digest another"):
-        intake.answer(replace(request(), digest="another"), Context(invoked_function_arn=HANDLER))
+        failure_function.answer(replace(request(), digest="another"), Context(invoked_function_arn=HANDLER))
     assert platform.events == []
 
 
@@ -157,7 +157,7 @@ def test_the_redrives_before_an_invocation_travel_with_its_execution(has_events:
         redrive(workflow.runtime(), "e")
 
     def reply(name: Name) -> Json:
-        return intake.execution_routes(workflow.runtime(), name).get("$redriven")
+        return failure_function.execution_routes(workflow.runtime(), name).get("$redriven")
 
     own = [reply(Name(execution, (), step)) for step in range(1, 7)]  # A, stop, redrive, stop, redrive, B
     branch = reply(Name(execution, (Frame("M", 6, 0, 1, 2),), 0))
@@ -172,13 +172,13 @@ def test_the_redrives_before_an_invocation_travel_with_its_execution(has_events:
 )
 def test_a_request_that_names_no_version_of_the_workflow_is_an_error(platform: Lambda, wrong: TakeOver) -> None:
     with pytest.raises(NotOurEvent):
-        intake.answer(wrong, None)
+        failure_function.answer(wrong, None)
     assert platform.events == []
 
 
 def test_a_function_outside_of_the_workflow_is_not_taken_over(platform: Lambda) -> None:
     with pytest.raises(InvokeError):
-        intake.answer(replace(request(), address=at("Foreign")), None)
+        failure_function.answer(replace(request(), address=at("Foreign")), None)
     assert platform.events == []
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from unum_runtime.errors import StatesError
-from unum_runtime.functions.time_limit import time_limit
+from unum_runtime.functions.runtime_factory import time_limit
 
 
 def test_code_in_time_is_left_alone() -> None:

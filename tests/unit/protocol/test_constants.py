@@ -230,7 +230,7 @@ def test_reasons_for_pending_commits_are_shown_by_these_names() -> None:
 DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     ("protocol.control.forks.fork.ForkRequest", {"visit": 1, "value": None}),
     ("protocol.control.operator_requests.Request", {"silent_ms": 0, "on": None}),
-    ("protocol.control.redrives.redrive_fan_out._Pair", {"has_failed": False}),
+    ("protocol.control.redrives.redrive._Pair", {"has_failed": False}),
     ("protocol.control.sweep.Sweep", {"after": FIRST, "letters": ""}),
     ("features.memo.calling.CallRequest", {"arguments": None, "run": None}),
     ("protocol.delivery.lease.Claim", {"refusal": None}),

@@ -3,7 +3,9 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -12,12 +14,11 @@ from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.cold_start.records import replace
-from unum_runtime.coroutines import awaiting
-from unum_runtime.errors import NotOurEvent
+from unum_runtime.coroutines import GRACE_S, Interruption, awaiting, cancel_running
+from unum_runtime.errors import NotOurEvent, StatesError
 from unum_runtime.functions.configuration import TRACES, Service, handler_paths, services
 from unum_runtime.functions.definitions import definition_at
 from unum_runtime.functions.delivery_facts import arrival_of
-from unum_runtime.functions.time_limit import time_limit
 from unum_runtime.json_text import to_ascii
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Workflow
@@ -37,6 +38,55 @@ if TYPE_CHECKING:
     from unum_runtime.model.take_over_request import TakeOver
     from unum_runtime.protocol.delivery.pause import Pause
     from unum_runtime.protocol.requests.answers import Links
+
+
+# Time limit that interrupts user code.
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Limit the block to `seconds`; None sets no limit. A coroutine is cancelled, other code interrupted.
+
+    Code that catches the interruption runs on, and a later check refuses its result as too late.
+
+    Raises:
+        StatesError: ``States.Timeout``.
+    """
+    # Python runs signal handlers in the main thread alone. Lambda calls handlers there; local runs may not.
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    import signal  # noqa: PLC0415 - few Tasks have a limit
+
+    previous = signal.signal(signal.SIGALRM, _interrupt)
+    try:
+        with _alarm(seconds):
+            yield
+    except Interruption:
+        raise StatesError("States.Timeout", f"took longer than {seconds:g} s") from None
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    import signal  # noqa: PLC0415 - see above
+
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _interrupt(_signal: int, _frame: Any) -> None:
+    if not cancel_running():
+        raise Interruption
+    # A coroutine that does not end in time is interrupted like any other code.
+    import signal  # noqa: PLC0415 - see above
+
+    signal.setitimer(signal.ITIMER_REAL, GRACE_S)
+
 
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
 

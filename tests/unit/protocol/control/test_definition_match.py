@@ -18,9 +18,7 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.redrives import redrive as redrive_module
-from unum_runtime.protocol.control.redrives import redrive_fan_out
-from unum_runtime.protocol.control.redrives.definition_match import check_steps
-from unum_runtime.protocol.control.redrives.redrive import redrive
+from unum_runtime.protocol.control.redrives.redrive import check_steps, redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import start_record
 
@@ -351,16 +349,15 @@ def test_results_that_were_collected_are_refused() -> None:
 def copied_as_they_were(patch: pytest.MonkeyPatch) -> None:
     """Copies keep the version of the old definition."""
     patch.setattr(
-        redrive_fan_out,
+        redrive_module,
         "_renamed_all",
-        lambda _rt, sequence, frames, count: tuple(redrive_fan_out._renamed(each, frames, count) for each in sequence),
+        lambda _rt, sequence, frames, count: tuple(redrive_module._renamed(each, frames, count) for each in sequence),
     )
 
 
 def unchecked(patch: pytest.MonkeyPatch) -> None:
     """Nothing is compared."""
-    for module in (redrive_fan_out, redrive_module):
-        patch.setattr(module, "check_steps", lambda *_: None)
+    patch.setattr(redrive_module, "check_steps", lambda *_: None)
 
 
 @pytest.mark.parametrize("mistake", [copied_as_they_were, unchecked])

@@ -15,7 +15,6 @@ from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.protocol.control import versions
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.redrives import redrive as redrive_module
-from unum_runtime.protocol.control.redrives import redrive_fan_out
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.timeline import nested_steps
@@ -152,13 +151,13 @@ def test_a_stop_ends_it_and_nothing_runs() -> None:
 
 def mixed(patch: pytest.MonkeyPatch) -> None:
     """Copies have the digest of the old version."""
-    renamed = redrive_fan_out._renamed_all
+    renamed = redrive_module._renamed_all
 
     def old_digests(rt: Any, sequence: Any, frames: Any, count: Any) -> Any:
         made = renamed(rt, sequence, frames, count)
         return tuple(replace(each, digest=was.digest) for each, was in zip(made, sequence, strict=True))
 
-    patch.setattr(redrive_fan_out, "_renamed_all", old_digests)
+    patch.setattr(redrive_module, "_renamed_all", old_digests)
 
 
 def committed_first(patch: pytest.MonkeyPatch) -> None:

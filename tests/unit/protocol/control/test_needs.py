@@ -9,8 +9,8 @@ from unum_compiler import compile_workflow
 from unum_compiler.analysis.edges import ENTRY, function_edges, successors, uses_timer
 from unum_compiler.analysis.event_bounds import longest_wait_s
 from unum_compiler.parsing.task_resources import activities
-from unum_runtime.protocol.control.deletions import needs
-from unum_runtime.protocol.control.deletions.needs import needs_from
+from unum_runtime.protocol.control.deletions import removal
+from unum_runtime.protocol.control.deletions.removal import needs_from
 
 LOADED = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -60,4 +60,4 @@ def test_each_state_of_a_loop_is_looked_at_once() -> None:
         "B": {"Type": "Task", "Resource": "B", "End": True},
     }
     workflow = compile_workflow({"StartAt": "A", "States": states}, name="w", functions={"A", "B"})
-    assert [state.name for state in needs._reachable(workflow, "A")] == ["A", "C", "B"]
+    assert [state.name for state in removal._reachable(workflow, "A")] == ["A", "C", "B"]

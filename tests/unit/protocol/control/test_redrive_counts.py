@@ -13,7 +13,6 @@ from tests.unit.protocol.platform import chain
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.control.redrives import redrive as redrive_module
-from unum_runtime.protocol.control.redrives import redrive_fan_out
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.planning import advance
 from unum_runtime.protocol.planning.evaluation import REDRIVEN_AT, REDRIVES, timestamp
@@ -191,13 +190,13 @@ def test_nothing_travels_where_nobody_asks() -> None:
 
 
 def test_a_count_that_does_not_reach_what_was_kept_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redrive_fan_out, "of_execution", lambda _: {})
+    monkeypatch.setattr(redrive_module, "of_execution", lambda _: {})
     with pytest.raises(AssertionError):
         test_a_branch_that_goes_on_in_the_middle_sees_it()
 
 
 def test_a_count_that_does_not_reach_distributed_branches_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advance, "of_execution", lambda _: {})
-    monkeypatch.setattr(redrive_fan_out, "of_execution", lambda _: {})
+    monkeypatch.setattr(redrive_module, "of_execution", lambda _: {})
     with pytest.raises(AssertionError):
         test_branches_see_it_those_that_were_kept_and_those_after_them(DISTRIBUTED)

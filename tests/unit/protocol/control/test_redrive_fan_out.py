@@ -7,7 +7,7 @@ import pytest
 from tests.unit.protocol.map_platform import deployed, mapped, result
 from unum_runtime.model.checkpoint import Checkpoint, Phase, Success
 from unum_runtime.protocol.control.redrives.entry import commit_step
-from unum_runtime.protocol.control.redrives.redrive_fan_out import copy
+from unum_runtime.protocol.control.redrives.redrive import copy
 
 
 @pytest.mark.parametrize("small_results", [False, True], ids=["items", "packs"])

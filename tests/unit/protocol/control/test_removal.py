@@ -16,7 +16,7 @@ from unum_runtime.model.checkpoint import Began, start_record
 from unum_runtime.model.list_index import FIRST, stored_item
 from unum_runtime.model.naming import Execution, definition_key, start_key
 from unum_runtime.model.states import Map, Task, Wait
-from unum_runtime.protocol.control.deletions import needs, removal
+from unum_runtime.protocol.control.deletions import removal
 from unum_runtime.protocol.control.deletions.removal import RESERVE_MS, Removed, Stranded, Version, removed_parts
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.sweep_memory import Memory, remember
@@ -424,19 +424,19 @@ BROKEN: Mapping[str, tuple[object, str, Callable[[Any], Any]]] = {
     "believes keys": (Removed, "needed", lambda original: lambda removed, wanted, _: original(removed, wanted, {})),
     "forgets what the sweep has seen": (removal, "recall", lambda original: lambda rt: Memory(original(rt).horizon)),
     "forgets Waits": (
-        needs,
+        removal,
         "delays_events",
         lambda original: lambda workflow, state: not isinstance(state, Wait) and original(workflow, state),
     ),
-    "forgets retries": (needs, "delays_events", lambda _: lambda _, state: isinstance(state, Wait)),
-    "forgets how long": (needs, "longest_delay_s", lambda _: lambda *_: 0.0),
+    "forgets retries": (removal, "delays_events", lambda _: lambda _, state: isinstance(state, Wait)),
+    "forgets how long": (removal, "longest_delay_s", lambda _: lambda *_: 0.0),
     "forgets branches": (
-        needs,
+        removal,
         "_following",
         lambda original: lambda state: [state.next] if isinstance(state, Map) else original(state),
     ),
     "forgets catchers": (
-        needs,
+        removal,
         "_following",
         lambda original: lambda state: filter(None, [state.next]) if isinstance(state, Task) else original(state),
     ),

@@ -14,8 +14,7 @@ from unum_runtime.errors import TimeIsShort
 from unum_runtime.json_text import to_text
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Scope
 from unum_runtime.protocol.control import walk as walk_module
-from unum_runtime.protocol.control.cursor_keys import walk_partition
-from unum_runtime.protocol.control.walk import CURSOR_LIFE_S, MOST_PARTS, Tally, Trip, walk
+from unum_runtime.protocol.control.walk import CURSOR_LIFE_S, MOST_PARTS, Tally, Trip, walk, walk_partition
 
 EXECUTION = Execution("e", 1)
 TRIP = Trip(EXECUTION, "nudge.3.0", is_once=False)

@@ -6,7 +6,7 @@ from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.states import Json, Task
-from unum_runtime.protocol.delivery.try_limits import check_before, exceeded_limit, user_code_limit_s
+from unum_runtime.protocol.delivery.run_task import check_before, exceeded_limit, user_code_limit_s
 from unum_runtime.protocol.runtime import CallbackPending, JobPending
 from unum_runtime.protocol.waiting.callback import Limits
 

@@ -10,10 +10,13 @@ from typing import Any
 
 from unum_runtime.errors import SignalRefused
 from unum_runtime.functions.configuration import services
-from unum_runtime.functions.operations import control_requests, describe_function
+from unum_runtime.functions.definitions import NO_DEFINITION
+from unum_runtime.functions.operations import control_requests
 from unum_runtime.functions.operations.function_versions import function_of
-from unum_runtime.model.naming import control_alias_name
+from unum_runtime.functions.runtime_factory import links, runtime_here
+from unum_runtime.model.naming import control_alias_name, describe_alias
 from unum_runtime.model.states import Json
+from unum_runtime.protocol.control import describe
 from unum_runtime.protocol.control.control_aliases import (
     CALL,
     SIGNAL_EVENTS,
@@ -25,6 +28,19 @@ from unum_runtime.protocol.control.control_aliases import (
 )
 from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
 from unum_runtime.protocol.requests.answers import refusal
+
+# Requests at the describe alias of the control function: descriptions of executions of any version.
+
+
+def is_asked(context: Any) -> bool:
+    """Return True if this delivery came through a describe alias."""
+    return context.invoked_function_arn.rpartition(":")[2] in map(describe_alias, services())
+
+
+def answer(event: Json, context: Any) -> Json:
+    """Answer the request in `event`; see `unum_runtime.protocol.control.describe.answer`."""
+    ((workflow, service),) = services().items()
+    return describe.answer(runtime_here(workflow, context, NO_DEFINITION), event, links(service))
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -45,8 +61,8 @@ def handle(event: Json, context: Any) -> Json:
 
         deployment_answers.answer(event, context)
         return None
-    if describe_function.is_asked(context):
-        return describe_function.answer(event, context)
+    if is_asked(context):
+        return answer(event, context)
     *_, qualifier = context.invoked_function_arn.split(":")
     if not qualifier.isdecimal() and qualifier == control_alias_name(SIGNAL_EVENTS, *services()):
         return _hear(event, context)

@@ -33,23 +33,135 @@ from unum_runtime.errors import (
 )
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.definitions import NO_DEFINITION, keep_definition
-from unum_runtime.functions.operations import function_versions, intake
+from unum_runtime.functions.operations import function_versions
+from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.functions.operations.dead_letters import DEAD_SINCE, REDELIVERED
-from unum_runtime.functions.operations.foreign_events import nudge_instead
+from unum_runtime.functions.operations.function_versions import configured, lambda_client
 from unum_runtime.functions.operations.throttled_events import is_throttled, send_again
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.json_text import parse_json, to_ascii, to_text
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import Checkpoint, Failure
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.naming import run_alias, start_intake_alias
+from unum_runtime.model.naming import (
+    START_STEP,
+    Execution,
+    Name,
+    checkpoint_key,
+    control_alias_name,
+    run_alias,
+    start_intake_alias,
+)
 from unum_runtime.model.states import Json, Task
 from unum_runtime.model.take_over_request import TakeOver, is_take_over
+from unum_runtime.protocol.control import versions
+from unum_runtime.protocol.control.control_aliases import ControlAlias
+from unum_runtime.protocol.control.operator_requests import Control, request
 from unum_runtime.protocol.control.platform_failure import fail_invocation
-from unum_runtime.protocol.control.take_over import planned_event
+from unum_runtime.protocol.control.take_over import planned_event, take_over
+from unum_runtime.protocol.delivery.ingress import refuse_late
 from unum_runtime.protocol.delivery.perform import payload_of
+from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
+
+# Events of another version than the execution that they name: the execution is nudged by its name instead.
+#
+# The content of a foreign event proves nothing, so it is not used. The control function plans again from what is
+# committed, by the execution's own definition, and sends what is pending.
+
+CONTROL = "UNUM_CONTROL"
+"""Environment variable with the ARN of the control function."""
+
+
+def nudge_instead(rt: Runtime, envelope: Envelope) -> None:
+    """Nudge the execution of `envelope`, an event whose definition is not stored.
+
+    Raises:
+        RefusedDelivery: the execution's last moment has passed, or a later execution has its name.
+        NotOurEvent: the execution runs on this definition, so nothing can plan its next step.
+        InvokeError: the execution could not be nudged.
+    """
+    execution = envelope.name.execution
+    # A nudge would send the same event to the same function again.
+    if _runs_on(rt, execution) == envelope.digest:
+        raise NotOurEvent(f"{envelope.name}: expected the definition of IR {envelope.digest} in the store, found none")
+    answer = _ask_nudge(rt.workflow.name, execution.name)
+    if "error" in answer:
+        raise InvokeError(f"{execution}: not nudged: {answer['error']}: {answer['message']}")
+    rt.log("foreign", execution=execution.name, nudged=answer["count"])
+
+
+def _runs_on(rt: Runtime, execution: Execution) -> str | None:
+    """Return the digest of the version on which `execution` runs; see `nudge_instead`."""
+    refuse_late(rt, execution, str(execution))
+    try:
+        record = start_record(rt.store, rt.workflow.name, execution.name)
+    except ExecutionDoesNotExist as gone:
+        raise RefusedDelivery(f"{execution}: {gone}") from gone
+    if record.name.execution != execution:
+        raise RefusedDelivery(f"{execution}: a later execution has the same name")
+    return versions.runs_on(rt.store, rt.workflow.name, execution.name).digest
+
+
+def _ask_nudge(workflow: str, execution: str) -> Json:
+    """Ask the control function to nudge `execution`, and return the answer."""
+    address = f"{os.environ[CONTROL]}:{control_alias_name(ControlAlias.NUDGE, workflow)}"
+    return LambdaCaller(lambda_client()).call(address, to_text(request(Control.NUDGE, execution)).encode())
+
+
+# Intake: the version of the failure handler that continues invocations in place of functions whose role may not.
+
+
+def answer(request: TakeOver, context: Any) -> None:
+    """Continue the requested invocation, by the definition with the digest of the request.
+
+    Raises:
+        NotOurEvent: the request belongs to another workflow, or to no execution of it.
+        DefinitionNotStored: no execution has a definition with the digest of the request.
+        UnumError: a service did not answer; Lambda calls again.
+    """
+    if request.workflow not in services():
+        raise NotOurEvent(f"take_over.workflow: expected one of {sorted(services())}, got {request.workflow!r}")
+    rt = _runtime(request, context, request.digest)
+    try:
+        take_over(rt, request, execution_routes(rt, request.name))
+    except (InconsistentHistory, NotOurEvent, StoreError) as error:
+        from unum_runtime.protocol.delivery.deletion import refuse_if_deleted  # noqa: PLC0415 - few requests fail
+
+        refuse_if_deleted(rt, request.name.execution.name, error)
+        raise
+
+
+def execution_routes(rt: Runtime, name: Name) -> dict[str, str]:
+    """Return what travels with the execution of the invocation `name`, from its first commit or its first function."""
+    first = Name(name.execution, (), START_STEP + 1)
+    key = checkpoint_key(rt.workflow.name, first)
+    item = rt.store.read([key]).get(key)
+    began = None if item is None else Checkpoint.from_item(first, item).began
+    routes = {key: rt.routes[key] for key in rt.carried} if began is None else {**began.routes}
+    if rt.statuses is None:
+        return routes
+    from unum_runtime.features.status_events.announcements import (  # noqa: PLC0415 - only workflows with events have it
+        redrives_before,
+    )
+
+    # The event of the function has them, but may be forged. It may also come after a redrive that followed on its end.
+    step = name.frames[0].iteration if name.frames else name.step
+    return routes | redrives_before(rt, name.execution, step).to_routes()
+
+
+def _runtime(request: TakeOver, context: Any, digest: str) -> Runtime:
+    """Return a runtime without user code, with the routes of the request's function version."""
+    qualifier = request.address.rpartition(":")[2]
+    if not qualifier.isdecimal():
+        raise NotOurEvent(f"take_over.address: expected a version, got {request.address!r}")
+    address, table = configured(request.address)
+    if request.workflow not in table:
+        raise NotOurEvent(f"{address}: expected that it serves workflow {request.workflow!r}, but only {sorted(table)}")
+    rt = runtime_of(request.workflow, table[request.workflow], address, context, digest)
+    return replace(rt, hosts=frozenset())
+
 
 UNKNOWN = "Lambda.Unknown"
 """Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
@@ -173,7 +285,7 @@ def _start_again(alias: str, record: Json, context: Any) -> None:
 def _take_over(event: Mapping[str, Json], context: Any) -> None:
     request = TakeOver.from_json(event)
     if request.workflow in services():
-        intake.answer(request, context)
+        answer(request, context)
     else:
         _forward(request.workflow, event)
 
@@ -242,7 +354,7 @@ def _fail(rt: Runtime, given_up: GivenUp) -> None:
         return
     if error in CONTRADICTIONS:
         raise InconsistentHistory(f"{given_up.address}: {error}: {cause}")
-    planned = planned_event(rt, envelope, intake.execution_routes(rt, envelope.name))
+    planned = planned_event(rt, envelope, execution_routes(rt, envelope.name))
     if given_up.is_throttled:
         again = partial(send_again, rt, planned, given_up.event, _dead_since(given_up.event))
         fail_invocation(rt, planned, given_up.failure, again)

@@ -10,16 +10,38 @@ cursors of its own, because parts done for one purpose are not done for another.
 Cursors expire soon: a nudge must not resume one of yesterday, whose first parts may have lost their events since.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import TimeIsShort
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import Item
-from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Scope
-from unum_runtime.protocol.control.cursor_keys import walk_key, walk_partition
+from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Scope, execution_partition
 from unum_runtime.protocol.runtime import Runtime
+
+# Keys of the cursors of walks, beside the items of their executions; see `unum_runtime.protocol.control.walk`.
+
+_WALKS = "/walks/"
+
+
+def is_cursor(key: Key) -> bool:
+    """Return True for a cursor, which expires before its execution: without it, a walk only takes longer."""
+    return _WALKS in key.partition
+
+
+def walk_partition(workflow: str, execution: Execution, purpose: str) -> str:
+    """Return the partition of the cursors of a walk through an execution's scopes; see `walk`."""
+    return f"{execution_partition(workflow, execution)}{_WALKS}{purpose}"
+
+
+def walk_key(partition: str, begun_ms: int, path: Iterable[int]) -> Key:
+    """Return the key of a cursor in `partition`, ordered by the walk's begin, then by progress: the path of its part.
+
+    The path is shard, place in it, shard, ..., shard. An empty path stands for the end of the walk and comes last.
+    """
+    return Key(partition, f"{begun_ms:015d}.{'.'.join(f'{place:012d}' for place in path) or 'end'}")
+
 
 RESERVE_MS = 60_000
 """Time left in a delivery below which no further part begins: a part may take seconds."""

@@ -20,7 +20,6 @@ from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Frame
 from unum_runtime.model.states import SIGNAL, Form, Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import limit_outcome
-from unum_runtime.protocol.delivery.try_limits import check_before, exceeded_limit, user_code_limit_s
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import failure_of, pass_wait
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, deadline
@@ -31,6 +30,34 @@ from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending, Run
 from unum_runtime.protocol.waiting import callback
 from unum_runtime.protocol.waiting.callback import NO_LIMITS, Limits
 from unum_runtime.protocol.waiting.service_job import next_poll, with_stored_job
+
+# Time limits of a Task's try, across all its deliveries.
+
+
+def user_code_limit_s(task: Task, limits: Limits) -> float | None:
+    """Return user code's time limit in seconds; None without limit."""
+    # Heartbeats are expected from the responder alone. User code in a Lambda function sends none, so for every other
+    # pattern a heartbeat limit is a limit of the whole run.
+    if task.pattern is Pattern.CALLBACK:
+        return limits.timeout_s
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def exceeded_limit(task: Task, limits: Limits, elapsed_ms: int) -> Failure | None:
+    """Return States.Timeout or States.HeartbeatTimeout after an exceeded limit, else None."""
+    for error, limit_s in zip(("States.Timeout", "States.HeartbeatTimeout"), limits, strict=True):
+        if limit_s is not None and elapsed_ms > limit_s * 1000:
+            return Failure(error, f"state {task.name!r}: took longer than {limit_s:g} s")
+    return None
+
+
+def check_before(deadline_ms: int, now_ms: int, found: JobPending | CallbackPending) -> JobPending | CallbackPending:
+    """Return `found` with its next check no later than the execution's deadline."""
+    left_ms = max(0, deadline_ms - now_ms)
+    if isinstance(found, CallbackPending):
+        return JobPending(None, left_ms)
+    return replace(found, delay_ms=min(found.delay_ms, left_ms))
+
 
 _Result: TypeAlias = Success | Failure | JobPending | CallbackPending
 _Found: TypeAlias = tuple[Success, Continuation] | Failure | JobPending | CallbackPending

@@ -11,16 +11,82 @@ from typing import TypeAlias
 from unum_runtime.cold_start.records import NamedTuple, dataclass, field, replace
 from unum_runtime.errors import ClientError, InconsistentHistory
 from unum_runtime.model.checkpoint import Began, Item, began_from_item
+from unum_runtime.model.delays import delays_events, longest_delay_s
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import Kind, execution_at
 from unum_runtime.model.naming import execution_partition
-from unum_runtime.protocol.control.deletions.needs import Needs, needs_from
+from unum_runtime.model.states import ACTIVITY as ACTIVITY_RESOURCE
+from unum_runtime.model.states import Choice, Map, Parallel, State, Task, Work
 from unum_runtime.protocol.control.sweep_memory import recall
 from unum_runtime.protocol.history.list_entries import Listed
 from unum_runtime.protocol.history.start_records import end_of
 from unum_runtime.protocol.requests.definition_records import read_definition
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Index
+
+# Parts of a deployment that an execution can still need, from the state that it committed last.
+#
+# Everything that the definition allows counts, whatever the data are. The state itself counts as well: its delivery may
+# still send what follows, and a retry may lead back to it.
+
+
+class Needs(NamedTuple):
+    """Future needs of an execution.
+
+    Attributes:
+        functions: keys of functions.
+        activities: names of activities.
+        delay_s: longest delay of an event in seconds; None if no event has to wait.
+    """
+
+    functions: frozenset[str]
+    activities: frozenset[str]
+    delay_s: float | None
+
+
+def needs_from(workflow: Workflow, state: str) -> Needs:
+    """Return what executions need that have committed `state` of the top level last.
+
+    A `state` that the definition lacks counts as the first one.
+    """
+    ahead = [*_reachable(workflow, state if state in workflow.states else workflow.start_at)]
+    tasks = [each for each in ahead if isinstance(each, Task)]
+    called = [task.resource or "" for task in tasks]
+    delays = [longest_delay_s(workflow, each) for each in ahead if delays_events(workflow, each)]
+    return Needs(
+        frozenset(task.function for task in tasks),
+        frozenset(each.removeprefix(ACTIVITY_RESOURCE) for each in called if each.startswith(ACTIVITY_RESOURCE)),
+        max(delays, default=None),
+    )
+
+
+def _reachable(workflow: Workflow, start: str) -> Iterator[State]:
+    """Yield `start` and all states that control can reach from it."""
+    seen, ahead = {start}, [start]
+    while ahead:
+        state = workflow.states[ahead.pop()]
+        yield state
+        new = {*_following(state)} - seen
+        seen |= new
+        ahead += new
+
+
+def _following(state: State) -> Iterator[str]:
+    """Yield the states that may follow `state`, those in its branches included."""
+    if state.next is not None:
+        yield state.next
+    if isinstance(state, Work):
+        yield from (catcher.next for catcher in state.catch)
+    match state:
+        case Choice():
+            yield from (target for _, target in state.rules)
+            if state.default is not None:
+                yield state.default
+        case Parallel():
+            yield from state.branches
+        case Map():
+            yield state.start
+
 
 RESERVE_MS = 30_000
 """Time left in a delivery below which the search ends: CloudFormation must get an answer in any case."""
