@@ -46,7 +46,7 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 FORWARDER = "unum_runtime.aws.forwarder.handle"
-SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 172, 249, 285, 367
+SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 169, 246, 282, 364
 """Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks request services, and
 of that in JSONata."""
 

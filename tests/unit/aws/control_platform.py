@@ -23,7 +23,13 @@ from unum_compiler import compile_workflow
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.functions import configuration, definitions, runtime_factory
 from unum_runtime.functions.configuration import ENTRY, INLINE, STORE
-from unum_runtime.functions.operations import control_entry, execution_versions, failure_function, function_versions
+from unum_runtime.functions.operations import (
+    control_entry,
+    execution_versions,
+    failure_function,
+    function_versions,
+    runtime_in_place,
+)
 from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
@@ -155,7 +161,7 @@ class Deployed:
         assert address == at(function, version)
         services = configuration.services_in({"UNUM_WORKFLOWS": json.dumps({"Flow": self.functions.services[address]})})
         context, digest = Context(address, str(version)), event["ir"]
-        rt = runtime_factory.runtime_of("Flow", services["Flow"], address, context, digest)
+        rt = runtime_in_place.runtime_of("Flow", services["Flow"], address, context, digest)
         step(replace(rt, call=lambda _, value: code(value)), Envelope.from_json(event))
 
     def failed(self, name: str = "e") -> None:

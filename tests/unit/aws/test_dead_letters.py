@@ -15,7 +15,7 @@ from tests.unit.aws.forwarding import MACHINERY, ROLE
 from unum_runtime.aws.senders import Senders
 from unum_runtime.functions import configuration, runtime_factory
 from unum_runtime.functions.definitions import NO_DEFINITION
-from unum_runtime.functions.operations import dead_letters, failure_function, remote_intake
+from unum_runtime.functions.operations import dead_letters, failure_function, remote_intake, runtime_in_place
 from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.functions.operations.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
 from unum_runtime.functions.operations.failure_queue import DeadLetter, FailureQueue
@@ -94,7 +94,7 @@ class Letters:
     def runtime(self) -> Runtime:
         context = Context(at("on-failure", 1), "1")
         own = configuration.services()["Flow"]
-        rt = runtime_factory.runtime_of("Flow", own, at("on-failure", 1), context, NO_DEFINITION)
+        rt = runtime_in_place.runtime_of("Flow", own, at("on-failure", 1), context, NO_DEFINITION)
         return replace(rt, clock=self.clock, log=self._log)
 
     def _log(self, message: str, /, **fields: Any) -> None:

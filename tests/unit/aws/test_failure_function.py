@@ -29,9 +29,9 @@ from unum_runtime.errors import (
     StartsPaused,
     ValidationException,
 )
-from unum_runtime.functions import configuration, runtime_factory
+from unum_runtime.functions import configuration
 from unum_runtime.functions.definitions import NO_DEFINITION
-from unum_runtime.functions.operations import failure_function, function_versions
+from unum_runtime.functions.operations import failure_function, function_versions, runtime_in_place
 from unum_runtime.functions.operations.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
 from unum_runtime.model.checkpoint import Failure, Phase, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope, start_event, start_request
@@ -122,7 +122,7 @@ def test_a_start_begins_the_execution_that_the_event_would_have_begun(intake: De
 def test_a_start_stays_a_letter_while_the_workflow_is_paused(intake: Deployed, qualifier: str) -> None:
     event = start_event("request", {"n": 1}) if qualifier == "run-Flow" else {"n": 1}
     failed = record(event, DIED, qualifier=qualifier)
-    rt = runtime_factory.runtime_of(
+    rt = runtime_in_place.runtime_of(
         "Flow",
         configuration.Service(table=TABLE, hosts=(), routes={}, retention_s=604_800),
         at("A"),
@@ -295,7 +295,7 @@ def test_what_it_commits_is_counted_once_however_often_it_is_told(
 
 def test_the_intake_sends_what_follows_from_a_committed_outcome(intake: Deployed) -> None:
     event = intake.event()
-    rt = runtime_factory.runtime_of("Flow", function_versions.configured(at("A"))[1]["Flow"], at("A"), Context())
+    rt = runtime_in_place.runtime_of("Flow", function_versions.configured(at("A"))[1]["Flow"], at("A"), Context())
     name = Envelope.from_json(event).name
     commit(rt, Commit(name, "A", Phase.LEFT, Success({"n": 2})), DeliveryState({}))
     for _ in range(2):
@@ -306,7 +306,7 @@ def test_the_intake_sends_what_follows_from_a_committed_outcome(intake: Deployed
 
 def test_intake_of_a_version_takes_over_by_the_requested_definition(intake: Deployed) -> None:
     event = intake.event()
-    rt = runtime_factory.runtime_of("Flow", function_versions.configured(at("A"))[1]["Flow"], at("A"), Context())
+    rt = runtime_in_place.runtime_of("Flow", function_versions.configured(at("A"))[1]["Flow"], at("A"), Context())
     there = replace(rt, workflow=replace(rt.workflow, hop_budget=rt.workflow.hop_budget + 1))
     digest = there.workflow.digest
     request = take_over({**event, "ir": digest})

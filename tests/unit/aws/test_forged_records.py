@@ -4,8 +4,7 @@ import pytest
 
 from tests.unit.aws.failure_platform import DIED, Context, Deployed, Json, at, record, service_at, take_over
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.functions import runtime_factory
-from unum_runtime.functions.operations import failure_function
+from unum_runtime.functions.operations import failure_function, runtime_in_place
 from unum_runtime.model.checkpoint import Phase, Status, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.delivery.commit import commit
@@ -60,7 +59,7 @@ def test_what_is_not_due_has_not_failed(intake: Deployed, error: str, retries: l
     event, lasting = intake.event(), {"hold_s": 3_600}
     service = intake.functions.environments[at("A")]["Flow"]
     intake.functions.environments[at("B")] = {"Flow": {**service, "hosts": ["B"], "timer": None}}
-    rt = runtime_factory.runtime_of("Flow", service_at("A"), at("A"), Context())
+    rt = runtime_in_place.runtime_of("Flow", service_at("A"), at("A"), Context())
     commit(rt, Commit(Envelope.from_json(event).name, "A", Phase.LEFT, Success(lasting)), DeliveryState({}))
     forged = {**event, "step": 2, "state": "B", "retries": retries}
     of_b = record(forged, {"errorType": error, "errorMessage": "forged"})

@@ -13,7 +13,7 @@ from tests.unit.protocol.delivery.test_status_events import announcing
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.errors import DefinitionNotStored, InvokeError, NotOurEvent, RouteGone
-from unum_runtime.functions import configuration, runtime_factory
+from unum_runtime.functions import configuration, own_intake, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
 from unum_runtime.functions.operations import failure_function, function_versions, refused_places
 from unum_runtime.model.checkpoint import Began, Failure
@@ -72,11 +72,11 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
     found = Lambda(
         {at("A"): a, at("A", "start-w"): a, at("A", "6"): older, at("C"): {**service, "hosts": ["C"], "routes": {}}}
     )
-    caches = (function_versions.configured, refused_places._destination, configuration.services)
+    caches = (function_versions.configured, own_intake._destination, configuration.services)
     for each in caches:
         each.cache_clear()
     monkeypatch.setattr(function_versions, "lambda_client", lambda: found)
-    monkeypatch.setattr(refused_places, "lambda_client", lambda: found)
+    monkeypatch.setattr(own_intake, "lambda_client", lambda: found)
     monkeypatch.setenv("UNUM_DIRECTORY", "start-intake-w")
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"w": {**service, "hosts": [], "routes": {}, "definition": ENTRY}}))
     yield found
@@ -94,8 +94,8 @@ def denied(place: str, *, is_deleted: bool = False) -> RouteGone:
 
 
 def test_a_function_finds_its_intake_once_as_its_own_destination(platform: Lambda) -> None:
-    refused_places.send(at("A"), request())
-    refused_places.send(at("A"), request())
+    own_intake.send(at("A"), request())
+    own_intake.send(at("A"), request())
     ((address, event), second) = platform.events
     assert (address, platform.asked) == (HANDLER, 1)
     assert is_take_over(event)
@@ -104,7 +104,7 @@ def test_a_function_finds_its_intake_once_as_its_own_destination(platform: Lambd
 
 def test_a_version_without_a_destination_has_no_intake(platform: Lambda) -> None:
     with pytest.raises(NotOurEvent, match="on-failure destination"):
-        refused_places.send(at("Bare"), request())
+        own_intake.send(at("Bare"), request())
     assert platform.events == []
 
 

@@ -13,7 +13,6 @@ from unum_runtime.aws.client_factory import botocore_client, client
 from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.cold_start.records import replace
 from unum_runtime.coroutines import GRACE_S, Interruption, awaiting, cancel_running
 from unum_runtime.errors import NotOurEvent, StatesError
 from unum_runtime.functions.configuration import TRACES, Service, handler_paths, services
@@ -106,18 +105,14 @@ def runtime_here(workflow: str, context: Any, digest: str | None = None) -> Runt
     return _in_delivery(_of_version(workflow, own_arn, digest), services()[workflow], context)
 
 
-def runtime_of(workflow: str, service: Service, own_arn: str, context: Any, digest: str | None = None) -> Runtime:
-    """Return the runtime of `workflow` in the failure handler, in place of the version `own_arn` with `service`.
+def runtime_of_version(
+    workflow: str, service: Service, own_arn: str, context: Any, digest: str | None = None
+) -> Runtime:
+    """Return the runtime of `workflow` for a delivery to the function version `own_arn` with `service`.
 
     `digest` is that of the definition; see `definition_at`, also for errors.
     """
-    from unum_runtime.functions.operations.refused_places import gone_failure  # noqa: PLC0415 - the failure handler alone
-
-    handler_arn, own = context.invoked_function_arn, services()[workflow]
-    # By this function's role: the function in whose place it acts may have had another bus, or delays no events itself.
-    service = replace(service, events=own.events, timer=service.timer or own.timer)
-    in_place = _in_delivery(_fixed(workflow, service, own_arn, digest), service, context)
-    return replace(in_place, hand_over=None, gone=lambda denied: gone_failure(workflow, handler_arn, denied))
+    return _in_delivery(_fixed(workflow, service, own_arn, digest), service, context)
 
 
 def index_of(workflow: str) -> Index:
@@ -261,7 +256,7 @@ def _pause_reader(store: Store, workflow: str) -> "Callable[[], Pause | None]":
 
 
 def _hand_over(own_arn: str, request: "TakeOver") -> None:
-    from unum_runtime.functions.operations.refused_places import send  # noqa: PLC0415 - after a deployment that removed an edge
+    from unum_runtime.functions.own_intake import send  # noqa: PLC0415 - after a deployment that removed an edge
 
     send(own_arn, request)
 

@@ -13,8 +13,9 @@ from unum_runtime.aws.invoker import PARALLEL_CALLS
 from unum_runtime.aws.senders import parse_senders
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionNotRedrivable
+from unum_runtime.functions import own_intake
 from unum_runtime.functions.definitions import keep_definition
-from unum_runtime.functions.operations import function_versions, refused_places
+from unum_runtime.functions.operations import function_versions
 from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.functions.operations.dead_letters import DAY_MS, Postman
 from unum_runtime.functions.operations.execution_versions import (
@@ -78,8 +79,8 @@ def answer(event: Json, context: Any) -> Json:
     except ModuleNotFoundError as missing:  # layers leave out what their own definition does not use
         return refusal(
             operator_requests.VersionGone.__name__,
-            f"the definition of this execution needs {missing.name}, which the layer of the deployed definition leaves "
-            "out; deploy a definition that uses the same query language, or fork the execution with an input",
+            f"the definition of this execution needs {missing.name}, which the functions of the deployed one lack; "
+            "deploy a definition that uses the same query language, or fork the execution with an input",
         )
 
 
@@ -171,7 +172,7 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
             LambdaCaller(function_versions.dead_letter_client()).call,
             retention_s,
             parse_senders(os.environ["UNUM_SENDERS"]),
-            refused_places.send,
+            own_intake.send,
             os.environ.get(REMOTE, ""),
         ).try_all()
     return _as_json(found)

@@ -22,7 +22,8 @@ from unum_runtime.functions.operations.function_versions import (
     function_of,
     start_alias,
 )
-from unum_runtime.functions.runtime_factory import runtime_of, status_events
+from unum_runtime.functions.operations.runtime_in_place import runtime_of
+from unum_runtime.functions.runtime_factory import status_events
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.protocol.control.acting_functions import senders
 from unum_runtime.protocol.runtime import Runtime

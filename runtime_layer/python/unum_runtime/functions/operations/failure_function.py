@@ -37,8 +37,8 @@ from unum_runtime.functions.operations import function_versions
 from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.functions.operations.dead_letters import DEAD_SINCE, REDELIVERED
 from unum_runtime.functions.operations.function_versions import configured, lambda_client
+from unum_runtime.functions.operations.runtime_in_place import runtime_of
 from unum_runtime.functions.operations.throttled_events import is_throttled, send_again
-from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.checkpoint import Checkpoint, Failure
 from unum_runtime.model.delivery_record import Arrival

@@ -98,20 +98,6 @@ def _functions(routes: Mapping[str, str]) -> dict[str, str]:
     return {key: address for key, address in routes.items() if not key.startswith(START)}
 
 
-def on_failure(address: str) -> str | None:
-    """Return version `address`'s on-failure destination; None without one.
-
-    Raises:
-        InvokeError: Lambda did not answer.
-    """
-    try:
-        found = lambda_client().get_function_event_invoke_config(FunctionName=address)
-    except call_errors() as error:
-        raise invoke_error(address, error) from error
-    destination: str | None = found.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")
-    return destination
-
-
 def function_of(address: str) -> str:
     """Return the function's unqualified ARN."""
     return ":".join(address.split(":")[:7])

@@ -14,7 +14,8 @@ from unum_runtime.errors import RouteGone
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.operations.function_versions import addresses, configured, function_of
-from unum_runtime.functions.runtime_factory import index_of, runtime_of
+from unum_runtime.functions.operations.runtime_in_place import runtime_of
+from unum_runtime.functions.runtime_factory import index_of
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.deletions.removal import (
