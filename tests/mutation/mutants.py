@@ -25,7 +25,7 @@ from tests.mutation.operators import FURTHER, MUTMUT, operators_of, unmutated
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "runtime_layer" / "python"
 RUNTIME = PYTHON / "unum_runtime"
-_FEATURES = ("bucket_state", "document_stores", "memo", "regions", "signals", "status_events", "waves")
+_FEATURES = ("bucket_state", "document_stores", "memo", "regions", "signals", "status_events", "task_tokens", "waves")
 FOLDERS = (RUNTIME / "protocol", RUNTIME / "store", *(RUNTIME / "features" / name for name in _FEATURES))
 OF_STORES = ("store", "features/bucket_state", "features/document_stores")
 """Rooms with stores."""

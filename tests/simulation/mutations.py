@@ -189,8 +189,8 @@ def result_beside_outcome(patch: pytest.MonkeyPatch) -> None:
 
 
 def idempotency_key_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
-    call = run_task._Try._call
-    patch.setattr(run_task._Try, "_call", lambda *given: replace(call(*given), idempotency_key=str(uuid.uuid4())))
+    call = run_task.TaskTry._call
+    patch.setattr(run_task.TaskTry, "_call", lambda *given: replace(call(*given), idempotency_key=str(uuid.uuid4())))
 
 
 def time_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
@@ -207,14 +207,14 @@ def idempotency_key_of_the_attempt(patch: pytest.MonkeyPatch) -> None:
         made = made_by(*given)
         return replace(made, idempotency_key=f"{made.idempotency_key} {made.attempt}")
 
-    made_by = run_task._Try._call
-    patch.setattr(run_task._Try, "_call", call)
+    made_by = run_task.TaskTry._call
+    patch.setattr(run_task.TaskTry, "_call", call)
 
 
 def retries_uncounted(patch: pytest.MonkeyPatch) -> None:
-    again = run_task._Try._again
+    again = run_task.TaskTry._again
     patch.setattr(
-        run_task._Try, "_again", lambda own, due_ms, _, *more: again(own, due_ms, own.envelope.retries, *more)
+        run_task.TaskTry, "_again", lambda own, due_ms, _, *more: again(own, due_ms, own.envelope.retries, *more)
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.simulation.signal_scenarios import CRASH, LOST, ONE, RESENT, RETRIED, TWO
 from unum_runtime.features.signals import signal, signal_slots, signal_wait
+from unum_runtime.features.task_tokens import given_tokens
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.waiting import callback
@@ -26,7 +27,7 @@ def wait_does_not_look(patch: pytest.MonkeyPatch) -> None:
     """Ignore signals stored before their wait."""
 
     def blind(rt: Any, envelope: Any, mailbox: Any, limits: Any) -> Any:
-        return callback.next_check(limits, 0, signal_wait._take_slot(rt, envelope, mailbox))
+        return given_tokens.next_check(limits, 0, signal_wait._take_slot(rt, envelope, mailbox))
 
     patch.setattr(signal_wait, "begin_wait", blind)
 
@@ -50,13 +51,13 @@ def repetition_does_not_continue(patch: pytest.MonkeyPatch) -> None:
 
 def clock_counts_more(patch: pytest.MonkeyPatch) -> None:
     """A time limit counts more than a signal that was there before."""
-    store_result = callback._store_result
+    store_result = callback.store_result
 
     def own(rt: Any, envelope: Any, failure: Any, by: callback.By) -> Any:
         store_result(rt, envelope, failure, by)
         return callback.result_item(failure, by)
 
-    patch.setattr(callback, "_store_result", own)
+    patch.setattr(given_tokens, "store_result", own)
 
 
 def first_slot_alone(patch: pytest.MonkeyPatch) -> None:

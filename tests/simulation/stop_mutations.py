@@ -64,13 +64,13 @@ def step_for_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
 
 
 def names_shared_with_idempotency_keys(patch: pytest.MonkeyPatch) -> None:
-    made_by = run_task._Try._call
+    made_by = run_task.TaskTry._call
 
     def call(own: Any, *given: Any) -> runtime.Call:
         key = f"{own.envelope.workflow}/{own.envelope.name}"
         return replace(made_by(own, *given), idempotency_key=key)
 
-    patch.setattr(run_task._Try, "_call", call)
+    patch.setattr(run_task.TaskTry, "_call", call)
 
 
 STOP_MUTATIONS: dict[str, Mutation] = {

@@ -10,6 +10,7 @@ from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.executions import stamped
 from tests.simulation.recovery_scenarios import Flaky, catch, polled, retry
 from unum_runtime.errors import TaskTimedOut
+from unum_runtime.features.task_tokens import given_tokens
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Json
@@ -139,13 +140,13 @@ def stores_without_continuing(patch: pytest.MonkeyPatch) -> None:
 
 def times_out_what_is_answered(patch: pytest.MonkeyPatch) -> None:
     """A time limit counts more than an answer that was there before."""
-    store_result = callback._store_result
+    store_result = callback.store_result
 
     def own(rt: Any, envelope: Any, failure: Any, by: callback.By) -> Any:
         store_result(rt, envelope, failure, by)
         return callback.result_item(failure, by)
 
-    patch.setattr(callback, "_store_result", own)
+    patch.setattr(given_tokens, "store_result", own)
 
 
 def takes_any_result(patch: pytest.MonkeyPatch) -> None:

@@ -203,7 +203,7 @@ def facts_of(flow: Any, functions: Mapping[str, FunctionOptions] = NONE, **facts
         (facts_of(g.task("a")), ()),
         (facts_of(REGION), ("features/regions",)),
         (facts_of(WAVES), ("features/waves",)),
-        (facts_of(g.wait_for("go")), ("features/services", "features/signals")),
+        (facts_of(g.wait_for("go")), ("features/services", "features/signals", "features/task_tokens")),
         (facts_of(g.task("a"), MEMOIZED), ("features/memo",)),
         (LayerFacts(workflow_of(**SERVICE)), ("features/services",)),
         (LayerFacts(workflow_of(**KUBERNETES_JOB)), ("features/kubernetes", "features/services")),

@@ -73,6 +73,7 @@ USED_BY: Mapping[str, Callable[[LayerFacts], bool]] = {
     "features/services": _calls_services,
     "features/signals": _has_prefix(SIGNAL),
     "features/status_events": lambda facts: facts.events,
+    "features/task_tokens": lambda facts: any(task.gives_token for task in facts.workflow.tasks),
     "features/traces": lambda facts: bool(facts.traces),
     "features/traces/opentelemetry": _has_traces(OPENTELEMETRY),
     "features/traces/xray": _has_traces(XRAY),

@@ -118,7 +118,7 @@ NAMES = [
     ("features.signals.signal_slots", "ATTEMPT", "attempt"),
     ("protocol.waiting.callback", "PROOF_HASH", "proof_hash"),
     ("protocol.waiting.callback", "HEARTBEAT", "heartbeat"),
-    ("protocol.waiting.callback", "_CHECK", "check"),
+    ("features.task_tokens.given_tokens", "_CHECK", "check"),
     ("protocol.waiting.callback", "NUDGE", {"is_over": True}),
 ]
 STORES = [

@@ -15,7 +15,7 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import START, Value
 from unum_runtime.model.states import Guard, Pattern
-from unum_runtime.protocol.delivery.run_task import _Try
+from unum_runtime.protocol.delivery.run_task import TaskTry
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.runtime import Call, Runtime
 
@@ -181,7 +181,7 @@ def test_expressions_see_neither_read_items_nor_results_to_be_written() -> None:
     platform.start()
     (event,) = platform.sent
     entered = Value(Success(1), 0, {"v": 1, "$items": [1], "$results": [2]})
-    attempt = _Try(platform.runtime(), event, platform.workflow.task("B"), entered)
+    attempt = TaskTry(platform.runtime(), event, platform.workflow.task("B"), entered)
     assert attempt._context_of(0).variables == {"v": 1}
 
 

@@ -13,6 +13,7 @@ from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, exactly
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import InconsistentHistory, InvalidToken, InvokeError, StoreError, TaskTimedOut
+from unum_runtime.features.task_tokens import given_tokens
 from unum_runtime.model.checkpoint import Failure, Status, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
@@ -121,7 +122,8 @@ def test_whoever_reads_the_store_cannot_answer(plain: Asking) -> None:
 
 
 def in_clear(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(callback, "hash_of", lambda proof: proof)
+    for module in (callback, given_tokens):
+        patch.setattr(module, "hash_of", lambda proof: proof)
 
 
 @pytest.mark.parametrize("break_it", [in_clear])

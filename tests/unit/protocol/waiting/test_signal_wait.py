@@ -14,6 +14,7 @@ from unum_runtime.features.signals import signal, signal_wait
 from unum_runtime.features.signals.mailbox import MOST_SLOTS, Mailbox, mailboxes_partition, result_key
 from unum_runtime.features.signals.mailboxes import used_slots
 from unum_runtime.features.signals.signal_slots import event_of, slots
+from unum_runtime.features.task_tokens.given_tokens import next_check
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success
 from unum_runtime.model.envelope import Envelope, Value
@@ -21,6 +22,7 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Key
 from unum_runtime.model.states import Pattern, Wait
 from unum_runtime.protocol.control.nudge import missing, nudge
+from unum_runtime.protocol.delivery.ingress import _refuse_late_check
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.history.pending import Resend
 from unum_runtime.protocol.history.start_records import start_record
@@ -262,11 +264,11 @@ def test_only_the_result_of_a_responder_sends_an_event_again(by: By, sent: int) 
     platform = begun(later())
     event = platform.sent.pop()
     item = callback.result_item(Failure("Stop", None), by)
-    assert callback._take_result(platform.runtime(), event, item, By.CLOCK) == CallbackPending()
+    assert callback.take_result(platform.runtime(), event, item, By.CLOCK) == CallbackPending()
     assert len(platform.sent) == sent
 
 
-def test_only_checks_of_waiting_tasks_look_for_a_result() -> None:
+def test_only_checks_of_given_tokenss_look_for_a_result() -> None:
     platform = begun(later())
     (event,) = platform.sent
     platform.store = store = CountingStore(platform.memory)
@@ -274,9 +276,9 @@ def test_only_checks_of_waiting_tasks_look_for_a_result() -> None:
     check = replace(event, job={"since": 1})
     no_task = Wait(name="W", scope=None, data={}, next=None)
     for state, sent in ((no_task, check), (replace(task, pattern=Pattern.SYNC), check), (task, event)):
-        callback.refuse_late_check(rt, sent, state)
+        _refuse_late_check(rt, sent, state)
     assert store.calls == {}
-    callback.refuse_late_check(rt, check, task)
+    _refuse_late_check(rt, check, task)
     assert store.calls == {"read": 1}
 
 
@@ -398,12 +400,12 @@ def test_collected_result_sends_no_event_again() -> None:
     platform = begun(later())
     event = platform.sent.pop()
     item = {**callback.result_item(Success(1), By.RESPONDER), TOMBSTONE: 1}
-    assert callback._take_result(platform.runtime(), event, item, By.CLOCK) == CallbackPending()
+    assert callback.take_result(platform.runtime(), event, item, By.CLOCK) == CallbackPending()
     assert platform.sent == []
 
 
 def test_overdue_try_is_checked_at_once() -> None:
-    assert callback.next_check(Limits(timeout_s=1), 2_500) == JobPending(None, 0)
+    assert next_check(Limits(timeout_s=1), 2_500) == JobPending(None, 0)
 
 
 def test_nothing_is_collected_of_a_wait_for_a_signal() -> None:

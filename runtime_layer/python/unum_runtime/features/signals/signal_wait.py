@@ -26,6 +26,7 @@ from unum_runtime.features.signals.mailbox import (
     wait_key,
 )
 from unum_runtime.features.signals.signal_slots import ATTEMPT, WAITER, Slot, enter_mailbox, event_of, slots
+from unum_runtime.features.task_tokens.given_tokens import next_check
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import Failure, Item, Success
 from unum_runtime.model.envelope import Envelope, Value
@@ -35,7 +36,7 @@ from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
-from unum_runtime.protocol.waiting.callback import SLOT, By, Limits, Try, next_check, parse_result
+from unum_runtime.protocol.waiting.callback import SLOT, By, Limits, Try, parse_result
 
 TOO_MANY = "Unum.TooManySignals"
 """Error of a wait that finds no free slot in its mailbox."""

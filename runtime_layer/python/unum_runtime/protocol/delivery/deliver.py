@@ -38,8 +38,8 @@ from unum_runtime.protocol.delivery.lease import claim_invocation
 from unum_runtime.protocol.delivery.perform import perform, tidy_up
 from unum_runtime.protocol.delivery.run_task import run
 from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke
+from unum_runtime.protocol.planning.task_facts import task_facts
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.waiting.callback import collect_tokens
 from unum_runtime.protocol.waiting.service_job import collect_jobs
 
 
@@ -132,6 +132,12 @@ def _continue(rt: Runtime, delivery: DeliveryState, envelope: Envelope, effects:
 
 def _collect_waiting(rt: Runtime, envelope: Envelope, state: State) -> None:
     """Collect the invocation's stored task tokens and service jobs."""
-    if rt.collection is Collection.EAGER:
-        collect_tokens(rt, envelope, state)
-        collect_jobs(rt, envelope, state)
+    if rt.collection is not Collection.EAGER:
+        return
+    facts = task_facts(rt.workflow).get(state.name)
+    # Slots of signals stay until they expire: they make a repeated signal known, and the next one find its place.
+    if facts is not None and facts.gives_token and not facts.waits_for_signal:
+        from unum_runtime.features.task_tokens.given_tokens import collect_tokens  # noqa: PLC0415 - few Tasks have tokens
+
+        collect_tokens(rt, envelope)
+    collect_jobs(rt, envelope, state)

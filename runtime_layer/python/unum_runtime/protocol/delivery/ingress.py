@@ -4,7 +4,7 @@ from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
 from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Stored, Value
 from unum_runtime.model.naming import Execution, Name, checkpoint_key
-from unum_runtime.model.states import SIGNAL, Guard, State, Task
+from unum_runtime.model.states import SIGNAL, Guard, Pattern, State, Task
 from unum_runtime.protocol.delivery.commit import draft, parse_committed
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.delivery.large_payload import read_stored
@@ -13,7 +13,7 @@ from unum_runtime.protocol.fanout.neighbours import read_neighbours
 from unum_runtime.protocol.fanout.read_outcome import read_outcome
 from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke, effects_after, plan
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.waiting.callback import is_response_left, refuse_late_check
+from unum_runtime.protocol.waiting.callback import is_response_left
 
 LATE_MS = 30_000
 """Age of an event that is no longer on time, in milliseconds: half a minute less than clocks may differ."""
@@ -64,8 +64,20 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Va
             known = _read_successor(rt, envelope, collected)
         else:
             return [entered] if isinstance(entered, Commit) else entered
-    refuse_late_check(rt, envelope, state)
+    _refuse_late_check(rt, envelope, state)
     return effects_after(rt.workflow, known)
+
+
+def _refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
+    """Refuse a check of a callback's time that comes after its result.
+
+    Raises:
+        RefusedDelivery: the event is such a check.
+    """
+    if envelope.job is not None and isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
+        from unum_runtime.features.task_tokens.given_tokens import refuse_late_check  # noqa: PLC0415 - few Tasks wait
+
+        refuse_late_check(rt, envelope)
 
 
 def is_unguarded(envelope: Envelope, state: State) -> bool:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import unum_runtime
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import StatesError
+from unum_runtime.errors import InconsistentHistory, StatesError
 from unum_runtime.json_text import foreign_to_text, parse_json, to_ascii, to_text
 from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success
 from unum_runtime.model.delivery_record import FailedTry, with_try
@@ -59,7 +59,7 @@ def check_before(deadline_ms: int, now_ms: int, found: JobPending | CallbackPend
     return replace(found, delay_ms=min(found.delay_ms, left_ms))
 
 
-_Result: TypeAlias = Success | Failure | JobPending | CallbackPending
+Result: TypeAlias = Success | Failure | JobPending | CallbackPending
 _Found: TypeAlias = tuple[Success, Continuation] | Failure | JobPending | CallbackPending
 
 Done: TypeAlias = Commit | Invoke | CallbackPending
@@ -78,7 +78,7 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
     if isinstance(state, Task):
         if state.pattern is Pattern.SYNC and envelope.job is None:
             envelope = with_stored_job(rt, envelope)
-        return _Try(rt, envelope, state, entered).run()
+        return _try_of(rt, envelope, state, entered).run()
     if isinstance(state, Wait):
         return _pass(envelope, state, entered.value, _evaluation(rt, envelope, entered))
     # A fan-out that is retried: its input is committed first, and the fan-out's size follows from the commit.
@@ -92,7 +92,24 @@ def recover_failure(rt: Runtime, envelope: Envelope, task: Task, entered: Value,
     found = callback.store_failure(rt, own, failure) if task.gives_token else failure
     if isinstance(found, CallbackPending):
         return found
-    return _Try(rt, envelope, task, entered).recover(found, rt.clock.now_ms())
+    return TaskTry(rt, envelope, task, entered).recover(found, rt.clock.now_ms())
+
+
+def _try_of(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> "TaskTry":
+    """Return the try of `task` that `envelope` begins or continues.
+
+    Raises:
+        InconsistentHistory: the event announces an answer, and the Task has no token.
+    """
+    if task_facts(rt.workflow)[task.name].gives_token:
+        from unum_runtime.features.task_tokens.waiting_task import WaitingTry  # noqa: PLC0415 - few Tasks have tokens
+
+        return WaitingTry(rt, envelope, task, entered)
+    if is_over(envelope, task):
+        raise InconsistentHistory(
+            f"{envelope.name}: expected an event of a Task without a token, got one that announces an answer"
+        )
+    return TaskTry(rt, envelope, task, entered)
 
 
 def _take_slot(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Envelope:
@@ -126,7 +143,7 @@ def _pass(envelope: Envelope, state: Wait, value: Json, evaluation: EvaluationCo
     return Commit(envelope.name, state.name, Phase.LEFT, Success(left.value), Continuation(variables=left.variables))
 
 
-class _Try:
+class TaskTry:
     """One try of a Task.
 
     Attributes:
@@ -173,21 +190,11 @@ class _Try:
         Raises:
             StatesError: the data flow failed.
         """
-        limits, token = self._limits(begun_ms) if self.facts.limits else NO_LIMITS, ""
-        result: _Result | None = None
+        limits = self._limits(begun_ms) if self.facts.limits else NO_LIMITS
         if self.task.left_out is not None and _is_left_out(self.task.left_out, self.envelope.name.frames[-1]):
-            result = Success(None)
-        elif is_over(self.envelope, self.task):
-            result = callback.check_result(self.rt, self.envelope, limits)
-        elif self.facts.waits_for_signal:
-            result = self._begin_wait(begun_ms, limits)
-        elif self.facts.gives_token:
-            given = self._token(begun_ms, limits)
-            # An earlier delivery may have given out a token, and a responder may have answered already.
-            token, result = given.text, callback.read_result(self.rt, self.envelope, given)
-        if result is None:
-            event = self.entered.value if self.facts.takes_input else self._event(begun_ms, token)
-            result = self._call_user_code(event, limits, begun_ms, token)
+            result: Result = Success(None)
+        else:
+            result = self._result(begun_ms, limits)
         if not isinstance(result, Success):
             return result
         outcome, variables = result, self.entered.variables
@@ -199,23 +206,14 @@ class _Try:
         found = limit_outcome(self.rt, outcome, continuation, limit=self.rt.workflow.payload_limit)
         return found if isinstance(found, Failure) else (found, continuation)
 
-    def _token(self, begun_ms: int, limits: Limits) -> callback.GivenToken:
-        """Return a token that counts, or for a poll one that only completes its arguments."""
-        if self.envelope.job is not None:
-            return callback.OF_POLLS
-        return callback.give_out_token(self.rt, replace(self.envelope, begun_ms=begun_ms), limits.heartbeat_s)
+    def _result(self, begun_ms: int, limits: Limits) -> Result:
+        """Return the result of user code."""
+        return self._run_code(begun_ms, limits, "")
 
-    def _begin_wait(self, begun_ms: int, limits: Limits) -> _Result:
-        """Return the signal that the Task waits for if it is there, or the next check of its time."""
-        from unum_runtime.features.signals.signal_wait import begin_wait, mailbox_of  # noqa: PLC0415 - few workflows
-
-        mailbox = mailbox_of(self.rt, self.task, self.envelope.name, self.entered)
-        found = begin_wait(self.rt, replace(self.envelope, begun_ms=begun_ms), mailbox, limits)
-        if isinstance(found, Success | Failure):
-            return found
-        # Only stand-ins of tests answer: in a deployment there is no code behind a wait.
-        stood_in = call_user_code(self.rt, self._call(None, ""), self._event(begun_ms, ""))
-        return found if isinstance(stood_in, CallbackPending) else stood_in
+    def _run_code(self, begun_ms: int, limits: Limits, token: str) -> Result:
+        """Return the result of user code, whose event may contain `token`."""
+        event = self.entered.value if self.facts.takes_input else self._event(begun_ms, token)
+        return self._call_user_code(event, limits, begun_ms, token)
 
     def _limits(self, begun_ms: int) -> Limits:
         number, context = self.facts.program.number, self._context_of(begun_ms)
@@ -240,7 +238,7 @@ class _Try:
         )
         return result.changed_to(left.value), left.variables
 
-    def _call_user_code(self, event: Json, limits: Limits, begun_ms: int, token: str) -> _Result:
+    def _call_user_code(self, event: Json, limits: Limits, begun_ms: int, token: str) -> Result:
         """Return the result of user code within its time limit."""
         # User code may change its event, so it must not share the event with an input that is needed afterwards.
         is_shared = self.facts.needs_input_after or (self.facts.may_share_variables and self.entered.variables)
@@ -253,14 +251,9 @@ class _Try:
             result = compute_once(self.rt, self.envelope, self.task, own, compute)
         else:
             result = call_user_code(self.rt, invocation, own)
-        if isinstance(result, CallbackPending):
-            return callback.next_check(limits, self.rt.clock.now_ms() - begun_ms)
-        if self.facts.limits:
+        if self.facts.limits and not isinstance(result, CallbackPending):
             elapsed_ms = self.rt.clock.now_ms() - self._since_ms(begun_ms)
             result = exceeded_limit(self.task, limits, elapsed_ms) or result
-        # User code may have forwarded the token before it failed: the first stored result of the try counts.
-        if token and isinstance(result, Failure):
-            return callback.store_failure(self.rt, self.envelope, result)
         return result
 
     def _since_ms(self, begun_ms: int) -> int:
@@ -344,7 +337,7 @@ def event_of(task: Task, arguments: Json) -> Json:
     return arguments.get("Payload", {}) if task.form is Form.INVOKE else arguments
 
 
-def call_user_code(rt: Runtime, invocation: Call, event: Json) -> _Result:
+def call_user_code(rt: Runtime, invocation: Call, event: Json) -> Result:
     """Run user code and return its result; an exception is a failure as Lambda reports it."""
     try:
         returned = rt.call(invocation, event)

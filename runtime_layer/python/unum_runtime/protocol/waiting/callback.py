@@ -10,6 +10,9 @@ invocation's event again (a *nudge*). Every other result is stored by a delivery
 and the platform delivers that event again if the delivery dies. So an event that checks a time limit ends without
 effect if it finds a result of another kind.
 
+All layers have this module: answers, operators' requests and the handler of failures serve executions of earlier
+definitions, too. What gives out tokens is in `unum_runtime.features.task_tokens`.
+
 Source: AWS Step Functions Developer Guide, "Wait for a Callback with Task Token".
 """
 
@@ -19,15 +22,13 @@ from itertools import count
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import NamedTuple, replace
-from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StatesError
+from unum_runtime.errors import RefusedDelivery
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key, proof_key
-from unum_runtime.model.states import ACTIVITY, Json, Pattern, State, Task
-from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
-from unum_runtime.protocol.planning.task_facts import task_facts
-from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
+from unum_runtime.model.naming import Key, Name, answer_key, pending_key, proof_key
+from unum_runtime.model.states import Json, Pattern, Task
+from unum_runtime.protocol.runtime import CallbackPending, Runtime
 
 NUDGE: Mapping[str, Json] = {"is_over": True}
 """Job of an event that continues from a responder's result; that of a signal has a `SLOT` besides."""
@@ -38,7 +39,7 @@ SLOT = "handle"
 DIGEST_LENGTH = 64
 PROOF_HASH = "proof_hash"
 """Attribute of a pending try: the hash of the secret part of its token."""
-HEARTBEAT, _CHECK = "heartbeat", "check"
+HEARTBEAT = "heartbeat"
 
 
 class By(StrEnum):
@@ -90,7 +91,7 @@ def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
     """Return `state`'s last try under `name` with a stored token; None without stored or uncollected tries."""
     found = None
     for attempt in count():
-        digest = _digest(name, state, attempt)
+        digest = digest_of_try(name, state, attempt)
         pending, answer = pending_key(rt.workflow.name, digest), answer_key(rt.workflow.name, digest)
         items = rt.store.read([pending, answer])
         if pending not in items or TOMBSTONE in items[pending]:
@@ -98,53 +99,6 @@ def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
         event, address = parse_json(str(items[pending]["value"])), str(items[pending]["address"])
         found = Try(Envelope.from_json(event), address, By(str(items[answer]["by"])) if answer in items else None)
     raise AssertionError("there are more tries than numbers")
-
-
-class GivenToken(NamedTuple):
-    """Token of a try.
-
-    Attributes:
-        text: the token.
-        is_first: True if no other delivery has given out a token of the try.
-    """
-
-    text: str
-    is_first: bool
-
-
-OF_POLLS = GivenToken("0" * 96, is_first=False)
-"""In place of a token when a job is polled: its start gave out the token, and no poll sends its arguments."""
-
-
-def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> GivenToken:
-    """Store this try's event, and return a token for this delivery; tokens of earlier deliveries stay valid.
-
-    Args:
-        rt: the runtime.
-        envelope: the event of the try.
-        heartbeat_s: lifetime of a heartbeat in seconds; None if none are expected.
-
-    Raises:
-        StatesError: the event is too large to be stored until the result arrives.
-    """
-    key = _pending_key(rt, envelope)
-    event = to_text(replace(envelope, job=None, waiting_since_ms=None).to_json())
-    if rt.large is None and len(event.encode()) > MAX_OUTCOME_BYTES:
-        cause = f"its event has {len(event.encode())} bytes; at most {MAX_OUTCOME_BYTES} are stored for who waits"
-        raise StatesError("States.DataLimitExceeded", cause + WITHOUT_BUCKET)  # the caller names the state
-    proof = rt.new_secret()
-    item: Item = {"value": event, "address": rt.own_address, PROOF_HASH: hash_of(proof)}
-    if heartbeat_s is not None:
-        item["heartbeat_ms"] = round(heartbeat_s * 1000)
-    digest = key.partition[-DIGEST_LENGTH:]
-    winner = rt.store.create(key, item, expires_at_s=rt.expires_at_s())
-    if winner is None:
-        return GivenToken(digest + proof, is_first=True)
-    if TOMBSTONE in winner:
-        raise RefusedDelivery(f"{envelope.name}: its token was collected, or its execution was deleted")
-    own = proof_key(rt.workflow.name, digest, hash_of(proof))
-    rt.store.create(own, {"address": rt.own_address}, expires_at_s=rt.expires_at_s())
-    return GivenToken(digest + proof, is_first=False)
 
 
 def is_proof(rt: Runtime, key: Key, item: Item, proof: str) -> bool:
@@ -161,19 +115,9 @@ def hash_of(proof: str) -> str:
     return sha256(proof.encode(errors="replace"))
 
 
-def read_result(rt: Runtime, envelope: Envelope, token: GivenToken) -> Success | Failure | CallbackPending | None:
-    """Return this try's result if an earlier delivery gave out a token.
-
-    Returns:
-        The result, if this event continues from it; `CallbackPending` if another event does; None without a result.
-    """
-    item = None if token.is_first else _answer(rt, envelope)
-    return None if item is None else _take_result(rt, envelope, item, By.CODE)
-
-
 def has_begun(rt: Runtime, envelope: Envelope) -> bool:
     """Return True if a delivery of this try stored its token; Lambda repeats dead deliveries."""
-    key = _pending_key(rt, envelope)
+    key = pending_key_of(rt, envelope)
     return key in rt.store.read([key])
 
 
@@ -182,88 +126,8 @@ def store_failure(rt: Runtime, envelope: Envelope, failure: Failure) -> Failure 
 
     User code may have forwarded the token before it failed.
     """
-    found = _take_result(rt, envelope, _store_result(rt, envelope, failure, By.CODE), By.CODE)
+    found = take_result(rt, envelope, store_result(rt, envelope, failure, By.CODE), By.CODE)
     return CallbackPending() if isinstance(found, Success) else found
-
-
-def check_result(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | Failure | JobPending | CallbackPending:
-    """Check a try's result and time limits for a nudge or a time check.
-
-    Returns:
-        The result, if this event continues from it; the time of the next check; or `CallbackPending` if no event of
-        this kind is needed any more.
-
-    Raises:
-        RefusedDelivery: the event can have no effect any more.
-        InconsistentHistory: the event announces a result that the store lacks.
-    """
-    item = _answer(rt, envelope)
-    if is_nudge(envelope.job):
-        if item is None:
-            # Results outlive every event of their execution, so a dead letter says more than silence.
-            raise InconsistentHistory(
-                f"{envelope.name}: expected the stored result that this event announces, got none"
-            )
-        return _take_result(rt, envelope, item, By.RESPONDER)
-    waited_ms = rt.clock.now_ms() - int(envelope.job["since"])
-    failure = _overdue_failure(rt, envelope, limits, waited_ms) if item is None else None
-    if failure is not None:
-        item = _store_result(rt, envelope, failure, By.CLOCK)
-    return (
-        next_check(limits, waited_ms, envelope.job.get(SLOT))
-        if item is None
-        else _take_result(rt, envelope, item, By.CLOCK)
-    )
-
-
-def next_check(limits: Limits, waited_ms: float, slot: str | None = None) -> JobPending | CallbackPending:
-    """Return the next check after waiting `waited_ms`, for a signal in `slot`; `CallbackPending` without limits."""
-    left_s = None if limits.timeout_s is None else max(0.0, limits.timeout_s - waited_ms / 1000)
-    times_s = [time_s for time_s in (left_s, limits.heartbeat_s) if time_s is not None]
-    return JobPending(slot, round(min(times_s) * 1000)) if times_s else CallbackPending()
-
-
-def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Refuse a time check after its invocation committed a responder's result or user code's failure.
-
-    Raises:
-        RefusedDelivery: the event is such a check.
-    """
-    if (
-        not isinstance(state, Task)
-        or state.pattern is not Pattern.CALLBACK
-        or envelope.job is None
-        or is_nudge(envelope.job)
-    ):
-        return
-    # A result by the clock is this event's own: an earlier delivery of it may have died after the commit.
-    if (_answer(rt, envelope) or {"by": By.CLOCK})["by"] != By.CLOCK:
-        raise RefusedDelivery(f"{envelope.name}: has a result already, so a check of its time has no effect")
-
-
-def collect_tokens(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Collect token items of this and earlier tries, after performing the committed outcome's effects."""
-    # Slots of signals stay until they expire: they make a repeated signal known, and the next one find its place.
-    facts = task_facts(rt.workflow).get(state.name)
-    if facts is not None and facts.gives_token and not facts.waits_for_signal:
-        digests = [_digest(envelope.name, envelope.state, attempt) for attempt in range(sum(envelope.retries) + 1)]
-        keys = (pending_key, answer_key)
-        rt.store.collect(key(rt.workflow.name, digest) for digest in digests for key in keys)
-
-
-def is_alive(rt: Runtime, envelope: Envelope) -> bool:
-    """Return True if this try's last heartbeat is recent enough.
-
-    An activity without a worker needs no heartbeat. Source: AWS Step Functions Developer Guide, "Task",
-    HeartbeatSeconds.
-    """
-    key = _pending_key(rt, envelope)
-    state = rt.workflow.states[envelope.state]
-    is_activity = isinstance(state, Task) and (state.resource or "").startswith(ACTIVITY)
-    if is_activity and not rt.store.read([taken_key(key)]):
-        return True
-    # A heartbeat is a lease with its lifetime. This acquisition expires at once, so it keeps no heartbeat out.
-    return rt.store.acquire(lease_key(key), _CHECK, expires_at_ms=rt.clock.now_ms()) == HEARTBEAT
 
 
 def nudge(rt: Runtime, envelope: Envelope, address: str) -> None:
@@ -287,23 +151,14 @@ def is_response_left(job: Json, task: Task) -> bool:
     return task.pattern is Pattern.CALLBACK or is_nudge(job)
 
 
-def _overdue_failure(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:
-    """Return an overdue try's failure, else None."""
-    if limits.timeout_s is not None and waited_ms >= limits.timeout_s * 1000:
-        return Failure("States.Timeout", None)
-    if limits.heartbeat_s is not None and not is_alive(rt, envelope):
-        return Failure("States.HeartbeatTimeout", None)
-    return None
-
-
-def _store_result(rt: Runtime, envelope: Envelope, failure: Failure, by: By) -> Item:
+def store_result(rt: Runtime, envelope: Envelope, failure: Failure, by: By) -> Item:
     """Store `failure` as the try's result if absent; return the stored item."""
     item = result_item(failure, by)
     key = _answer_key(rt, envelope)
     return rt.store.create(key, item, expires_at_s=rt.expires_at_s()) or item
 
 
-def _take_result(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | CallbackPending:
+def take_result(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | CallbackPending:
     """Return `item`'s result if this delivery must continue from it; otherwise resend the nudge."""
     if item["by"] == by:
         return parse_result(item)
@@ -313,17 +168,19 @@ def _take_result(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success
     return CallbackPending()
 
 
-def _answer(rt: Runtime, envelope: Envelope) -> Item | None:
+def answer_of(rt: Runtime, envelope: Envelope) -> Item | None:
+    """Return the stored result of this try; None without one."""
     key = _answer_key(rt, envelope)
     return rt.store.read([key]).get(key)
 
 
 def try_partition(workflow: str, name: Name, state: str, attempt: int) -> str:
     """Return the partition of all items of a try."""
-    return pending_key(workflow, _digest(name, state, attempt)).partition
+    return pending_key(workflow, digest_of_try(name, state, attempt)).partition
 
 
-def _pending_key(rt: Runtime, envelope: Envelope) -> Key:
+def pending_key_of(rt: Runtime, envelope: Envelope) -> Key:
+    """Return the key of this try's event, stored with its first token."""
     return pending_key(rt.workflow.name, _digest_of(envelope))
 
 
@@ -334,10 +191,10 @@ def _answer_key(rt: Runtime, envelope: Envelope) -> Key:
 def _digest_of(envelope: Envelope) -> str:
     """Return the digest of the mailbox slot if the try waits for a signal, otherwise of the try itself."""
     slot = (envelope.job or {}).get(SLOT)
-    return slot if isinstance(slot, str) else _digest(envelope.name, envelope.state, sum(envelope.retries))
+    return slot if isinstance(slot, str) else digest_of_try(envelope.name, envelope.state, sum(envelope.retries))
 
 
-def _digest(name: Name, state: str, attempt: int) -> str:
+def digest_of_try(name: Name, state: str, attempt: int) -> str:
     """Return a digest naming one try; digests are no secrets."""
     # The state is included: a Task without a checkpoint shares its invocation name with the Task that commits for it.
     return sha256(f"{name}+{attempt} {state}".encode())
