@@ -2,8 +2,7 @@
 
 from math import prod
 
-from unum_runtime.aws.schedules import LONGEST_IN_QUEUE_S
-from unum_runtime.model.delays import longest_delay_s
+from unum_runtime.model.delays import LONGEST_IN_QUEUE_S, longest_delay_s
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Map, Task
 from unum_runtime.protocol.planning.plan import DEFAULT_WIDTH_BUDGET

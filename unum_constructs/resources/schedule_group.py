@@ -14,7 +14,7 @@ from constructs import Construct
 
 from unum_constructs.cdk.encryption import SCHEDULING, key_statement, schedule_key_statement
 from unum_constructs.resources import permissions
-from unum_runtime.aws.schedules import LONG_S
+from unum_runtime.model.delays import LONG_S
 
 SCHEDULER = "scheduler.amazonaws.com"
 

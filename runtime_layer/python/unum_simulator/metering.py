@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unum_runtime.aws.invoker import PARALLEL_CALLS
-from unum_runtime.aws.schedules import EARLY_S, LONGEST_IN_QUEUE_S
-from unum_runtime.aws.timer import MAX_DELAY_S
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.checkpoint import Ending, Item
+from unum_runtime.model.delays import EARLY_S, LONGEST_IN_QUEUE_S, MAX_DELAY_S
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Key

@@ -14,8 +14,7 @@ from unum_compiler.cost.estimate import NoResult, estimate, total
 from unum_compiler.cost.prices import list_prices
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.definition import Definition
-from unum_runtime.aws.schedules import LONG_S
-from unum_runtime.aws.timer import MAX_DELAY_S
+from unum_runtime.model.delays import LONG_S, MAX_DELAY_S
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.states import Json
 

@@ -5,8 +5,8 @@ from collections.abc import Collection
 
 from unum_client.client import Client
 from unum_client.reading.pending_steps import reading_runtime
-from unum_runtime.aws.schedules import LONGEST_IN_QUEUE_S
 from unum_runtime.errors import NoIndex
+from unum_runtime.model.delays import LONGEST_IN_QUEUE_S
 from unum_runtime.model.ir import Workflow
 from unum_runtime.protocol.control.deletions.removal import RESERVE_MS, Stranded, Version, find_stranded, removed_parts
 

@@ -8,26 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from unum_runtime.aws.timer import MAX_DELAY_S, Delayed
+from unum_runtime.aws.timer import Delayed
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError
+from unum_runtime.model.delays import EARLY_S, LONG_S
 from unum_runtime.wire.call_errors import call_errors, error_code
-
-LONG_S = 1_800
-"""Shortest remaining wait, in seconds, at which a schedule is cheaper than the queue.
-
-One turn in the queue lasts 15 minutes and costs $1.61 per million events: three SQS requests, one Lambda request, and
-the forwarder's run time. A schedule costs $1.00 plus two turns, because its event arrives early and waits again: $4.23,
-more than two turns and less than three.
-"""
-
-LONGEST_IN_QUEUE_S = MAX_DELAY_S + LONG_S
-"""Longest wait, in seconds from the send, that the queue covers alone: one turn precedes any schedule."""
-
-EARLY_S = 300
-"""Seconds between a schedule's time and the event's due time: Scheduler's precision of one minute, plus its retries.
-A turn in the queue costs the same for any delay up to 15 minutes."""
 
 MAX_AGE_S = 3_600
 """Seconds during which Scheduler retries a send. After that, the event becomes a dead letter, which alarms."""

@@ -13,11 +13,9 @@ from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import NamedTuple, dataclass
 from unum_runtime.errors import InvokeError
 from unum_runtime.json_text import parse_json, to_ascii, to_text
+from unum_runtime.model.delays import MAX_DELAY_S
 from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors, invoke_error
-
-MAX_DELAY_S = 900
-"""Maximum delay of a message. Source: Amazon SQS API Reference, SendMessage, DelaySeconds."""
 
 MAX_BATCH = 10
 """Maximum of messages in one request. Source: Amazon SQS API Reference, SendMessageBatch."""

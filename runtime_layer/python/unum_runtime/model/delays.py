@@ -6,6 +6,24 @@ from collections.abc import Iterator
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Guard, Pattern, Retrier, State, Task, Wait, Work
 
+MAX_DELAY_S = 900
+"""Maximum delay of a message in the timer queue. Source: Amazon SQS API Reference, SendMessage, DelaySeconds."""
+
+LONG_S = 1_800
+"""Shortest remaining wait, in seconds, at which a schedule is cheaper than the queue.
+
+One turn in the queue lasts 15 minutes and costs $1.61 per million events: three SQS requests, one Lambda request, and
+the forwarder's run time. A schedule costs $1.00 plus two turns, because its event arrives early and waits again: $4.23,
+more than two turns and less than three.
+"""
+
+LONGEST_IN_QUEUE_S = MAX_DELAY_S + LONG_S
+"""Longest wait, in seconds from the send, that the queue covers alone: one turn precedes any schedule."""
+
+EARLY_S = 300
+"""Seconds between a schedule's time and the event's due time: Scheduler's precision of one minute, plus its retries.
+A turn in the queue costs the same for any delay up to 15 minutes."""
+
 
 def delays_events(workflow: Workflow, state: State) -> bool:
     """Return True if events of `state` may have to wait."""

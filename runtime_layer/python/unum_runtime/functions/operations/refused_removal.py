@@ -8,7 +8,6 @@ from typing import Any
 
 from unum_runtime.aws.client_factory import botocore_client
 from unum_runtime.aws.invoker import PARALLEL_CALLS
-from unum_runtime.aws.schedules import LONGEST_IN_QUEUE_S
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RouteGone
 from unum_runtime.functions.configuration import services
@@ -17,6 +16,7 @@ from unum_runtime.functions.operations.function_versions import addresses, confi
 from unum_runtime.functions.operations.runtime_in_place import runtime_of
 from unum_runtime.functions.runtime_factory import index_of
 from unum_runtime.model.checkpoint import Began
+from unum_runtime.model.delays import LONGEST_IN_QUEUE_S
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.deletions.removal import (
     FUNCTION,
