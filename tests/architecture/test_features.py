@@ -8,7 +8,7 @@ from tests.architecture.house import DISTRIBUTIONS, modules
 
 RUNTIME = DISTRIBUTIONS["unum_runtime"]
 FEATURES = "unum_runtime.features"
-HANDLER_PATHS = {"service_function/__init__.py"}
+HANDLER_PATHS = {"aws/forwarder.py", "service_function/__init__.py"}
 """Modules that templates name, and that layers have with their feature alone."""
 
 

@@ -14,7 +14,7 @@ from tests.e2e.lost_starts import start_lost
 from tests.e2e.role_sessions import session_of
 from tests.patience import PATIENCE_S
 from unum_client import Client
-from unum_runtime.aws.timer import Delayed
+from unum_runtime.features.timers.sqs_timer import Delayed
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value, start_request, with_alias
 from unum_runtime.model.naming import Execution, Name, run_alias

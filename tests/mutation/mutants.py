@@ -25,14 +25,28 @@ from tests.mutation.operators import FURTHER, MUTMUT, operators_of, unmutated
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "runtime_layer" / "python"
 RUNTIME = PYTHON / "unum_runtime"
-_FEATURES = ("bucket_state", "document_stores", "memo", "regions", "signals", "status_events", "task_tokens", "waves")
+_FEATURES = (
+    "bucket_state",
+    "document_stores",
+    "memo",
+    "regions",
+    "signals",
+    "status_events",
+    "task_tokens",
+    "timers",
+    "waves",
+)
+_TIMER_QUEUE = ("refused_messages", "schedules", "timer_function", "sqs_timer", "undelivered")
 FOLDERS = (RUNTIME / "protocol", RUNTIME / "store", *(RUNTIME / "features" / name for name in _FEATURES))
 OF_STORES = ("store", "features/bucket_state", "features/document_stores")
 """Rooms with stores."""
 
 RECORDS_AND_PORTS = frozenset(
     RUNTIME / "features" / name
-    for name in ("memo/memo_keys.py", "regions/region.py", "signals/mailbox.py", "status_events/event_bus.py")
+    for name in (
+        *("memo/memo_keys.py", "regions/region.py", "signals/mailbox.py", "status_events/event_bus.py"),
+        *(f"timers/{each}.py" for each in _TIMER_QUEUE),
+    )
 )
 """Modules of features that belong to no protocol, like the rooms `model` and `aws`."""
 

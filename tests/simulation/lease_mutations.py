@@ -7,8 +7,9 @@ import pytest
 from tests.simulation.mutations import CRASH, NONE, Mutation
 from tests.simulation.test_leases import StolenStore
 from unum_runtime.errors import LeaseHeldError
+from unum_runtime.features.timers import waiter
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.protocol.delivery import lease, waiter
+from unum_runtime.protocol.delivery import lease
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator import Invariant
 

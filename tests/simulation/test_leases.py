@@ -8,8 +8,9 @@ import pytest
 from tests.simulation.scenarios import scenario
 from unum_runtime.clock import Clock
 from unum_runtime.errors import StoreError
+from unum_runtime.features.timers import waiter
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.delivery import lease, waiter
+from unum_runtime.protocol.delivery import lease
 from unum_simulator import Faults, explore, search
 from unum_simulator.simulated_store import SimulatedStore
 

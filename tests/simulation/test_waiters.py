@@ -14,11 +14,12 @@ import pytest
 from tests.unit.protocol.platform import MovableClock, Platform, chain
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import LeaseHeldError, StoreError
+from unum_runtime.features.timers import waiter
+from unum_runtime.features.timers.waiter import LEAST_MS, MOST_MS, SHARE
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.delivery import lease, waiter
+from unum_runtime.protocol.delivery import lease
 from unum_runtime.protocol.delivery.lease import LEASE_MS, RENEWALS
-from unum_runtime.protocol.delivery.waiter import LEAST_MS, MOST_MS, SHARE
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 from unum_runtime.store.memory import MemoryStore
 

@@ -23,7 +23,7 @@ from unum_compiler.cost.prices import list_prices
 from unum_constructs import ConstructError, Metrics, Monitoring, NodeMetric, Store, Sweep, UnumWorkflow, WorkflowMetric
 from unum_runtime.aws.embedded_metrics import THROTTLED, EmbeddedMetrics
 from unum_runtime.clock import SystemClock
-from unum_runtime.functions import timer_function
+from unum_runtime.features.timers import timer_function
 
 WAITING = machine(
     A=task("A", "W"), W={"Type": "Wait", "Seconds": 60, "Next": "B"}, B={**task("B"), "Retry": [{"ErrorEquals": ["E"]}]}

@@ -30,7 +30,6 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.hosting.version_ids import nested_in, retain_with
 from unum_constructs.layer.workflow_layer import WorkflowLayers
-from unum_runtime.model.ir import Workflow
 from unum_runtime.store.base import BUCKET as BUCKET_ADDRESS
 
 BUCKET = "payloads"
@@ -109,7 +108,7 @@ def functions_known_to(workflow: Construct, hosts: Mapping[str, Host]) -> dict[s
 
 
 def distant_layers_of(
-    workflow: Construct, layers: WorkflowLayers, compiled: Workflow, hosts: Collection[Host]
+    workflow: Construct, layers: WorkflowLayers, hosts: Collection[Host]
 ) -> dict[str, WorkflowLayers]:
     """Make layers like `layers` in each other stack of the workflow's functions; return them by stack path."""
     stacks = {host.stack: stack_of(host.function) for host in hosts}
@@ -119,14 +118,7 @@ def distant_layers_of(
     made: dict[str, WorkflowLayers] = {}
     for path, stack in stacks.items():
         python = newest_python(_in_stack(path, hosts))
-        made[path] = WorkflowLayers(
-            Construct(stack, place),
-            workflow=compiled,
-            python=python,
-            in_bucket=layers.in_bucket,
-            traces=layers.traces,
-            events=layers.events or None,
-        )
+        made[path] = WorkflowLayers(Construct(stack, place), facts=layers.facts, python=python)
     return made
 
 

@@ -134,9 +134,7 @@ class Assembly(FunctionPermissions):
         return cls(
             wired=wired,
             layers=shared.layers,
-            distant_layers=cross_stack.distant_layers_of(
-                workflow, shared.layers, program.workflow, program.hosts.values()
-            ),
+            distant_layers=cross_stack.distant_layers_of(workflow, shared.layers, program.hosts.values()),
             state=shared.state,
             runtime=options.runtime,
             timer=shared.timer,

@@ -8,7 +8,6 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 from jsii.errors import JSIIError
 
-from unum_compiler.analysis.edges import uses_timer
 from unum_compiler.analysis.event_bounds import waits_long
 from unum_constructs.assembly import cross_stack
 from unum_constructs.assembly.checked_options import WorkflowOptions
@@ -18,6 +17,7 @@ from unum_constructs.cdk.queues import new_dead_letter_queue
 from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host
+from unum_constructs.layer.features import LayerFacts, has_timer
 from unum_constructs.layer.opentelemetry import OpenTelemetry, SdkMissingError, add_sdk
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources.deployment_guard import is_guarded
@@ -135,14 +135,14 @@ def new_shared_resources(workflow: Construct, options: WorkflowOptions, wired: W
     traces = trace_user_code(workflow, options.groups.monitoring.opentelemetry, hosts)
     in_vpc = options.groups.own_functions.vpc is not None
     guarded = is_guarded(workflow, storage, options.decision, is_in_vpc=in_vpc)
-    layers = WorkflowLayers(
-        workflow,
-        workflow=compiled,
-        python=wired.provision.python,
+    facts = LayerFacts(
+        compiled,
         in_bucket=storage.in_bucket,
         traces=traces,
-        events=events,
+        events=events is not None,
+        keeps_timer=options.kept.timer or options.kept.schedules,
     )
+    layers = WorkflowLayers(workflow, facts=facts, python=wired.provision.python)
     failure_queue = new_dead_letter_queue(workflow, "Failures", key)
     return SharedResources(
         layers=layers,
@@ -163,7 +163,7 @@ def _new_timer(
     failure_queue: sqs.Queue,
 ) -> WorkflowTimer | None:
     compiled, kept = wired.program.workflow, options.kept
-    if not (uses_timer(compiled) or kept.timer or kept.schedules):
+    if not has_timer(layers.facts):
         return None
     return WorkflowTimer(
         workflow,

@@ -6,6 +6,7 @@ A layer contains the runtime without the folders that its workflows leave unused
 import re
 from collections.abc import Callable, Collection, Mapping
 
+from unum_compiler.analysis.edges import uses_timer
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.functions.configuration import OPENTELEMETRY, XRAY
 from unum_runtime.model.ir import Workflow
@@ -20,12 +21,14 @@ class LayerFacts(NamedTuple):
         in_bucket: True if the state is in a bucket.
         traces: kinds of traces of user code.
         events: True if the workflow has status events.
+        keeps_timer: True if the timer queue stays for executions of earlier definitions.
     """
 
     workflow: Workflow
     in_bucket: bool = False
     traces: Collection[str] = ()
     events: bool = False
+    keeps_timer: bool = False
 
 
 _INTRINSIC = re.compile(r"States\.\w+\(")
@@ -59,6 +62,11 @@ def _has_regions(facts: LayerFacts) -> bool:
     return any(isinstance(state, FanOut) and state.needs for state in facts.workflow.states.values())
 
 
+def has_timer(facts: LayerFacts) -> bool:
+    """Return True if events of the workflow have to wait, so that its stack has a timer queue."""
+    return facts.keeps_timer or uses_timer(facts.workflow)
+
+
 USED_BY: Mapping[str, Callable[[LayerFacts], bool]] = {
     "asl/jsonata": _is_in(Language.JSONATA),
     "asl/jsonpath": _is_in(Language.JSONPATH),
@@ -74,6 +82,7 @@ USED_BY: Mapping[str, Callable[[LayerFacts], bool]] = {
     "features/signals": _has_prefix(SIGNAL),
     "features/status_events": lambda facts: facts.events,
     "features/task_tokens": lambda facts: any(task.gives_token for task in facts.workflow.tasks),
+    "features/timers": has_timer,
     "features/traces": lambda facts: bool(facts.traces),
     "features/traces/opentelemetry": _has_traces(OPENTELEMETRY),
     "features/traces/xray": _has_traces(XRAY),
@@ -89,3 +98,15 @@ def unused_folders(facts: LayerFacts) -> frozenset[str]:
     Several workflows together leave out what all of them leave out: the intersection.
     """
     return frozenset(folder for folder, is_used in USED_BY.items() if not is_used(facts))
+
+
+_OF_EVERY_DEFINITION = frozenset(("features/task_tokens", "features/timers"))
+
+
+def unused_by_own_functions(facts: LayerFacts) -> frozenset[str]:
+    """Return the folders that no function without user code loads.
+
+    Failed events and operators' requests may be of an execution of an earlier definition, which these functions plan
+    by. Requests are refused if that needs another folder, and events become dead letters.
+    """
+    return unused_folders(facts) - _OF_EVERY_DEFINITION

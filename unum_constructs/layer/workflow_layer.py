@@ -6,7 +6,7 @@ what the other needs: that would lengthen the cold starts of both.
 
 import binascii
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from unum_constructs.cdk.lookup import path_of, runtime_of, stack_of
 from unum_constructs.layer.assembly_files import write_files
 from unum_constructs.layer.bytecode import name_of_this_python
 from unum_constructs.layer.content import IN_CODE, definition_content, digest
-from unum_constructs.layer.features import LayerFacts, unused_folders
+from unum_constructs.layer.features import LayerFacts, unused_by_own_functions, unused_folders
 from unum_constructs.layer.interpreters import FOLDERS, are_declined
 from unum_constructs.layer.runtime_archive import RuntimeArchive, RuntimeUnchanged, write_runtime
 from unum_constructs.layer.runtime_layer import RuntimeLayer
@@ -77,37 +77,23 @@ class WorkflowLayers:
 
     Args:
         scope: parent construct of the layer with the definition, in the stack.
-        workflow: compiled workflow.
+        facts: compiled workflow, with what decides which features its functions use.
         python: runtime of the first layer's functions, and of functions that the workflow makes.
-        in_bucket: True if the state is in a bucket.
-        traces: kinds of traces of user code.
-        events: bus of the workflow's status events; None without events.
 
     Attributes:
         scope: parent construct of the layer with the definition.
-        in_bucket: True if the state is in a bucket.
-        traces: kinds of traces of user code.
-        events: True if the workflow has status events.
+        facts: compiled workflow, with what decides which features its functions use.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        *,
-        workflow: Workflow,
-        python: str,
-        in_bucket: bool = False,
-        traces: Collection[str] = (),
-        events: object = None,
-    ) -> None:
-        self.scope, self.in_bucket, self.traces, self.events = scope, in_bucket, traces, events is not None
-        self._workflow, self._python = workflow, python
-        self._unused = unused_folders(LayerFacts(workflow, in_bucket, traces, self.events))
+    def __init__(self, scope: Construct, *, facts: LayerFacts, python: str) -> None:
+        self.scope, self.facts = scope, facts
+        self._workflow, self._python = facts.workflow, python
+        self._unused = unused_folders(facts)
         self._archives: dict[str, RuntimeArchive] = {}
         self._own_functions: list[lambda_.Function] = []
         self._functions: dict[lambda_.Function, RuntimeLayer | RuntimeArchive] = {}
         # The command line reads the definitions of an assembly from such files, also of those in environments.
-        write_definition(scope, workflow)
+        write_definition(scope, facts.workflow)
 
     @cached_property
     def first(self) -> RuntimeLayer:
@@ -160,7 +146,8 @@ class WorkflowLayers:
 
     def _archive_of(self, handler: str) -> RuntimeArchive:
         if handler not in self._archives:
-            made = write_runtime(self.scope, self._unused, (handler,), self._python, IN_CODE)
+            unused = unused_by_own_functions(self.facts)
+            made = write_runtime(self.scope, unused, (handler,), self._python, IN_CODE)
             self._archives[handler] = made
         return self._archives[handler]
 

@@ -54,7 +54,7 @@ class WorkflowSchedules(Construct):
 
     @property
     def settings(self) -> str:
-        """Forwarder settings as JSON: fields of `unum_runtime.aws.schedules.Schedules`."""
+        """Forwarder settings as JSON: fields of `unum_runtime.features.timers.schedules.Schedules`."""
         fields = {
             "group": self.group.ref,
             "queue": self._queue.queue_arn,

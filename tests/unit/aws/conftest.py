@@ -12,8 +12,8 @@ from tests.unit.aws.control_platform import deployed  # noqa: F401 - a fixture
 from tests.unit.aws.failure_platform import intake  # noqa: F401 - a fixture
 from tests.unit.aws.scheduler import GROUP, Scheduler
 from unum_runtime.aws import client_factory
-from unum_runtime.aws.schedules import Schedules
-from unum_runtime.aws.timer import SqsTimer
+from unum_runtime.features.timers.schedules import Schedules
+from unum_runtime.features.timers.sqs_timer import SqsTimer
 
 HERE: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 

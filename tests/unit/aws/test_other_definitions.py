@@ -13,6 +13,7 @@ from moto import mock_aws
 
 from tests.unit.aws.test_task_function import CACHES, TABLE, Context, make_table
 from unum_compiler import compile_workflow
+from unum_constructs.layer.features import LayerFacts
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.aws.client_factory import client
 from unum_runtime.clock import SystemClock
@@ -106,7 +107,7 @@ def node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     if request.param == STORE:
         service["definition"] = STORE
     elif request.param == INLINE:
-        service["definition"] = WorkflowLayers(Stack(), workflow=HERE, python="python3.13").inline_definition
+        service["definition"] = WorkflowLayers(Stack(), facts=LayerFacts(HERE), python="python3.13").inline_definition
     else:
         folder = tmp_path / WORKFLOWS_FOLDER
         folder.mkdir()

@@ -15,11 +15,11 @@ from moto import mock_aws
 from tests.unit.aws.forwarding import INTAKE, SENDERS, forwarder_of, messages
 from tests.unit.aws.forwarding import event as of
 from tests.unit.aws.scheduler import Scheduler, replaced
-from unum_runtime.aws import schedules as tested
-from unum_runtime.aws.schedules import MAX_INPUT_BYTES, Schedules, to_input
-from unum_runtime.aws.timer import Delayed, SqsTimer
-from unum_runtime.functions import timer_function as module
-from unum_runtime.functions.timer_function import Forwarder
+from unum_runtime.features.timers import schedules as tested
+from unum_runtime.features.timers import timer_function as module
+from unum_runtime.features.timers.schedules import MAX_INPUT_BYTES, Schedules, to_input
+from unum_runtime.features.timers.sqs_timer import Delayed, SqsTimer
+from unum_runtime.features.timers.timer_function import Forwarder
 from unum_runtime.json_text import to_text
 from unum_runtime.model.delays import LONG_S, LONGEST_IN_QUEUE_S, MAX_DELAY_S
 

@@ -10,10 +10,10 @@ import pytest
 from tests.unit.aws.forwarding import SENDERS, forwarder_of, messages
 from tests.unit.aws.scheduler import Scheduler
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.aws.schedules import Schedules
-from unum_runtime.aws.timer import SqsTimer
 from unum_runtime.errors import RefusedDelivery
-from unum_runtime.functions.timer_function import Forwarder
+from unum_runtime.features.timers.schedules import Schedules
+from unum_runtime.features.timers.sqs_timer import SqsTimer
+from unum_runtime.features.timers.timer_function import Forwarder
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.control.nudge import nudge

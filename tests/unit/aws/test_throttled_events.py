@@ -9,6 +9,8 @@ from tests.unit.aws.failure_platform import DIED, Deployed, at, record
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InvokeError, LeaseHeldError
+from unum_runtime.features.timers import waiter
+from unum_runtime.features.timers.waiter import wait_for_result
 from unum_runtime.functions.operations import failure_function, throttled_events
 from unum_runtime.functions.operations.failure_function import THROTTLED, GivenUp
 from unum_runtime.functions.operations.throttled_events import KEPT_MS, LEAST_MS, MOST_MS
@@ -18,8 +20,6 @@ from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.control.operator_requests import Control, answer, parse, request
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.throttles import Throttle, note_throttle
-from unum_runtime.protocol.delivery import waiter
-from unum_runtime.protocol.delivery.waiter import wait_for_result
 from unum_runtime.protocol.runtime import NoTimer
 
 Json = Any

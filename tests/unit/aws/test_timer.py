@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.aws.timer import MAX_BATCH_BYTES, Delayed, SqsTimer
 from unum_runtime.errors import InvokeError
+from unum_runtime.features.timers.sqs_timer import MAX_BATCH_BYTES, Delayed, SqsTimer
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f:7"
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))

@@ -17,8 +17,8 @@ from unum_cli.aws.session import Session
 from unum_cli.commands.control_command import last_errors
 from unum_client.aws_connection import AwsConnection
 from unum_client.control import Control
-from unum_runtime.aws.timer import Delayed
 from unum_runtime.errors import ClientError
+from unum_runtime.features.timers.sqs_timer import Delayed
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.protocol.control import operator_requests, pausing
 from unum_runtime.protocol.control.throttles import Throttle, note_throttle

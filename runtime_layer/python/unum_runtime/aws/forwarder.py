@@ -1,5 +1,5 @@
 """Handler path of the timer's forwarder; deployed templates name it, so it never moves."""
 
-from unum_runtime.functions.timer_function import handle
+from unum_runtime.features.timers.timer_function import handle
 
 __all__ = ["handle"]

@@ -191,7 +191,7 @@ def timer(queue_url: str | None) -> Timer:
     """Return the timer of the queue at `queue_url`."""
     if queue_url is None:
         return NoTimer()
-    from unum_runtime.aws.timer import SqsTimer  # noqa: PLC0415 - many workflows have no events that wait
+    from unum_runtime.features.timers.sqs_timer import SqsTimer  # noqa: PLC0415 - many workflows delay no events
 
     return SqsTimer(client("sqs"), queue_url, _CLOCK)
 

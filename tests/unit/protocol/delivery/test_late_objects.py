@@ -11,6 +11,7 @@ from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDeleted, LeaseHeldError, RefusedDelivery, StoreError
+from unum_runtime.features.timers.waiter import wait_for_result
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import start_event
 from unum_runtime.model.requests import INPUT, run_request
@@ -19,7 +20,6 @@ from unum_runtime.protocol.control.deletions.delete import delete
 from unum_runtime.protocol.control.deletions.deletion_marks import QUIET_MS
 from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.delivery.perform import payload_of
-from unum_runtime.protocol.delivery.waiter import wait_for_result
 from unum_runtime.protocol.planning.existing_start import deletion_text
 from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.requests.begin import begin_with

@@ -14,12 +14,12 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import StoreError
 from unum_runtime.features.memo.memo import _names, _own_names, find_stored
 from unum_runtime.features.memo.memo_keys import memo_key
+from unum_runtime.features.timers.waiter import MOST_MS
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.ir import Variant
 from unum_runtime.model.naming import Key, lease_key
 from unum_runtime.model.states import Guard, MemoScope
 from unum_runtime.protocol.delivery.lease import PATIENCE_MS
-from unum_runtime.protocol.delivery.waiter import MOST_MS
 from unum_runtime.store.memory import MemoryStore
 
 MEMOIZE = FunctionOptions(memoize=True)

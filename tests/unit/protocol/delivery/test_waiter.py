@@ -5,7 +5,7 @@ import pytest
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import LeaseHeldError
-from unum_runtime.protocol.delivery.waiter import _log, next_look_ms, wait_for_result
+from unum_runtime.features.timers.waiter import _log, next_look_ms, wait_for_result
 
 
 @pytest.mark.parametrize(("waited_s", "longest_s"), [(0, 5), (20, 5), (40, 10), (100, 25), (240, 60), (3_600, 60)])

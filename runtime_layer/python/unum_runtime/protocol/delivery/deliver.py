@@ -70,7 +70,7 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         refuse_if_deleted(rt, name, error)
         raise
     except LeaseHeldError as held:
-        from unum_runtime.protocol.delivery.waiter import wait_for_result  # noqa: PLC0415 - few deliveries wait
+        from unum_runtime.features.timers.waiter import wait_for_result  # noqa: PLC0415 - few deliveries wait
 
         wait_for_result(rt, envelope, held)
 

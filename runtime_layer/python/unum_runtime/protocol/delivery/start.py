@@ -20,7 +20,7 @@ from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import own_event
 from unum_runtime.protocol.delivery.ingress import refuse_late
-from unum_runtime.protocol.delivery.lease import claim_start
+from unum_runtime.protocol.delivery.lease import can_start_later, claim_start
 from unum_runtime.protocol.delivery.perform import envelope, perform
 from unum_runtime.protocol.planning.plan import Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -123,7 +123,9 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
             rt.log("started", execution=execution_name)  # the client that wrote the record has no log of the workflow
             _begin(rt, record, fresh=False)
     except LeaseStolenError as stolen:
-        from unum_runtime.protocol.delivery.waiter import wait_for_start  # noqa: PLC0415 - very few starts wait
+        if not can_start_later(rt):
+            raise
+        from unum_runtime.features.timers.waiter import wait_for_start  # noqa: PLC0415 - very few starts wait
 
         assert writer is not None  # noqa: S101 - without a writer, nothing is claimed
         wait_for_start(rt, execution_name, writer, stolen)

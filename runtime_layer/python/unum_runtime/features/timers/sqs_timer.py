@@ -1,4 +1,4 @@
-"""Short waits: an SQS queue delays events, and `unum_runtime.functions.timer_function` forwards them.
+"""Short waits: an SQS queue delays events, and `unum_runtime.features.timers.timer_function` forwards them.
 
 SQS delays a message for at most 15 minutes, so the forwarder sends longer waits again. Each message holds the address
 of its function version, so one queue and one forwarder serve all versions.

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from unum_runtime.aws.timer import Delayed
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError
+from unum_runtime.features.timers.sqs_timer import Delayed
 from unum_runtime.model.delays import EARLY_S, LONG_S
 from unum_runtime.wire.call_errors import call_errors, error_code
 

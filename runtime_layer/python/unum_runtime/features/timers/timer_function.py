@@ -9,8 +9,8 @@ that is the intake (`UNUM_INTAKE`), the failure queue (`UNUM_LETTERS`), and the 
 delivered if its sender could have invoked the function itself. Of any other event only the name of its invocation goes
 to the intake, which plans from what is committed. So nobody gains anything by a forged message.
 
-For long waits the environment contains the fields of `unum_runtime.aws.schedules.Schedules` as JSON (`UNUM_SCHEDULES`).
-Events that no schedule keeps stay in the queue.
+For long waits the environment contains the fields of `unum_runtime.features.timers.schedules.Schedules` as JSON
+(`UNUM_SCHEDULES`). Events that no schedule keeps stay in the queue.
 """
 
 import os
@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 from unum_runtime.aws.client_factory import botocore_client, client
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.aws.refused_messages import RefusedMessages
 from unum_runtime.aws.senders import Senders, parse_senders
-from unum_runtime.aws.timer import MAX_BATCH, Delayed, SqsTimer
-from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import InvokeError, NotOurEvent
+from unum_runtime.features.timers.refused_messages import RefusedMessages
+from unum_runtime.features.timers.sqs_timer import MAX_BATCH, Delayed, SqsTimer
+from unum_runtime.features.timers.undelivered import Undelivered
 from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.metrics import Metrics
@@ -36,7 +36,7 @@ from unum_runtime.model.states import Json
 from unum_runtime.wire.api import CARRIED
 
 if TYPE_CHECKING:
-    from unum_runtime.aws.schedules import Schedules
+    from unum_runtime.features.timers.schedules import Schedules
 
 SCHEDULER_TIMEOUT_S = 2
 """Timeout for connections to Scheduler and for its answers, because a VPC may have no route to it.
@@ -194,7 +194,7 @@ def forwarder() -> Forwarder:
 def _schedules(fields: str | None) -> "Schedules | None":
     if fields is None:
         return None
-    from unum_runtime.aws.schedules import Schedules  # noqa: PLC0415 - in layers of workflows that have some
+    from unum_runtime.features.timers.schedules import Schedules  # noqa: PLC0415 - in layers of workflows that have some
 
     return Schedules(_scheduler, **parse_json(fields))
 

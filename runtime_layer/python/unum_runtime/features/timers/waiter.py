@@ -14,7 +14,6 @@ from unum_runtime.errors import LeaseHeldError
 from unum_runtime.json_text import to_ascii
 from unum_runtime.model.envelope import START, Envelope, Writer, start_request, with_alias
 from unum_runtime.model.naming import run_alias
-from unum_runtime.protocol.delivery.lease import can_start_later
 from unum_runtime.protocol.delivery.perform import send_later
 from unum_runtime.protocol.planning.evaluation import deadline
 from unum_runtime.protocol.runtime import Runtime
@@ -45,14 +44,11 @@ def wait_for_result(rt: Runtime, envelope: Envelope, held: LeaseHeldError) -> No
 
 
 def wait_for_start(rt: Runtime, execution_name: str, writer: Writer, held: LeaseHeldError) -> None:
-    """Schedule the start request of `writer`, whose delivery ended with `held`; without a timer, raise `held`.
+    """Schedule the start request of `writer`, whose delivery ended with `held`, in a function that has a timer.
 
     Raises:
-        LeaseHeldError: no timer can keep the request; deliver it again.
         InvokeError: the timer did not accept the request; deliver it again.
     """
-    if not can_start_later(rt):
-        raise held
     request = to_ascii(start_request(execution_name, writer)).encode()
     address = with_alias(rt.routes[START], run_alias(rt.workflow.name))
     rt.timer.schedule([(address, request, next_look_ms(rt, writer.sent_ms))])

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.aws.timer import Delayed
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError
+from unum_runtime.features.timers.sqs_timer import Delayed
 from unum_runtime.json_text import to_text
 from unum_runtime.model.states import Json
 from unum_runtime.wire.call_errors import call_errors, error_code

@@ -1,0 +1,1 @@
+"""Timer queue, its forwarder, schedules and waiters, for workflows with delayed events; these deliveries load it."""
