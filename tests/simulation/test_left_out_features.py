@@ -5,8 +5,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.simulation import signal_scenarios
+from tests.simulation.definitions import Graph
 from tests.simulation.generated_workflows import by_seed, generated, small_sizes
-from tests.simulation.graphs import GRAPHS, Graph
+from tests.simulation.graphs import GRAPHS
 from tests.simulation.left_out import leave_out_unused
 from tests.simulation.neighbour_scenarios import MEETINGS, QUORUMS
 from tests.simulation.pack_scenarios import PACKED
@@ -44,6 +46,14 @@ def test_named_workflow_needs_its_layer_alone(name: str, monkeypatch: pytest.Mon
             search(scenario, range(3))
 
 
+@pytest.mark.parametrize("name", signal_scenarios.GRAPHS)
+def test_waits_for_signals_need_their_layer_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = signal_scenarios.of(name, signal_scenarios.WIDE)
+    leave_out_unused(monkeypatch, scenario.workflow)
+    with no_missing_module():
+        search(scenario, range(10))
+
+
 @contextmanager
 def no_missing_module() -> Iterator[None]:
     """Fail if a delivery lacks a module; what else may be wrong with a scenario, other tests find."""
@@ -72,6 +82,7 @@ def scenarios(graph: Graph, faults: Faults = HARSH) -> Iterator[Scenario]:
         ("features/timers", RECOVERING["retry of a leased task"]),
         ("features/waves", next(iter(WAVES.values()))),
         ("features/regions", next(iter(REGIONS.values()))),
+        ("features/task_tokens", signal_scenarios.GRAPHS["for ever"]),
     ],
 )
 def test_folder_that_is_left_out_and_needed_is_found(
