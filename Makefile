@@ -25,7 +25,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 # Images for containers often set it; then each of the hundreds of processes would compile the CDK and all tests anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick emulator-tests dist release-check synth-newest separate check lint unit slowest coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-attacks e2e-waiting e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick quick-times emulator-tests dist release-check synth-newest separate check lint unit slowest coverage synth-floor sbom audit packaging asl-table docs e2e e2e-shared e2e-attacks e2e-waiting e2e-separate e2e-s3 endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, kill its functions while it runs, show what comes of it, tear it down
 	$(BIN)/python -m examples.demo
@@ -52,6 +52,9 @@ quick: setup  ## what a change of one module needs first: linters, types, archit
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.affected --seconds 60
+
+quick-times: setup  ## processor time and wall time of `make quick` after a change, for ten modules of different rooms
+	$(BIN)/python -m tests.affected.measure
 
 unit: setup  ## all tests that need no emulator
 	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not e2e and not packaging and not long" tests

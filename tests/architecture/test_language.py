@@ -6,7 +6,9 @@ import re
 import statistics
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -57,19 +59,45 @@ REPLACED_NAMES = {
 }
 """Names that had a second meaning, as patterns, with what to write instead. `doors` was public: it works, and warns."""
 
+STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""Nodes in which definitions can be; expressions have none."""
+
 SOURCES = {"product": [*DISTRIBUTIONS.values(), ROOT / "benchmarks"], "tests": [ROOT / "tests"]}
 
 both = pytest.mark.parametrize("kind", SOURCES)
 
 
-def docstrings(kind: str) -> Iterator[str]:
-    """Yield the first paragraph of every docstring, with one word for quoted code."""
-    for path in sources(kind):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                text = ast.get_docstring(node)
-                if text:
-                    yield re.sub(r"`+[^`]*`+", " code ", text.partition("\n\n")[0])
+@cache
+def docstrings(kind: str) -> list[str]:
+    """Return the first paragraph of every docstring, with one word for quoted code."""
+    texts = (each.docstring for path in sources(kind) for each in definitions(path.read_text(encoding="utf-8")))
+    return [re.sub(r"`+[^`]*`+", " code ", text.partition("\n\n")[0]) for text in texts if text]
+
+
+class Definition(NamedTuple):
+    """A module, class or function: syntax trees of all files would take the memory that makes them slow.
+
+    Attributes:
+        writer: name of a function that writes or sends behind the name of a participle; "" for all else.
+    """
+
+    docstring: str
+    writer: str = ""
+
+
+@cache
+def definitions(source: str) -> list[Definition]:
+    """Return the module of `source`, and all classes and functions in it."""
+    found: list[Definition] = []
+    left: list[ast.AST] = [ast.parse(source)]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef) and PARTICIPLE.fullmatch(node.name) and calls(node) & WRITING:
+            found.append(Definition(ast.get_docstring(node) or "", node.name))
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append(Definition(ast.get_docstring(node) or ""))
+        left += [each for each in ast.iter_child_nodes(node) if isinstance(each, STATEMENTS)]
+    return found
 
 
 def sources(kind: str = "product") -> Iterator[Path]:
@@ -148,9 +176,7 @@ def unwrapped(text: str) -> str:
 
 def hidden_writes(source: str) -> Iterator[str]:
     """Functions that are named by a participle and call a method that writes or sends."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and PARTICIPLE.fullmatch(node.name) and calls(node) & WRITING:
-            yield node.name
+    yield from (each.writer for each in definitions(source) if each.writer)
 
 
 def calls(node: ast.AST) -> set[str]:
