@@ -38,7 +38,7 @@ from unum_constructs.layer.content import (
     runtime_content,
     runtime_folder,
 )
-from unum_constructs.layer.features import LayerFacts, unused_folders
+from unum_constructs.layer.features import LayerFacts, unused_by_own_functions
 from unum_constructs.layer.interpreters import compile_modules
 
 PYTHON = Path(__file__).parents[1] / "emulator" / ".venv" / "bin" / "python"
@@ -123,7 +123,7 @@ def _measure(folder: Path, runs: int) -> dict[str, Any]:
     _write(packed["layer, sources"], folder / "sources")
     _write(packed["layer, bytecode"], folder / "compiled")
     for name, handler in ((name, kind.handler) for name, kind in KINDS.items() if kind.handler):
-        own = runtime_content(unused_folders(facts), runtime_folder(), [handler])
+        own = runtime_content(unused_by_own_functions(facts), runtime_folder(), [handler])
         packed[name] = _compiled(own, IN_CODE)
         _write(packed[name], folder / handler)
     (folder / "function").mkdir()
