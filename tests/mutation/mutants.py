@@ -28,6 +28,7 @@ RUNTIME = PYTHON / "unum_runtime"
 _FEATURES = (
     "bucket_state",
     "document_stores",
+    "eager_collection",
     "memo",
     "regions",
     "signals",

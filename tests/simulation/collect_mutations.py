@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from tests.simulation.mutations import NONE, Mutation
+from unum_runtime.features.eager_collection import collect
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol.control import stop
-from unum_runtime.protocol.delivery import collect, join, perform
+from unum_runtime.protocol.delivery import join
 from unum_simulator import Faults, Invariant
 
 STOP = Faults(crashes=0, duplicates=0, stops=1)
@@ -20,7 +20,7 @@ def failed_scope_is_not_collected(patch: pytest.MonkeyPatch) -> None:
 
 
 def straggler_does_not_tidy_up(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(perform, "take_back", lambda *_: None)
+    patch.setattr(collect, "take_back", lambda *_: None)
 
 
 def scopes_inside_are_not_collected(patch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def scopes_inside_are_not_collected(patch: pytest.MonkeyPatch) -> None:
 
 
 def stop_does_not_collect(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(stop, "collect_last", lambda *_: None)
+    patch.setattr(collect, "collect_last", lambda *_: None)
 
 
 leaks = partial(Mutation, breaks=Invariant.NOTHING_LEAKS, scenario={"collection": Collection.EAGER})

@@ -20,13 +20,14 @@ from unum_compiler.frontends import ir_check
 from unum_compiler.frontends.ir_check import with_extensions
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
+from unum_runtime.features.eager_collection import collect
 from unum_runtime.model import naming
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.states import Guard, Json, Pattern
 from unum_runtime.protocol.control import take_over, walk
 from unum_runtime.protocol.control.forks import forking
 from unum_runtime.protocol.control.redrives import redrive
-from unum_runtime.protocol.delivery import collect, join
+from unum_runtime.protocol.delivery import join
 from unum_runtime.protocol.fanout import completion
 from unum_runtime.protocol.history import pending, timeline
 from unum_runtime.protocol.planning import advance

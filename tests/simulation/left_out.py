@@ -1,16 +1,18 @@
 """Make the folders that a layer leaves out unimportable, as they are in its functions."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
 from unum_constructs.layer.content import runtime_folder
 from unum_constructs.layer.features import LayerFacts, unused_folders
-from unum_runtime.model.ir import Workflow
+from unum_simulator import Scenario
 
 
-def leave_out_unused(patch: pytest.MonkeyPatch, workflow: Workflow) -> None:
-    """Make imports fail of all modules that the layer of `workflow` lacks, loaded before or not."""
+def leave_out_unused(patch: pytest.MonkeyPatch, scenario: Scenario) -> None:
+    """Make imports fail of all modules that the layer of a scenario's workflow lacks, loaded before or not."""
+    workflow = replace(scenario.workflow, collection=scenario.collection)
     runtime = runtime_folder()
     for folder in unused_folders(LayerFacts(workflow)):
         for path in (runtime / folder).rglob("*.py"):

@@ -18,6 +18,7 @@ from tests.simulation.broken_stores import (
     TransitionStore,
 )
 from unum_runtime.errors import RefusedDelivery
+from unum_runtime.features.eager_collection import collect
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
 from unum_runtime.model.envelope import Envelope, Value
@@ -25,7 +26,7 @@ from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Frame, Key, Name, Scope
 from unum_runtime.model.states import Json
 from unum_runtime.protocol import runtime
-from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, perform, run_task, start
+from unum_runtime.protocol.delivery import commit, deliver, ingress, join, perform, run_task, start
 from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
 from unum_runtime.protocol.fanout import completion, lanes, read_outcome
 from unum_runtime.protocol.planning import evaluation, plan, retry

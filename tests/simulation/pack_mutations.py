@@ -4,11 +4,12 @@ import pytest
 
 from tests.simulation.mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.errors import RefusedDelivery
+from unum_runtime.features.eager_collection import collect
 from unum_runtime.model import pack
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Key, Name
-from unum_runtime.protocol.delivery import collect, commit, join
+from unum_runtime.protocol.delivery import commit, join
 from unum_runtime.protocol.fanout import completion, packing, read_outcome
 from unum_runtime.protocol.fanout.packing import Place
 from unum_runtime.protocol.history import timeline

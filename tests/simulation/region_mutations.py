@@ -9,11 +9,11 @@ import pytest
 from tests.simulation.broken_stores import TransitionStore
 from tests.simulation.mutations import CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.cold_start import records
+from unum_runtime.features.eager_collection import collect
 from unum_runtime.features.regions import arrivals, region
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key
-from unum_runtime.protocol.delivery import deliver
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.planning import advance, plan
 from unum_runtime.protocol.planning.plan import Commit, CompleteBranch, Effect, Invoke, OpenScope
@@ -147,14 +147,14 @@ def one_set_for_all_branches(patch: pytest.MonkeyPatch) -> None:
 
 def node_collects_its_source(patch: pytest.MonkeyPatch) -> None:
     """Collect a node's source, like a step's predecessor."""
-    collecting = deliver.collect_input
+    collecting = collect.collect_input
 
-    def collect(rt: Runtime, envelope: Envelope) -> None:
+    def collect_more(rt: Runtime, envelope: Envelope) -> None:
         collecting(rt, envelope)
         for name in _sources(rt, envelope.name):
             rt.store.collect([checkpoint_key(rt.workflow.name, name)])
 
-    patch.setattr(deliver, "collect_input", collect)
+    patch.setattr(collect, "collect_input", collect_more)
 
 
 def _sources(rt: Runtime, name: Name) -> Iterator[Name]:

@@ -18,7 +18,7 @@ from tests.simulation.scenarios import HARSH
 from tests.simulation.wave_scenarios import WAVES
 from unum_constructs.layer import features
 from unum_runtime.model.ir import Collection
-from unum_simulator import Faults, Scenario, Violation, search
+from unum_simulator import Scenario, Violation, search
 
 SEEDS = range(150)
 """Numbers of generated workflows, which have every feature of the protocol and all faults."""
@@ -33,23 +33,26 @@ def test_generated_workflow_needs_its_layer_alone(seed: int, monkeypatch: pytest
     choose = by_seed(seed)
     with small_sizes(choose):
         scenario = generated(choose)
-        leave_out_unused(monkeypatch, scenario.workflow)
+        leave_out_unused(monkeypatch, scenario)
         with no_missing_module():
             search(scenario, range(2))
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_named_workflow_needs_its_layer_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    leave_out_unused(monkeypatch, NAMED[name].workflow())
-    for scenario in scenarios(NAMED[name]):
-        with no_missing_module():
-            search(scenario, range(3))
+@pytest.mark.parametrize("collection", Collection)
+def test_named_workflow_needs_its_layer_alone(
+    name: str, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = scenario_of(NAMED[name], collection)
+    leave_out_unused(monkeypatch, scenario)
+    with no_missing_module():
+        search(scenario, range(3))
 
 
 @pytest.mark.parametrize("name", signal_scenarios.GRAPHS)
 def test_waits_for_signals_need_their_layer_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = signal_scenarios.of(name, signal_scenarios.WIDE)
-    leave_out_unused(monkeypatch, scenario.workflow)
+    leave_out_unused(monkeypatch, scenario)
     with no_missing_module():
         search(scenario, range(10))
 
@@ -64,22 +67,21 @@ def no_missing_module() -> Iterator[None]:
             raise
 
 
-def scenarios(graph: Graph, faults: Faults = HARSH) -> Iterator[Scenario]:
-    """Yield `graph` with `faults`, kept and collected."""
-    for collection in Collection:
-        yield Scenario(
-            workflow=graph.workflow(),
-            functions=graph.functions,
-            input=graph.input,
-            faults=faults,
-            collection=collection,
-        )
+def scenario_of(graph: Graph, collection: Collection) -> Scenario:
+    return Scenario(
+        workflow=graph.workflow(),
+        functions=graph.functions,
+        input=graph.input,
+        faults=HARSH,
+        collection=collection,
+    )
 
 
 @pytest.mark.parametrize(
     ("folder", "graph"),
     [
         ("features/timers", RECOVERING["retry of a leased task"]),
+        ("features/eager_collection", next(iter(GRAPHS.values()))),
         ("features/waves", next(iter(WAVES.values()))),
         ("features/regions", next(iter(REGIONS.values()))),
         ("features/task_tokens", signal_scenarios.GRAPHS["for ever"]),
@@ -89,6 +91,7 @@ def test_folder_that_is_left_out_and_needed_is_found(
     folder: str, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(features, "USED_BY", {**features.USED_BY, folder: lambda _facts: False})
-    leave_out_unused(monkeypatch, graph.workflow())
+    scenario = scenario_of(graph, Collection.EAGER)
+    leave_out_unused(monkeypatch, scenario)
     with pytest.raises(Violation, match=f"{MISSING}.*{folder.replace('/', '.')}"):
-        search(next(scenarios(graph)), range(20))
+        search(scenario, range(20))

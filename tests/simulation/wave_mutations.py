@@ -8,6 +8,7 @@ import pytest
 from tests.simulation.broken_stores import TransitionStore
 from tests.simulation.mutations import CRASH, NONE, Mutation
 from tests.simulation.region_mutations import NUDGED, REDRIVEN
+from unum_runtime.features.eager_collection import collect
 from unum_runtime.features.waves import previous_results, wavefront
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.envelope import Value
@@ -15,7 +16,7 @@ from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key
 from unum_runtime.model.states import Task
 from unum_runtime.protocol.control import nudge
-from unum_runtime.protocol.delivery import collect, commit, ingress
+from unum_runtime.protocol.delivery import commit, ingress
 from unum_runtime.protocol.fanout import packing
 from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.planning import plan

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from inspect import CO_OPTIMIZED
 from itertools import groupby
@@ -42,11 +43,12 @@ from unum_constructs.layer.features import USED_BY, LayerFacts, unused_by_own_fu
 from unum_constructs.layer.interpreters import FOLDERS
 from unum_constructs.layer.runtime_layer import RuntimeLayer
 from unum_constructs.layer.strip import strip_source
+from unum_runtime.model import ir
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 FORWARDER = "unum_runtime.aws.forwarder.handle"
-SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 164, 239, 274, 357
+SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 162, 235, 270, 353
 """Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks request services, and
 of that in JSONata."""
 
@@ -211,6 +213,7 @@ def facts_of(flow: Any, functions: Mapping[str, FunctionOptions] = NONE, **facts
         (LayerFacts(workflow_of(**LONG_WAIT)), ("features/timers",)),
         (LayerFacts(workflow_of(**RETRIED)), ("features/timers",)),
         (facts_of(g.task("a"), keeps_timer=True), ("features/timers",)),
+        (LayerFacts(replace(workflow_of(Type="Pass"), collection=ir.Collection.EAGER)), ("features/eager_collection",)),
         (
             LayerFacts(workflow_of(**DATA_SET)),
             ("features/data_sets", "features/data_sets/parquet", "features/services"),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from unum_compiler.analysis.edges import uses_timer
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.functions.configuration import OPENTELEMETRY, XRAY
+from unum_runtime.model import ir
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import ACTIVITY, READ_ITEMS, SIGNAL, WRITE_RESULTS, FanOut, Language
 
@@ -75,6 +76,7 @@ USED_BY: Mapping[str, Callable[[LayerFacts], bool]] = {
     "features/bucket_state": lambda facts: facts.in_bucket,
     "features/data_sets": _requests(READ_ITEMS, WRITE_RESULTS),
     "features/document_stores": lambda facts: facts.in_bucket,
+    "features/eager_collection": lambda facts: facts.workflow.collection is ir.Collection.EAGER,
     "features/kubernetes": _requests("eks:call", "eks:runJob"),
     "features/memo": lambda facts: any(task.memoize for task in facts.workflow.tasks),
     "features/regions": _has_regions,
@@ -100,7 +102,7 @@ def unused_folders(facts: LayerFacts) -> frozenset[str]:
     return frozenset(folder for folder, is_used in USED_BY.items() if not is_used(facts))
 
 
-_OF_EVERY_DEFINITION = frozenset(("features/task_tokens", "features/timers"))
+_OF_EVERY_DEFINITION = frozenset(("features/eager_collection", "features/task_tokens", "features/timers"))
 
 
 def unused_by_own_functions(facts: LayerFacts) -> frozenset[str]:

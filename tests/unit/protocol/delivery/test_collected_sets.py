@@ -11,10 +11,10 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import graph as g
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import OutcomeCollected
+from unum_runtime.features.eager_collection import collect
 from unum_runtime.model.checkpoint import TOMBSTONE, Status, Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Scope, checkpoint_key, meeting_key
-from unum_runtime.protocol.delivery import collect
 
 NEIGHBOURS = g.map(g.task("A") >> g.task("B").meets_previous(), items=g.out)
 WAVE = g.map(g.task("A") >> g.task("B").after_previous("A"), items=g.out)

@@ -11,7 +11,6 @@ from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Guard, Task
-from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
@@ -60,4 +59,6 @@ def fail_invocation(
         delivery.found.append(envelope.name)
     perform(rt, delivery, *effects)
     if rt.collection is Collection.EAGER:
+        from unum_runtime.features.eager_collection.collect import collect_input  # noqa: PLC0415 - few workflows
+
         collect_input(rt, envelope)

@@ -17,8 +17,8 @@ Source: AWS Step Functions API Reference, "StopExecution".
 """
 
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, stop_record
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import START_STEP, Execution, Key, Name, start_key
-from unum_runtime.protocol.delivery.collect import collect_last
 from unum_runtime.protocol.delivery.commit import create, shorten
 from unum_runtime.protocol.history.start_records import last_step
 from unum_runtime.protocol.planning.plan import Finish
@@ -55,7 +55,9 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
 
         found = redrives_before(rt, execution, last.name.step).to_routes()
         rt.statuses.ended(rt, Finish(execution, last.ending, last.name.step, last.committed_ms), found)
-    if before is not None:
+    if before is not None and rt.collection is Collection.EAGER:
+        from unum_runtime.features.eager_collection.collect import collect_last  # noqa: PLC0415 - few workflows
+
         collect_last(rt, before)
     return last
 

@@ -29,13 +29,12 @@ from unum_runtime.errors import (
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Guard, State, Task
-from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
 from unum_runtime.protocol.delivery.fusion import is_first
 from unum_runtime.protocol.delivery.ingress import admit, is_unguarded, look_up, may_be_late
 from unum_runtime.protocol.delivery.lease import claim_invocation
-from unum_runtime.protocol.delivery.perform import perform, tidy_up
+from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.run_task import run
 from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke
 from unum_runtime.protocol.planning.task_facts import task_facts
@@ -89,7 +88,10 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
             effects = _look_up(rt, envelope, state, fresh=fresh)
         except OutcomeCollected:
             delivery.found.append(envelope.name)
-            tidy_up(rt, delivery)
+            if rt.collection is Collection.EAGER:  # a deletion leaves tombstones, too
+                from unum_runtime.features.eager_collection.collect import tidy_up  # noqa: PLC0415 - few workflows
+
+                tidy_up(rt, delivery)
             raise
         if isinstance(effects, Value):
             if claim is not None:
@@ -104,6 +106,8 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
         else:
             delivery.found.append(envelope.name)
     if _continue(rt, delivery, envelope, effects) and rt.collection is Collection.EAGER:
+        from unum_runtime.features.eager_collection.collect import collect_input  # noqa: PLC0415 - few workflows
+
         collect_input(rt, envelope)
         _collect_waiting(rt, envelope, state)
 

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from itertools import chain
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import NoRoute, RefusedDelivery, RouteGone
-from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Phase
+from unum_runtime.errors import RefusedDelivery, RouteGone
+from unum_runtime.model.checkpoint import Failure, Phase
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.naming import Scope
 from unum_runtime.model.states import Task
-from unum_runtime.protocol.delivery.collect import collect_commit, collect_scope, settled_around, take_back
-from unum_runtime.protocol.delivery.commit import commit, parse_committed
+from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import fits, may_fuse, own_event
 from unum_runtime.protocol.delivery.join import complete, fail
@@ -31,7 +29,6 @@ from unum_runtime.protocol.planning.plan import (
     OpenScope,
     branch,
     parts,
-    plan,
     started_at_once,
 )
 from unum_runtime.protocol.runtime import Runtime
@@ -62,22 +59,9 @@ def perform(rt: Runtime, delivery: DeliveryState, *effects: Effect) -> None:
         followed = [_perform_unless_refused(rt, effect, delivery) for effect in others]
         wave = [*refused, *(_begin_branches(rt, opened) if opened else ()), *chain.from_iterable(followed)]
     if rt.collection is Collection.EAGER:
-        # Only now: every event is sent, so the deliveries that replace this one need none of these outcomes.
-        for commit_ in delivery.committed:
-            collect_commit(rt, commit_)
-        delivery.collected = [commit_.joins for commit_ in delivery.committed if commit_.joins is not None]
-        tidy_up(rt, delivery)
+        from unum_runtime.features.eager_collection.collect import collect_performed  # noqa: PLC0415 - few workflows
 
-
-def tidy_up(rt: Runtime, delivery: DeliveryState) -> None:
-    """Collect items that this delivery wrote inside settled scopes, and continue those scopes if it found outcomes."""
-    settled = settled_around(rt, delivery)
-    # This delivery may replace one that settled a scope and died before it sent the continuation. The branch's own
-    # items may be collected since, so the continuation is planned from the scope's outcome.
-    if delivery.found:
-        for scope, item in settled.items():
-            _continue_settled(rt, scope, item, delivery.routes)
-    take_back(rt, delivery, settled)
+        collect_performed(rt, delivery)
 
 
 def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope:
@@ -107,18 +91,6 @@ def send_later(rt: Runtime, event: Envelope, due_ms: int) -> None:
 def payload_of(rt: Runtime, event: Envelope) -> bytes:
     """Return the bytes of `event`, with a large input in the payload bucket."""
     return event.to_bytes() if rt.large is None else store_large_input(rt.large, event)
-
-
-def _continue_settled(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:
-    """Perform a settled scope's effect unless a Task joined its results, then collect the scope."""
-    if TOMBSTONE in item or item["state"] != scope.state:
-        return
-    try:
-        perform(rt, DeliveryState(routes), plan(rt.workflow, parse_committed(rt, scope.join, scope.state, item)))
-    except NoRoute as unknown:  # the delivery that settled the scope had the route, so this one does not replace it
-        rt.log("refused", reason=str(unknown))
-    else:
-        collect_scope(rt, scope)
 
 
 def _begin_branches(rt: Runtime, opened: list[OpenScope]) -> list[Invoke | Commit]:

@@ -14,12 +14,12 @@ very end for settled scopes around it, and takes back its own items. So one of b
 Source of the scheme: Unum, "Garbage collection"; there the checkpoint is deleted and a late duplicate runs again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.checkpoint import Checkpoint, Collected, Item
+from unum_runtime.errors import NoRoute
+from unum_runtime.model.checkpoint import TOMBSTONE, Checkpoint, Collected, Item
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
-from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Key,
@@ -37,7 +37,9 @@ from unum_runtime.model.naming import (
     scopes_around,
     shard_partition,
 )
+from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.fanout.packing import is_packed, own_keys, uncollected
 from unum_runtime.protocol.planning.plan import Commit, JoinNeighbour, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -46,7 +48,7 @@ from unum_runtime.protocol.runtime import Runtime
 def collect_input(rt: Runtime, envelope: Envelope) -> None:
     """Collect outcomes behind `envelope`'s input, after its own outcome's effects are performed.
 
-    Callers check for `Collection.EAGER`, here and below.
+    Callers check for `Collection.EAGER`, here and everywhere.
     """
     if isinstance(envelope.input, Results):
         collect_scope(rt, envelope.input.scope)
@@ -71,8 +73,39 @@ def collect_scope(rt: Runtime, scope: Scope) -> None:
 
 def collect_last(rt: Runtime, checkpoint: Checkpoint) -> None:
     """Collect a stopped execution's last outcome, including a running fan-out."""
-    if rt.collection is Collection.EAGER:
-        rt.store.collect(_tree(rt, checkpoint))
+    rt.store.collect(_tree(rt, checkpoint))
+
+
+def collect_performed(rt: Runtime, delivery: DeliveryState) -> None:
+    """Collect what a delivery needs no more after it has performed its effects."""
+    # Only now: every event is sent, so the deliveries that replace this one need none of these outcomes.
+    for commit_ in delivery.committed:
+        collect_commit(rt, commit_)
+    delivery.collected = [commit_.joins for commit_ in delivery.committed if commit_.joins is not None]
+    tidy_up(rt, delivery)
+
+
+def tidy_up(rt: Runtime, delivery: DeliveryState) -> None:
+    """Collect items that this delivery wrote inside settled scopes, and continue those scopes if it found outcomes."""
+    settled = settled_around(rt, delivery)
+    # This delivery may replace one that settled a scope and died before it sent the continuation. The branch's own
+    # items may be collected since, so the continuation is planned from the scope's outcome.
+    if delivery.found:
+        for scope, item in settled.items():
+            _continue_settled(rt, scope, item, delivery.routes)
+    take_back(rt, delivery, settled)
+
+
+def _continue_settled(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:
+    """Perform a settled scope's effect unless a Task joined its results, then collect the scope."""
+    if TOMBSTONE in item or item["state"] != scope.state:
+        return
+    try:
+        perform(rt, DeliveryState(routes), plan(rt.workflow, parse_committed(rt, scope.join, scope.state, item)))
+    except NoRoute as unknown:  # the delivery that settled the scope had the route, so this one does not replace it
+        rt.log("refused", reason=str(unknown))
+    else:
+        collect_scope(rt, scope)
 
 
 def settled_around(rt: Runtime, delivery: DeliveryState) -> dict[Scope, Item]:
