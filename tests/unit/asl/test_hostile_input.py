@@ -88,6 +88,7 @@ def test_regular_expressions_have_one_budget_of_time(code: str, error: str) -> N
     assert error in outcome(code)
 
 
+@pytest.mark.slow("a new process works until it meets the limit of work, which is meant to take a second")
 @pytest.mark.parametrize(
     ("code", "error"),
     [

@@ -120,6 +120,7 @@ def many() -> Executions:
     return executions
 
 
+@pytest.mark.slow("the first one of the module starts 3,000 executions, which fill several pages of each status")
 @pytest.mark.parametrize("status", [None, *Status])
 def test_all_pages_together_are_all_executions_newest_first(many: Executions, status: Status | None) -> None:
     expected = [number for number in reversed(range(3_000)) if status in (None, status_of(number))]

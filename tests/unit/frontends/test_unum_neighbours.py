@@ -83,6 +83,7 @@ def test_excamera_runs_each_function_once_where_the_arithmetic_says(write: Write
     assert sorted(runs) == expected
 
 
+@pytest.mark.slow("30 runs of a wave, each with crashes and duplicates at other points")
 def test_excamera_gives_the_same_result_under_faults(write: Write) -> None:
     functions = {"Split": handler(lambda given: given), **recorders([], *[*EXCAMERA][1:])}
     faults = Faults(crashes=2, duplicates=2)

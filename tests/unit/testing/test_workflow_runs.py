@@ -203,6 +203,7 @@ def test_the_plugin_is_installed_with_the_distribution() -> None:
     assert PLUGIN in {entry.value for entry in entry_points(group="pytest11")}
 
 
+@pytest.mark.slow("pytest runs as a process of its own, which imports the compiler")
 def test_the_fixture_takes_the_seed_of_the_command_line(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
