@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from botocore.model import ServiceModel
 
 from unum_compiler.services.service_actions import PREFIXES
@@ -20,6 +21,7 @@ def models_by_prefix() -> dict[str, list[ServiceModel]]:
     return found
 
 
+@pytest.mark.slow("it reads the model of each service that has resources")
 def test_each_operation_has_the_parameters_of_its_resource() -> None:
     models = models_by_prefix()
     for prefix, rows in resource_table().items():

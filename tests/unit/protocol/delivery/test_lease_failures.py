@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -265,6 +266,7 @@ def test_no_failure_of_a_lease_changes_a_result(data: st.DataObject, collection:
     assert world.endings[-1:] == [RESULT]
 
 
+@pytest.mark.slow("it searches orders of deliveries and failures in worlds of two waves")
 @given(st.data(), st.sampled_from(Collection))
 @SEARCH
 def test_nor_does_it_mix_the_values_of_two_waves(data: st.DataObject, collection: Collection) -> None:
