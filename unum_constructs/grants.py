@@ -135,6 +135,14 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
             task_responses.equip(grantee, self.response_alias.function_arn)
         return given
 
+    def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow every request to the control function, as administrators need: stop, redrive, fork, delete and others.
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        return self._grant_control(grantee, ControlAlias.OPERATE)
+
     def grant_stop(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow stopping executions (`stop`).
 

@@ -201,7 +201,7 @@ class UnumWorkflow(
         failures = Failures(handler=self.failure_handler, limits=options.limits)
         self.start_alias = new_start_alias(self, assembly, failures, planning)
         start_intake = self.failure_handler.open(self.start_alias, self)
-        self.control.open(self.start_alias, self._workflow, sweeps=shared.sweep is not None)
+        self.control.open(self.start_alias, self._workflow, sweeps=shared.sweep is not None, exported=exported)
         self.aliases = new_aliases(self, self.control.version, failures, start_intake)
         self.run_alias, self.describe_alias, self.response_alias = self.aliases
         self.sweep = new_sweep(self, shared, self.control, self.own_partitions)

@@ -11,7 +11,8 @@ from unum_runtime.protocol.control.control_aliases import call_alias
 
 FUNCTION = "Flow/ControlFunction/Function"
 INVOKE = ["lambda:InvokeFunction"]
-ALIASES = ["stop", "redrive", "fork", "nudge", "delete", "pause", "memo", "sweep"]
+ALIASES = ["stop", "redrive", "fork", "nudge", "delete", "pause", "memo", "operate", "sweep"]
+ALWAYS = ["start", "run", "respond", "describe", "start-intake", "nudge", "operate", "sweep"]
 GRANTS = {f"grant_{kind}": kind.capitalize() for kind in ALIASES[:-1]}
 
 
@@ -24,7 +25,14 @@ def arn(deployment: Deployment, path: str) -> str:
     return f"{deployment.logical_id(path)}.Arn"
 
 
-def test_each_kind_of_request_has_an_alias(deployed: Deployment) -> None:
+def names_of(deployment: Deployment) -> set[str]:
+    """Return the kinds of all aliases."""
+    return {each["Properties"]["Name"].removesuffix("-Flow") for each in deployment.all("Lambda::Alias").values()}
+
+
+def test_exported_workflow_has_an_alias_for_each_kind_of_request() -> None:
+    deployed = Deployment.of(chain("A", "B"), *"AB", exported=True)
+    assert names_of(deployed) == {*ALWAYS, *ALIASES}
     version = f"{deployed.version(FUNCTION)}.Version"
     for kind in ALIASES:
         alias = deployed.properties(f"Flow/ControlFunction/{kind.capitalize()}")
@@ -34,9 +42,19 @@ def test_each_kind_of_request_has_an_alias(deployed: Deployment) -> None:
 
 def test_without_a_sweep_no_alias_takes_sweeps() -> None:
     deployment = Deployment.of(chain("A"), "A", sweep=None)
-    names = {each["Properties"]["Name"] for each in deployment.all("Lambda::Alias").values()}
-    others = ("start", "run", "respond", "describe", "start-intake", *ALIASES[:-1])
-    assert names == {f"{each}-Flow" for each in others}
+    assert names_of(deployment) == {*ALWAYS} - {"sweep"}
+
+
+def test_alias_that_nobody_was_granted_is_absent(deployed: Deployment) -> None:
+    assert names_of(deployed) == {*ALWAYS}
+
+
+def test_alias_appears_once_however_many_grants_need_it() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    for name in ("Ann", "Bob"):
+        flow.grant_stop(iam.User(deployment.stack, name))
+    assert names_of(deployment) == {*ALWAYS, "stop"}
 
 
 @pytest.mark.parametrize("grant", GRANTS)

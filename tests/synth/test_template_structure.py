@@ -43,7 +43,7 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
         "Lambda::LayerVersion": 1,
         "Lambda::Function": 4,
         "Lambda::Version": 4,
-        "Lambda::Alias": 13,
+        "Lambda::Alias": 8,
         "Lambda::EventInvokeConfig": 8,
         "Logs::LogGroup": 4,
         "IAM::Role": 5,

@@ -5,7 +5,8 @@ callers of its aliases may invoke this one.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from aws_cdk import aws_iam as iam
@@ -30,13 +31,45 @@ DIRECTORY = ControlAlias.NUDGE
 """Kind of the alias that tells the start alias, in its description."""
 
 
+ALWAYS = frozenset({DIRECTORY, ControlAlias.OPERATE, ControlAlias.SWEEP})
+"""Kinds of aliases that exist without a grant: for the failure handler, which nudges, administrators, and sweeps."""
+
+
+class AliasesOnDemand(Mapping[str, lambda_.Alias]):
+    """Aliases by kind, each of which is made when it is asked for first.
+
+    Args:
+        kinds: kinds that may be asked for.
+        make: makes the alias of a kind.
+    """
+
+    def __init__(self, kinds: Iterable[str], make: Callable[[str], lambda_.Alias]) -> None:
+        self._kinds, self._make, self._made = tuple(kinds), make, dict[str, lambda_.Alias]()
+
+    def __getitem__(self, kind: str) -> lambda_.Alias:
+        if kind not in self._kinds:
+            raise KeyError(kind)
+        if kind not in self._made:
+            self._made[kind] = self._make(kind)
+        return self._made[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._kinds
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+
 class ControlFunction(PlanningFunction):
     """Function that carries out what operators ask of executions.
 
     Attributes:
-        aliases: its aliases, one for each kind of requests: ``stop``, ``redrive``, ``fork``, ``nudge``, ``delete``,
-            ``pause``, ``memo``, one for each Task that can be called, ``signal`` if a Task waits for one, and ``sweep``
-            if the workflow has a sweep.
+        aliases: its aliases by kind of requests: ``operate`` for all, ``stop``, ``redrive``, ``fork``, ``nudge``,
+            ``delete``, ``pause``, ``memo``, one for each Task that can be called, ``signal`` if a Task waits for one,
+            and ``sweep`` if the workflow has a sweep. Most are made when somebody asks for them.
         handler: failure handler, at which sweeps try records of failures again; set before `allow`.
     """
 
@@ -46,6 +79,7 @@ class ControlFunction(PlanningFunction):
 
     aliases: Mapping[str, lambda_.Alias]
     handler: permissions.HasFunction
+    _signal_events: lambda_.Alias | None = None
 
     @property
     def doors(self) -> Mapping[str, lambda_.Alias]:
@@ -67,16 +101,18 @@ class ControlFunction(PlanningFunction):
         self.policy.add_statements(permissions.invoke_exactly_statement([remote_intake]))
         self.function.add_environment("UNUM_REMOTE_INTAKE", remote_intake)
 
-    def open(self, start_alias: lambda_.Alias, workflow: Workflow, *, sweeps: bool) -> None:
-        """Make the aliases that `workflow` needs."""
+    def open(self, start_alias: lambda_.Alias, workflow: Workflow, *, sweeps: bool, exported: bool) -> None:
+        """Make the aliases that every workflow has; for an exported one all, because importers may ask for any."""
         waits = any((task.resource or "").startswith(SIGNAL) for task in workflow.tasks)
         self._start_alias = start_alias
         closed = {*(() if sweeps else (ControlAlias.SWEEP,)), *(() if waits else (ControlAlias.SIGNAL,))}
-        kinds = [each for each in ControlAlias if each not in closed]
-        named: list[str] = [*kinds, *map(call_alias, callable_tasks(workflow))]
+        kinds: list[str] = [each for each in ControlAlias if each not in closed]
+        kinds += map(call_alias, callable_tasks(workflow))
         # The function reads the start alias in the description of `DIRECTORY` (GetAlias): as a variable, it would be a
         # circular reference. By this reference the aliases depend on all that the start alias depends on.
-        self.aliases = {kind: self._new_alias(kind, start_alias) for kind in named}
+        self.aliases = AliasesOnDemand(kinds, partial(self._new_alias, start_alias=start_alias))
+        for each in kinds if exported else [each for each in kinds if each in ALWAYS]:
+            self.aliases[each]
 
     def open_for_events(self, workflow: Construct) -> lambda_.Alias:
         """Return the alias that takes signals of event sources; make it for the first one.
@@ -87,7 +123,7 @@ class ControlFunction(PlanningFunction):
             ConstructError: no Task of the workflow waits for a signal.
         """
         self.alias(workflow, ControlAlias.SIGNAL)
-        if SIGNAL_EVENTS not in self.aliases:
+        if self._signal_events is None:
             alias = self._new_alias(SIGNAL_EVENTS, self._start_alias)
             failures = async_configuration(
                 alias,
@@ -97,8 +133,8 @@ class ControlFunction(PlanningFunction):
             )
             # The configuration names the alias by text, which CloudFormation takes for no dependency.
             failures.node.add_dependency(resource_of(alias, lambda_.CfnAlias), self.policy)
-            self.aliases = {**self.aliases, SIGNAL_EVENTS: alias}
-        return self.aliases[SIGNAL_EVENTS]
+            self._signal_events = alias
+        return self._signal_events
 
     def _new_alias(self, kind: str, start_alias: lambda_.Alias) -> lambda_.Alias:
         return lambda_.Alias(

@@ -1,7 +1,7 @@
 """Requests of operators: stop, redrive, nudge, fork and delete executions, ask what they wait for, pause new starts.
 
-No access to the workflow's table is needed. The control function has an alias for each kind of requests, which the
-caller must be allowed to invoke; see `unum_runtime.protocol.control.control_aliases`.
+No access to the workflow's table is needed. Callers must be allowed to invoke the control function's alias for
+the kind of request, or its alias for all kinds; see `unum_runtime.protocol.control.control_aliases`.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,6 +25,7 @@ from unum_runtime.errors import (
     ExecutionNotRedrivable,
     InvalidExecutionInput,
     NodeNotForkable,
+    RouteGone,
     SignalRefused,
     StartsPaused,
     UnumError,
@@ -35,7 +36,7 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import control_alias_name
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import definition_request, operator_requests, pausing
-from unum_runtime.protocol.control.control_aliases import CALL, alias_for, call_alias
+from unum_runtime.protocol.control.control_aliases import CALL, ControlAlias, alias_for, call_alias
 from unum_runtime.protocol.control.operator_requests import THROTTLED_MS, On, ValidationException, VersionGone
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.delivery.pause import Pause
@@ -404,9 +405,18 @@ class Control(SignalSender):
         return self._send_to(alias, request)
 
     def _send_to(self, alias: str, request: dict[str, Json]) -> Json:
-        return send_request(
-            self.caller, f"{self.control_alias}:{control_alias_name(alias, self.workflow)}", request, *_ERRORS
-        )
+        try:
+            return self._send_at(alias, request)
+        except RouteGone as gone:
+            # Aliases of one kind exist for those who were granted that kind; this one is for administrators.
+            try:
+                return self._send_at(ControlAlias.OPERATE, request)
+            except RouteGone:
+                raise gone from None
+
+    def _send_at(self, alias: str, request: dict[str, Json]) -> Json:
+        address = f"{self.control_alias}:{control_alias_name(alias, self.workflow)}"
+        return send_request(self.caller, address, request, *_ERRORS)
 
 
 def checked_on(on: On | str | None) -> On | None:

@@ -1,8 +1,8 @@
 """Control function: the Lambda handler for what operators ask of executions.
 
-Each kind of requests has an alias of its own, see `unum_runtime.protocol.control.control_aliases`. A version takes
-requests of every kind, but IAM lets nobody invoke it except the function itself, which continues long work there.
-Deployments alone invoke the function without a qualifier, see `unum_runtime.functions.operations.deployment_answers`.
+Requests arrive at aliases, see `unum_runtime.protocol.control.control_aliases`. A version takes requests of every kind,
+but IAM lets nobody invoke it except the function itself, which continues long work there. Deployments alone invoke the
+function without a qualifier, see `unum_runtime.functions.operations.deployment_answers`.
 """
 
 from collections.abc import Mapping
@@ -97,6 +97,8 @@ def _is_of_cloudformation(event: Json, context: Any) -> bool:
 def _refusal(event: Json, name: str) -> Json:
     """Return why the alias `name` does not take `event`; None if it does."""
     (workflow,) = services()
+    if name == control_alias_name(ControlAlias.OPERATE, workflow):
+        return None
     if is_request(event) and event["control"] == CALL:
         own = control_alias_name(call_alias(str(event.get("state"))), workflow)
         message = f"state: the alias {name!r} takes no calls of {event.get('state')!r}: invoke {own!r}"

@@ -1,6 +1,7 @@
-"""The aliases of the control function, each of which takes requests of one kind.
+"""The aliases of the control function, each of which takes requests of one kind, and one that takes all.
 
-IAM tells the aliases apart, so whoever may invoke one of them can make no other request.
+IAM tells the aliases apart, so whoever may invoke one of them can make no other request. Those of one kind exist where
+somebody was granted that kind alone.
 """
 
 from collections.abc import Mapping
@@ -38,6 +39,7 @@ class ControlAlias(StrEnum):
     MEMO = "memo"
     SIGNAL = "signal"
     SWEEP = "sweep"
+    OPERATE = "operate"
 
 
 TAKEN: Mapping[ControlAlias, tuple[str, ...]] = {
@@ -51,9 +53,8 @@ TAKEN: Mapping[ControlAlias, tuple[str, ...]] = {
     ControlAlias.SIGNAL: (SIGNAL,),
     ControlAlias.SWEEP: (SWEEP,),
 }
-"""Values of a request's ``control`` field that each alias takes. Questions share the alias of nudges, whose answer is
-the
-same: what an execution waits for."""
+"""Values of a request's ``control`` field that each alias takes, besides `ControlAlias.OPERATE`, which takes all.
+Questions share the alias of nudges, whose answer is the same: what an execution waits for."""
 
 
 def call_alias(state: str) -> str:
