@@ -103,6 +103,7 @@ TRIES: Mapping[str, tuple[str, Try]] = {
     "a fork": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:fork-{p.workflow}")),
     "a nudge": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:nudge-{p.workflow}")),
     "a sweep": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:sweep-{p.workflow}")),
+    "any request": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:operate-{p.workflow}")),
     "a version of the control function": ("lambda:InvokeFunction", lambda s, p: invoke(s, f"{p.control_function}:1")),
     "the start intake": (
         "lambda:InvokeFunction",

@@ -102,13 +102,27 @@ def unused_folders(facts: LayerFacts) -> frozenset[str]:
     return frozenset(folder for folder, is_used in USED_BY.items() if not is_used(facts))
 
 
-_OF_EVERY_DEFINITION = frozenset(("features/eager_collection", "features/task_tokens", "features/timers"))
+_OF_EVERY_DEFINITION = frozenset(
+    (
+        "asl/jsonpath",
+        "asl/jsonpath/intrinsics",
+        "features/eager_collection",
+        "features/memo",
+        "features/regions",
+        "features/signals",
+        "features/task_tokens",
+        "features/timers",
+        "features/waves",
+    )
+)
+"""Folders by which an execution is planned."""
 
 
 def unused_by_own_functions(facts: LayerFacts) -> frozenset[str]:
     """Return the folders that no function without user code loads.
 
     Failed events and operators' requests may be of an execution of an earlier definition, which these functions plan
-    by. Requests are refused if that needs another folder, and events become dead letters.
+    by. If that is in JSONata, and none is now, requests are refused and events become dead letters: the engine is a
+    quarter of such a function's code.
     """
     return unused_folders(facts) - _OF_EVERY_DEFINITION

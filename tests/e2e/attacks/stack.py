@@ -61,6 +61,8 @@ class Attacks(Stack):
         CfnOutput(self, "Charges", value=self.charges.table_name)
         self.workflow = self._flow("Flow", {}, memoize=SHARED)
         self._flow("Other", {"store": Store.dynamodb(table=self.workflow.table)})
+        for kind in self.workflow.control.aliases:
+            self.workflow.control.aliases[kind]  # an attack needs something to invoke
         grants: Any = {
             "Starter": self.workflow.grant_start,
             "Reader": self.workflow.grant_read,

@@ -122,10 +122,11 @@ class Attacker:
                         self.heard.append(answer["Payload"].read().decode())
 
     def operate(self, event: Any) -> None:
-        """Send a request of operators to its alias."""
-        alias = f"{self.site.outputs['WorkflowControlFunction']}:{event['control']}-{self.site.client.workflow}"
-        with suppress(ClientError):
-            self.session.client("lambda").invoke(FunctionName=alias, Payload=json.dumps(event).encode())
+        """Send a request of operators to its alias, and to the alias of administrators."""
+        for kind in (event["control"], "operate"):
+            alias = f"{self.site.outputs['WorkflowControlFunction']}:{kind}-{self.site.client.workflow}"
+            with suppress(ClientError):
+                self.session.client("lambda").invoke(FunctionName=alias, Payload=json.dumps(event).encode())
 
     def put(self, name: str, **attributes: Any) -> None:
         """Write a start record with other attributes than the run alias writes."""
