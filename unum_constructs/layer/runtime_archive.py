@@ -1,6 +1,7 @@
 """Archives of the runtime in the cloud assembly, for one Python version."""
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, IValidation
 
 from unum_constructs.cdk.lookup import path_of, resource_of
+from unum_constructs.layer import bytecode, content, strip
 from unum_constructs.layer.assembly_files import write_archive
 from unum_constructs.layer.content import (
     Content,
@@ -20,6 +22,7 @@ from unum_constructs.layer.content import (
     runtime_folder,
 )
 from unum_constructs.layer.interpreters import NoBytecodeError, compile_modules
+from unum_runtime.cold_start import bundle
 
 
 class RuntimeArchive(NamedTuple):
@@ -28,7 +31,7 @@ class RuntimeArchive(NamedTuple):
     Attributes:
         file: path of the archive.
         python: runtime of its functions, such as ``python3.13``.
-        digest: digest of all bytes in the archive.
+        digest: digest of the sources of all that is in the archive, the same on every machine.
         missing_bytecode: the reason why the archive contains sources; empty for bytecode.
     """
 
@@ -50,17 +53,28 @@ def write_runtime(
         python: runtime of the functions.
         place: place of the files in a function.
     """
-    content = runtime_content(unused, runtime_folder(), handlers)
-    bytecode, missing = _compile(content, python, place)
-    files = deployed_files(content, bytecode, place)
-    named = digest(files, python)
-    return RuntimeArchive(write_archive(scope, files, named), python, named, missing)
+    sources = runtime_content(unused, runtime_folder(), handlers)
+    made, missing = _compile(sources, python, place)
+    files = deployed_files(sources, made, place)
+    file = write_archive(scope, files, digest(files, python))
+    return RuntimeArchive(file, python, digest({**sources, **_makers()}, f"{python} {place.mounted_at}"), missing)
 
 
-def _compile(content: Content, python: str, place: Place) -> tuple[Content, str]:
-    """Return bytecode of the modules in `content`; without a Python that can compile them none, with the reason."""
+@cache
+def _makers() -> Content:
+    """Return the modules that decide which bytes the archive has for given sources.
+
+    Bytecode itself does not count: it differs between releases of one Python, and a machine may have none. It does what
+    the sources do, so a deployment from another machine need not replace what is deployed.
+    """
+    modules = (bytecode, bundle, content, strip)
+    return {each.__name__: Path(str(each.__file__)).read_bytes().replace(b"\r\n", b"\n") for each in modules}
+
+
+def _compile(sources: Content, python: str, place: Place) -> tuple[Content, str]:
+    """Return bytecode of the modules in `sources`; without a Python that can compile them none, with the reason."""
     try:
-        return compile_modules(compilable_modules(content, place), python), ""
+        return compile_modules(compilable_modules(sources, place), python), ""
     except NoBytecodeError as error:
         return {}, str(error)
 

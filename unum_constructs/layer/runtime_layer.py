@@ -21,7 +21,7 @@ class RuntimeLayer(lambda_.LayerVersion):
 
     Attributes:
         python: runtime of its functions, such as ``python3.13``.
-        digest: digest of all bytes in the layer; versions of functions depend on it.
+        digest: digest of the layer's sources, the same on every machine; versions of functions depend on it.
         missing_bytecode: the reason why the layer contains sources; empty for bytecode.
     """
 
