@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_apigatewayv2 as apigatewayv2
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as scheduler_targets
 from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
+from constructs import Construct
 
 from tests.synth.deployment import CODE, Deployment, flat, function
 from tests.synth.machines import chain
@@ -109,11 +112,85 @@ def test_each_grant_for_an_action_exists() -> None:
     assert {name for name in GRANTS.values() if not hasattr(IUnumWorkflow, name)} == set()
 
 
-@pytest.mark.parametrize("member", ["role", "state_machine_revision_id"])
-def test_member_that_a_workflow_lacks_names_ours(member: str) -> None:
+def test_member_that_a_workflow_lacks_names_ours() -> None:
     flow = flow_in(Deployment.new())
-    with pytest.raises(ConstructError, match=rf"^Stack/Flow: {member}: .*docs/howto/migrate\.md"):
-        getattr(flow, member)
+    with pytest.raises(ConstructError, match=r"^Stack/Flow: state_machine_revision_id: .*docs/howto/migrate\.md"):
+        _ = flow.state_machine_revision_id
+
+
+def test_role_without_service_requests_is_one_that_nothing_uses() -> None:
+    deployment = Deployment.new()
+    flow = flow_in(deployment)
+    function(deployment.stack, "B").grant_invoke(flow.role)
+    flow.add_to_role_policy(iam.PolicyStatement(actions=["kms:Decrypt"], resources=["*"]))
+    used = {flat(each["Properties"]["Role"]) for each in deployment.all("Lambda::Function").values()}
+    assert f"{deployment.logical_id('Flow/Role')}.Arn" not in used
+    (warned,) = deployment.warnings()
+    assert (warned.path, "nothing uses this role" in warned.text) == ("Stack/Flow", True)
+
+
+def test_workflow_whose_role_nobody_reads_has_none() -> None:
+    deployment = Deployment.new()
+    flow_in(deployment)
+    with pytest.raises(RuntimeError, match="No child with id: 'Role'"):
+        deployment.logical_id("Flow/Role")
+
+
+def http_api(scope: Construct, flow: UnumWorkflow) -> None:
+    apigatewayv2.CfnIntegration(
+        scope,
+        "Http",
+        api_id="api",
+        integration_type="AWS_PROXY",
+        integration_subtype="StepFunctions-StartExecution",
+        request_parameters={"Input": "$request.body", "StateMachineArn": flow.state_machine_arn},
+    )
+
+
+def rest_api(scope: Construct, flow: UnumWorkflow) -> None:
+    template = {"application/json": f'{{"stateMachineArn": "{flow.state_machine_arn}"}}'}
+    options = apigateway.IntegrationOptions(request_templates=template)
+    integration = apigateway.AwsIntegration(service="states", action="StartExecution", options=options)
+    apigateway.RestApi(scope, "Rest").root.add_method("POST", integration)
+
+
+def pipe(scope: Construct, flow: UnumWorkflow) -> None:
+    pipes.CfnPipe(
+        scope,
+        "Pipe",
+        role_arn="arn:aws:iam::111122223333:role/pipe",
+        source="arn:aws:sqs:eu-west-1:111122223333:orders",
+        target=flow.state_machine_arn,
+        target_parameters=pipes.CfnPipe.PipeTargetParametersProperty(
+            step_function_state_machine_parameters=pipes.CfnPipe.PipeTargetStateMachineParametersProperty(
+                invocation_type="FIRE_AND_FORGET"
+            )
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("use", "remedy"), [(http_api, "HttpLambdaIntegration"), (rest_api, "LambdaIntegration"), (pipe, "FIRE_AND_FORGET")]
+)
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_resource_that_gives_the_address_to_step_functions_is_refused(
+    use: Callable[[Construct, UnumWorkflow], None], remedy: str, *, is_elsewhere: bool
+) -> None:
+    deployment = Deployment.new()
+    flow = flow_in(deployment)
+    app: Any = deployment.stack.node.root
+    use(Stack(app, "Elsewhere") if is_elsewhere else deployment.stack, flow)
+    with pytest.raises(RuntimeError, match=rf"uses? Step Functions, which has no state machine Stack/Flow: .*{remedy}"):
+        app.synth()
+
+
+def test_address_elsewhere_is_accepted() -> None:
+    deployment = Deployment.new()
+    flow = flow_in(deployment)
+    CfnOutput(deployment.stack, "Arn", value=flow.state_machine_arn)
+    integration = apigateway.LambdaIntegration(flow.run_alias, proxy=False)
+    apigateway.RestApi(deployment.stack, "Rest").root.add_method("POST", integration)
+    deployment.stack.node.root.synth()  # type: ignore[attr-defined] # an App
 
 
 def test_import_by_arn_names_the_imports_of_workflows() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from aws_cdk import Annotations
@@ -41,8 +42,8 @@ KEPT = (
 
 
 NO_SERVICES = (
-    "role: nothing uses this role, because no Task calls a service: each function has a role of its own, which may do "
-    f"what its Tasks need; see {GUIDE}"
+    "role: nothing uses this role, because no Task requests a service. Code in functions has the roles of functions: "
+    f"grant to those what the code needs; see {GUIDE}"
 )
 
 
@@ -120,20 +121,22 @@ class DeployedStateMachine(StateMachineMembers):
 
     @property
     def role(self) -> iam.IRole:
-        """Role of the service function, or else the argument `role`, which nothing uses then.
+        """Role of the service function. If no Task requests a service, the argument `role`, or a role of its own.
 
-        Raises:
-            ConstructError: no Task calls a service: each function has a role of its own.
+        Nothing uses these, as nothing but states uses the role of a state machine: code in functions has their roles.
         """
         host = self._hosts.get(SERVICES)
         role = self._words.get("role") if host is None else host.function.role
-        if role is None:
-            raise ConstructError(
-                self,
-                "role: no Task calls a service, so a workflow has no role beside those of its functions; grant the "
-                f"permission to the function whose code needs it; see {GUIDE}",
-            )
-        return role
+        return role or self._unused_role
+
+    @cached_property
+    def _unused_role(self) -> iam.Role:
+        Annotations.of(self).add_warning_v2("unum:UnusedRole", NO_SERVICES)
+        return iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+
+    def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
+        """Add `statement` to the permissions of `role`."""
+        self.role.add_to_principal_policy(statement)
 
 
 def translate(

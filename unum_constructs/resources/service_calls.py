@@ -32,11 +32,3 @@ class CallingWorkflow(Construct):
                 "needs it",
             )
         return self._hosts[SERVICES].function.grant_principal
-
-    def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
-        """Add `statement` to the service function's permissions.
-
-        Raises:
-            ConstructError: no Task requests a service.
-        """
-        self.grant_principal.add_to_principal_policy(statement)

@@ -14,6 +14,7 @@ from constructs import Construct, IConstruct
 from unum_constructs.cdk.lookup import stack_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.state_machine.members import GUIDE, StateMachineMembers
+from unum_constructs.state_machine.misuses import PIPE, REST
 
 METHODS: Mapping[str, str] = {
     "apply_removal_policy": "applyRemovalPolicy",
@@ -43,13 +44,10 @@ PROPERTIES: Mapping[str, str] = {
 }
 """Names in TypeScript of properties."""
 
-REST = "give API Gateway `LambdaIntegration(workflow.run_alias, proxy=False)`, with a template for `name` and `input`"
-
 REMEDIES: Mapping[str, str] = {
     "apigateway": REST,
     "iot": "give the rule an action for Lambda functions, with `workflow.start_alias`",
-    "pipes": "give the pipe `target=workflow.start_alias.function_arn` with "
-    '`lambda_function_parameters={"invocationType": "FIRE_AND_FORGET"}`, and its role `workflow.grant_start(role)`',
+    "pipes": PIPE,
 }
 """What to write instead, for services that call Step Functions' own operations, which a workflow does not have."""
 

@@ -10,6 +10,7 @@ from constructs import Construct
 
 from unum_constructs.cdk.lookup import stack_of
 from unum_constructs.errors import ConstructError
+from unum_constructs.state_machine.misuses import AddressCheck
 
 if TYPE_CHECKING:
     from aws_cdk import RemovalPolicy
@@ -55,6 +56,7 @@ class StateMachineMembers(Construct):
     workflow_name: str
     start_alias: "lambda_.IFunction"
     storage: "Storage"
+    _is_checked = False
     if TYPE_CHECKING:
         grant_start: Callable[[iam.IGrantable], iam.Grant]
         grant_start_sync: Callable[[iam.IGrantable], iam.Grant]
@@ -77,6 +79,9 @@ class StateMachineMembers(Construct):
         Rules, schedules and Tasks with ``states:startExecution`` take it where they take a state machine's ARN. Who
         starts executions with it calls Lambda, not Step Functions: `grant_start_execution` allows that.
         """
+        if not self._is_checked:
+            self._is_checked = True
+            self.node.add_validation(AddressCheck(self, self.start_alias))
         return self.start_alias.function_arn
 
     @property
