@@ -1,6 +1,7 @@
 """Resources of a workflow in its stack."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from unum_constructs import Definition, UnumFunction, UnumWorkflow
 from unum_runtime.functions.configuration import INLINE, STORE
 
 HANDLER = "unum_runtime.handler.handle"
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,22 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
         "SQS::QueuePolicy": 1,
         "Scheduler::Schedule": 1,
     }
+
+
+def test_readme_lists_what_a_stack_contains() -> None:
+    """One function with two handlers is what the README counts."""
+    deployment = Deployment.new()
+    made = UnumFunction(
+        deployment.stack,
+        "F",
+        code=lambda_.Code.from_inline(CODE),
+        handlers={"A": "index.handle", "B": "index.handle"},
+    )
+    deployment.flow(chain("A", "B"), made)
+    section = README.read_text(encoding="utf-8").partition("## What a stack contains")[2].partition("\n## ")[0]
+    numbers = [int(number) for number in re.findall(r"^\| .+? \| (\d+) \|", section, re.MULTILINE)]
+    (total,) = re.findall(r"has (\d+) resources", section)
+    assert sum(numbers) == int(total) == len(deployment.template["Resources"])
 
 
 def test_table(two_steps: Deployment) -> None:
