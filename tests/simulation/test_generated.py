@@ -41,3 +41,10 @@ def test_they_have_whatever_the_protocol_knows() -> None:
     assert {bool(each.workflow.small_results) for each in made} == {True, False}
     for fault in ("vanishes", "stops", "nudges", "redrives"):
         assert any(getattr(each.faults, fault) for each in made)
+
+
+def test_nudged_job_knows_the_number_of_earlier_attempts_alone() -> None:
+    """A job's second attempt loses an event; the nudge that sends it again cannot know how the first attempt failed."""
+    choose = by_seed(4)
+    with small_sizes(choose):
+        search(generated(choose), range(2))

@@ -155,14 +155,18 @@ def check_record(world: World, delivery: Delivery, key: Key, item: Item) -> None
 
 
 def check_tries(world: World, delivery: Delivery, event: Event) -> None:
-    """Raise Broken unless the sent `event` names each failed attempt, those that the delivered event names first."""
+    """Raise Broken unless the sent `event` names each further failed attempt, after those that the delivered one names.
+
+    After a nudge, an event of a job has the number of earlier attempts, from the job's record, and not their errors.
+    """
     sent, before = event.envelope, delivery.hop.event.envelope
     # An operator's request knows committed outcomes alone, which say nothing of attempts that were repeated.
     if delivery.event.is_request or not _is_tried(sent, world):
         return
-    earlier = before.tries if before and (before.name, before.state) == (sent.name, sent.state) else ()
+    is_same = before is not None and (before.name, before.state) == (sent.name, sent.state)
+    earlier, attempts = (before.tries, sum(before.retries)) if before and is_same else ((), 0)
     is_kept = sent.tries[: len(earlier)] == earlier or len(earlier) == MOST_TRIES
-    if len(sent.tries) != min(sum(sent.retries), MOST_TRIES) or not is_kept:
+    if len(sent.tries) != min(len(earlier) + sum(sent.retries) - attempts, MOST_TRIES) or not is_kept:
         raise Broken(Invariant.CONSISTENT, f"{delivery} sends {event} with the earlier attempts {sent.tries}")
 
 
