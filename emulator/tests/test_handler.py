@@ -232,3 +232,14 @@ def test_a_function_may_wait_for_itself_beyond_the_bound_of_processes(cloud: Any
         Timeout=60,
     )
     assert cloud.invoke(name, 9)[0] == 9
+
+
+def test_functions_start_programs_of_layers_below_opt(cloud: Any) -> None:
+    layer = cloud.layer({"tool/run": "#!/var/lang/bin/python\nprint('from a layer')\n"})
+    source = """
+        import subprocess
+
+        def handler(event, context):
+            return subprocess.check_output(["/opt/tool/run"], text=True)
+    """
+    assert cloud.invoke(cloud.function(source, Layers=[layer]))[0] == "from a layer\n"

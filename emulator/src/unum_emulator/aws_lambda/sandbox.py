@@ -141,11 +141,12 @@ class Sandbox:
     def _spawn(self, resources: SandboxResources, output: Path) -> "subprocess.Popen[bytes]":
         function = self.function
         task = resources.packages.unpack([function.code])
+        layers = resources.packages.unpack(function.layers)
         variables = function_environment(
             function,
             home=self._home,
             task=task,
-            layers=resources.packages.unpack(function.layers),
+            layers=layers,
             runtime=resources.runtime,
             endpoint=resources.endpoint,
         )
@@ -154,7 +155,7 @@ class Sandbox:
         # -S and -P: neither this environment's packages nor this package's folder are on the path.
         with output.open("ab") as sink:
             return subprocess.Popen(  # noqa: S603 - runs the function that was deployed
-                [sys.executable, "-S", "-P", str(_WORKER), str(os.getpid())],
+                [sys.executable, "-S", "-P", str(_WORKER), str(os.getpid()), str(layers)],
                 cwd=task,
                 env=variables,
                 stdin=subprocess.DEVNULL,
