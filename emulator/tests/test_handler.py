@@ -243,3 +243,9 @@ def test_functions_start_programs_of_layers_below_opt(cloud: Any) -> None:
             return subprocess.check_output(["/opt/tool/run"], text=True)
     """
     assert cloud.invoke(cloud.function(source, Layers=[layer]))[0] == "from a layer\n"
+
+
+def test_function_without_a_runtime_here_fails(cloud: Any) -> None:
+    body, answer = cloud.invoke(cloud.function("", Runtime="ruby3.4"))
+    assert answer["FunctionError"] == "Unhandled"
+    assert body == {"errorType": "Runtime.Unavailable", "errorMessage": "ruby3.4 not supported for local execution"}

@@ -26,6 +26,8 @@ from unum_emulator.history import History, sender
 from unum_emulator.patching import replace
 
 Result = dict[str, Any]
+_MOCK = "Mock response - "
+"""Begin of ministack's answers in the name of functions."""
 
 _patient: contextvars.ContextVar[bool] = contextvars.ContextVar("patient", default=False)
 
@@ -58,7 +60,7 @@ class Executor:
             if func.get("code_zip") and config.get("Runtime", "").startswith("python"):
                 return self._execute(func, event)
             result: Result = original(func, config, event, request_id, started)
-            return result
+            return _without_mock(result)
 
         replace(lambda_svc, "_execute_function_dispatch", dispatch)
 
@@ -95,6 +97,16 @@ class Executor:
                     continue
                 self._history.add("ended", delivery=name, result=_result(outcome), body=outcome.body)
                 return outcome, self._logs.write(sandbox, delivery.request_id, outcome)
+
+
+def _without_mock(result: Result) -> Result:
+    """Return an error in place of the success that ministack invents for a function that it cannot run."""
+    body = result.get("body")
+    text = body.get("body") if isinstance(body, dict) else None
+    if not isinstance(text, str) or not text.startswith(_MOCK):
+        return result
+    error = {"errorType": "Runtime.Unavailable", "errorMessage": text.removeprefix(_MOCK)}
+    return {**result, "body": error, "error": True}
 
 
 def _result(outcome: Outcome) -> str:
