@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pytest
+from botocore.exceptions import ClientError
+
 FUNCTION = {
     "Type": "AWS::Lambda::Function",
     "Properties": {
@@ -63,3 +66,18 @@ def test_alarm_on_an_expression_is_created(cloud: Any) -> None:
     cloud.until(lambda: watch.describe_alarms(AlarmNames=["sum"])["MetricAlarms"])
     (alarm,) = watch.describe_alarms(AlarmNames=["sum"])["MetricAlarms"]
     assert alarm["StateValue"] == "INSUFFICIENT_DATA"
+
+
+def test_stacks_set_change_and_remove_tags_of_buckets(cloud: Any) -> None:
+    stacks, s3 = cloud.client("cloudformation"), cloud.client("s3")
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "tagged", "Tags": [{"Key": "a", "Value": "1"}]}}
+    stacks.create_stack(StackName="tagged", TemplateBody=json.dumps({"Resources": {"Bucket": bucket}}))
+    stacks.get_waiter("stack_create_complete").wait(StackName="tagged", WaiterConfig={"Delay": 1})
+    assert s3.get_bucket_tagging(Bucket="tagged")["TagSet"] == [{"Key": "a", "Value": "1"}]
+
+    bucket["Properties"] = {"BucketName": "tagged"}
+    stacks.update_stack(StackName="tagged", TemplateBody=json.dumps({"Resources": {"Bucket": bucket}}))
+    stacks.get_waiter("stack_update_complete").wait(StackName="tagged", WaiterConfig={"Delay": 1})
+    with pytest.raises(ClientError, match="NoSuchTagSet"):
+        s3.get_bucket_tagging(Bucket="tagged")
+    stacks.delete_stack(StackName="tagged")

@@ -1,47 +1,51 @@
-"""Properties of functions and alarms that ministack's CloudFormation ignores, refuses or handles differently.
+"""Properties of functions, buckets and alarms that ministack's CloudFormation ignores, refuses or handles differently.
 
 ReservedConcurrentExecutions and RecursiveLoop are settings of the function, not of its configuration. They take effect
 at creation and at every update; a missing property resets the setting.
 https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-function.html
+
+Tags of buckets decide what the CDK's custom resources delete; ministack's stacks create buckets without tags.
 
 ministack refuses alarms on metric math. Here such an alarm exists, with its configuration, and keeps the state
 INSUFFICIENT_DATA: nothing here computes its expression.
 https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-cloudwatch-alarm.html
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ministack.services import lambda_svc
+from ministack.services import lambda_svc, s3
 from ministack.services.cloudformation import provisioners
 
 from unum_emulator.patching import replace
 
 
 def install() -> None:
-    """Extend creation and update of functions, and let templates create alarms on expressions."""
+    """Extend creation and update of functions and buckets, and let templates create alarms on expressions."""
     _allow_expressions()
     _name_inline_code()
-    handlers = provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"]
+    _extend("AWS::Lambda::Function", _apply)
+    _extend("AWS::S3::Bucket", _tag_bucket)
+
+
+def _extend(resource_type: str, apply: Callable[[str, Mapping[str, Any]], None]) -> None:
+    """Call `apply` with physical id and properties after each creation and update."""
+    handlers = provisioners._RESOURCE_HANDLERS[resource_type]
     create, update = handlers["create"], handlers["update"]
 
-    def create_function(logical_id: str, props: Mapping[str, Any], stack_name: str) -> Any:
+    def create_resource(logical_id: str, props: Mapping[str, Any], stack_name: str) -> Any:
         created = create(logical_id, props, stack_name)
-        _apply(created[0], props)
+        apply(created[0], props)
         return created
 
-    def update_function(
-        physical_id: str,
-        old_props: Mapping[str, Any],
-        new_props: Mapping[str, Any],
-        stack_name: str,
-        logical_id: str | None = None,
+    def update_resource(
+        physical_id: str, old_props: Mapping[str, Any], new_props: Mapping[str, Any], *others: str
     ) -> Any:
-        updated = update(physical_id, old_props, new_props, stack_name, logical_id)
-        _apply(updated[0], new_props)
+        updated = update(physical_id, old_props, new_props, *others)
+        apply(updated[0], new_props)
         return updated
 
-    handlers["create"], handlers["update"] = create_function, update_function
+    handlers["create"], handlers["update"] = create_resource, update_resource
 
 
 def _name_inline_code() -> None:
@@ -61,6 +65,11 @@ def _apply(name: str, props: Mapping[str, Any]) -> None:
     # Assigned even if absent: an update that removes the property removes the setting.
     record["concurrency"] = None if reserved is None else int(reserved)
     record["recursive_loop"] = props.get("RecursiveLoop", "Terminate")
+
+
+def _tag_bucket(name: str, props: Mapping[str, Any]) -> None:
+    # Assigned even if absent, like the settings of functions.
+    s3._bucket_tags[name] = {tag["Key"]: tag["Value"] for tag in props.get("Tags") or []}
 
 
 _NO_METRIC = {"Namespace": "Emulator", "MetricName": "Expression"}
