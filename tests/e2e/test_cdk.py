@@ -1,6 +1,7 @@
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -26,6 +27,21 @@ stack = {"type": "aws:cloudformation:stack", "environment": environment, "proper
 (out / "manifest.json").write_text(json.dumps({"version": "36.0.0", "artifacts": {"Tiny": stack}}))
 """
 
+SITE = """
+from aws_cdk import App, RemovalPolicy, Stack
+from aws_cdk.aws_s3 import Bucket
+from aws_cdk.aws_s3_deployment import BucketDeployment, Source
+
+app = App()
+stack = Stack(app, "Site")
+bucket = Bucket(
+    stack, "Bucket", bucket_name="site", versioned=True, auto_delete_objects=True, removal_policy=RemovalPolicy.DESTROY
+)
+sources = [Source.asset("pages"), Source.json_data("config.json", {"bucket": bucket.bucket_arn})]
+BucketDeployment(stack, "Pages", destination_bucket=bucket, sources=sources, exclude=["*.tmp"])
+app.synth()
+"""
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
@@ -41,20 +57,48 @@ def app() -> str:
 
 
 @pytest.fixture
-def sqs(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> boto3.Session:
+def session(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> boto3.Session:
     for name, value in emulator.environment().items():
         monkeypatch.setenv(name, value)
     return boto3.Session()
 
 
-def test_a_stack_is_deployed_and_destroyed(emulator: Emulator, checkout: Path, app: str, sqs: boto3.Session) -> None:
+def test_a_stack_is_deployed_and_destroyed(
+    emulator: Emulator, checkout: Path, app: str, session: boto3.Session
+) -> None:
     lines: list[str] = []
     outputs = cdk.deploy(emulator, ["Tiny"], app=app, cwd=checkout, progress=lines.append)
     assert outputs["Tiny"]["Url"].endswith("/tiny")
     assert any("CREATE_COMPLETE" in line and "AWS::SQS::Queue" in line for line in lines)
     cdk.destroy(emulator, ["Tiny"], app=app, cwd=checkout)
     with pytest.raises(ClientError, match="NonExistentQueue"):
-        sqs.client("sqs").get_queue_url(QueueName="tiny")
+        session.client("sqs").get_queue_url(QueueName="tiny")
+
+
+def test_a_bucket_is_filled_at_deployment_and_emptied_at_the_end(
+    bootstrapped: Emulator, checkout: Path, app: str, session: boto3.Session
+) -> None:
+    (checkout / "app.py").write_text(SITE, encoding="utf-8")
+    (checkout / "pages").mkdir()
+    for name in ("index.html", "index.tmp"):
+        (checkout / "pages" / name).write_text("<b>Hello</b>", encoding="utf-8")
+    s3 = session.client("s3")
+    cdk.deploy(bootstrapped, ["Site"], app=f"CDK_VALIDATION=false {app}", cwd=checkout)
+    found = {each["Key"]: s3.get_object(Bucket="site", Key=each["Key"]) for each in _objects(s3)}
+    assert {key: each["ContentType"] for key, each in found.items()} == {
+        "config.json": "application/json",
+        "index.html": "text/html",
+    }
+    # The CDK's function replaces what is known at deployment only.
+    assert found["config.json"]["Body"].read() == b'{"bucket":"arn:aws:s3:::site"}'
+    cdk.destroy(bootstrapped, ["Site"], app=f"CDK_VALIDATION=false {app}", cwd=checkout)
+    with pytest.raises(ClientError, match="NoSuchBucket"):
+        _objects(s3)
+
+
+def _objects(s3: Any) -> list[Any]:
+    contents: list[Any] = s3.list_objects_v2(Bucket="site")["Contents"]
+    return contents
 
 
 def test_the_assembly_is_kept_where_the_caller_wants_it(emulator: Emulator, checkout: Path, app: str) -> None:

@@ -27,6 +27,7 @@ from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool
 from unum_emulator.aws_services import (
     cloudformation,
+    custom_resources,
     dynamodb_attributes,
     iam_policies,
     message_senders,
@@ -70,6 +71,7 @@ class Emulation:
         Executor(self._pool, FunctionLogs(settings.logs), history, faults).install()
         AsyncEvents(settings.dispatchers, Destinations(settings.endpoint), history, faults).install()
         recorded_requests.install(history, faults)
+        custom_resources.install(settings.endpoint)
         for gap in _GAPS:
             gap.install()
         self._is_complete = app.AUTH or history.is_kept

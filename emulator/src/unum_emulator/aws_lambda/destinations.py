@@ -11,11 +11,11 @@ import functools
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import botocore.session
 from botocore.exceptions import BotoCoreError, ClientError
@@ -38,6 +38,7 @@ class AsyncEvent:
         identity: request id and lineage, equal in all attempts.
         accepted_s: time of acceptance, by `time.monotonic`.
         attempts: number of failed attempts.
+        on_end: callback with the condition and the last result, if any, after the last attempt.
     """
 
     func: Mapping[str, Any]
@@ -45,6 +46,7 @@ class AsyncEvent:
     identity: Invocation
     accepted_s: float = field(default_factory=time.monotonic)
     attempts: int = 0
+    on_end: "OnEnd | None" = None
 
     @property
     def function(self) -> FunctionRef:
@@ -91,6 +93,9 @@ class Condition(StrEnum):
     RETRIES_EXHAUSTED = "RetriesExhausted"
     EVENT_AGE_EXCEEDED = "EventAgeExceeded"
     ZERO_RESERVED_CONCURRENCY = "ZeroReservedConcurrency"
+
+
+OnEnd: TypeAlias = Callable[[Condition, Mapping[str, Any] | None], None]
 
 
 class Destinations:

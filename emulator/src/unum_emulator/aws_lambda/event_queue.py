@@ -23,7 +23,7 @@ from ministack.services import lambda_svc
 
 from unum_emulator import patching
 from unum_emulator.aws_lambda import invocation
-from unum_emulator.aws_lambda.destinations import AsyncEvent, Condition, Destinations, Policy
+from unum_emulator.aws_lambda.destinations import AsyncEvent, Condition, Destinations, OnEnd, Policy
 from unum_emulator.aws_lambda.executor import unlimited_wait
 from unum_emulator.aws_lambda.injected_faults import FaultInjector
 from unum_emulator.aws_lambda.recursion import loop_error
@@ -55,9 +55,9 @@ class AsyncEvents:
         for number in range(self._dispatchers):
             threading.Thread(target=self._dispatch, daemon=True, name=f"async-{number}").start()
 
-    def accept(self, func: Mapping[str, Any], event: Any) -> None:
+    def accept(self, func: Mapping[str, Any], event: Any, on_end: OnEnd | None = None) -> None:
         """Queue an event, with the identity that the Invoke API gave it."""
-        accepted = AsyncEvent(func, event, invocation.current_invocation())
+        accepted = AsyncEvent(func, event, invocation.current_invocation(), on_end=on_end)
         function, request_id = str(accepted.function), accepted.identity.request_id
         self._history.add("sent", by=sender(), request=request_id, function=function, event=event)
         self._due.put(accepted)
@@ -111,6 +111,7 @@ class AsyncEvents:
         event = replace(event, attempts=event.attempts + 1)
         if not result.get("error"):
             self._destinations.send_success(event, policy, result)
+            _end(event, Condition.SUCCESS, result)
         elif event.attempts <= policy.retries:
             self._delay(event, RETRY_DELAYS_S[event.attempts - 1])
         else:
@@ -122,3 +123,9 @@ class AsyncEvents:
         place, request_id = str(event.function), event.identity.request_id
         self._history.add("given up", request=request_id, function=place, condition=condition, attempts=event.attempts)
         self._destinations.send_failure(event, policy, condition, result)
+        _end(event, condition, result)
+
+
+def _end(event: AsyncEvent, condition: Condition, result: Mapping[str, Any] | None) -> None:
+    if event.on_end:
+        event.on_end(condition, result)
