@@ -1,4 +1,4 @@
-"""Functions for Node.js: what their callers see of an error."""
+"""Functions for Node.js: what their callers see of an error, and the clients that they find."""
 
 from typing import Any
 
@@ -38,3 +38,24 @@ def test_what_is_thrown_without_being_an_error_has_its_type(cloud: Any, throwing
 
 def test_results_stay_as_they_are(cloud: Any, throwing: str) -> None:
     assert cloud.invoke(throwing)[0] == "fine"
+
+
+BUNDLED = """
+const copied = (module) => {
+  const copy = Object.create(Object.getPrototypeOf(module));
+  for (const name of Object.getOwnPropertyNames(module)) copy[name] = module[name];
+  return copy;
+};
+const ssm = copied(require("@aws-sdk/client-ssm"));
+exports.handler = async (event) => {
+  if (ssm instanceof Map) return "never ends, if the module is its own prototype";
+  await new ssm.SSMClient({}).send(new ssm.PutParameterCommand({ Name: event, Value: "from Node.js", Type: "String" }));
+};
+"""
+
+
+def test_bundled_functions_find_clients_of_the_runtime(cloud: Any) -> None:
+    function = cloud.function("", Runtime="nodejs22.x", files={"index.js": BUNDLED}, Timeout=30)
+    assert cloud.invoke(function, "/bundled")[0] is None
+    parameter = cloud.client("ssm").get_parameter(Name="/bundled")["Parameter"]
+    assert parameter["Value"] == "from Node.js"

@@ -17,7 +17,7 @@ from unum_emulator.access import access_keys, downloads
 from unum_emulator.access.access_keys import Keys
 from unum_emulator.access.opened_endpoints import Origins
 from unum_emulator.access.request_guard import Guard, GuardedApplication
-from unum_emulator.aws_lambda import event_sources, function_addresses, invoke_api, node_errors
+from unum_emulator.aws_lambda import event_sources, function_addresses, invoke_api, node_clients, node_errors
 from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents
 from unum_emulator.aws_lambda.executor import Executor
@@ -44,6 +44,7 @@ from unum_emulator.process_settings import Settings
 _GAPS = (
     invoke_api,
     function_addresses,
+    node_clients,
     node_errors,
     event_sources,
     cloudformation,

@@ -104,6 +104,8 @@ def _set_environment(settings: Settings) -> None:
             "SFTP_ENABLED": "0",
             "STATE_DIR": str(settings.work / "state"),
             "TMPDIR": str(settings.work),
+            # The CDK's functions for SDK calls install the newest SDK, and go on without it after a failure.
+            "npm_config_offline": "true",
         }
     )
     tempfile.tempdir = None  # makes the module read TMPDIR again
