@@ -28,6 +28,7 @@ def grammar() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_init(commands)
     _add_dev(commands)
+    _add_migrate(commands)
     _add_compile(commands)
     _add_validate(commands)
     _add_graph(commands)
@@ -83,6 +84,15 @@ def _add_dev(commands: _Commands) -> None:
     parser.add_argument("--auth", action="store_true", help="enforce IAM policies, as AWS does")
     inside = "command to run once the project is deployed, in place of watching; the emulator ends with it"
     parser.add_argument("inside", metavar="COMMAND", nargs=argparse.REMAINDER, help=inside)
+
+
+def _add_migrate(commands: _Commands) -> None:
+    summary = "turn the state machines of a Python CDK app into workflows: print the edits, or make them"
+    parser = _add(commands, "migrate", "migrate_command", summary, room="migration")
+    about = "Python file; or a folder, for all in it"
+    parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help=about)
+    parser.add_argument("--write", action="store_true", help="make the edits (default: print them as a unified diff)")
+    parser.add_argument("--json", action="store_true", help="print an array with an object for each file")
 
 
 def _add_compile(commands: _Commands) -> None:

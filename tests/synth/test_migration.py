@@ -21,6 +21,7 @@ from aws_cdk.assertions import Template
 from docs.snippets.migration import after, before
 from tests.synth.deployment import Deployment, function
 from tests.synth.linting import complaints
+from unum_cli.migration.rewriting import rewrite
 from unum_constructs import Definition
 from unum_constructs.testing import assert_workflow
 
@@ -135,6 +136,71 @@ def test_a_chain_with_tokens_in_its_expressions_deploys() -> None:
     deployment.flow(Definition.from_chainable(work), {})
     values = deployment.services("work")["Flow"]["values"]
     assert sorted(values.values()) == sorted([deployment.logical_id("Bucket/Resource"), "Seconds"])
+
+
+APP = """
+import aws_cdk.aws_stepfunctions
+import aws_cdk as cdk
+from aws_cdk import aws_events as events, aws_lambda as lambda_, aws_scheduler as scheduler
+from aws_cdk import aws_stepfunctions_tasks as tasks
+from aws_cdk.aws_events_targets import SfnStateMachine
+from aws_cdk.aws_scheduler_targets import StepFunctionsStartExecution
+from aws_cdk.aws_stepfunctions import IStateMachine, StateMachine as Machine
+
+class Shop(cdk.Stack):
+    def __init__(self, scope, construct_id):
+        super().__init__(scope, construct_id)
+        def work(name):
+            code = lambda_.Code.from_inline("def handler(event, context): return event")
+            return lambda_.Function(self, name, runtime=lambda_.Runtime.PYTHON_3_13, code=code, handler="index.handler")
+        inner = Machine(self, "Inner", definition=tasks.LambdaInvoke(self, "Work", lambda_function=work("W")))
+        start = tasks.StepFunctionsStartExecution(self, "Start", state_machine=inner)
+        outer = aws_cdk.aws_stepfunctions.StateMachine(
+            self, "Outer", definition_body=cdk.aws_stepfunctions.DefinitionBody.from_chainable(start)
+        )
+        self.hourly(outer)
+        scheduler.Schedule(
+            self,
+            "Schedule",
+            schedule=scheduler.ScheduleExpression.rate(cdk.Duration.hours(1)),
+            target=StepFunctionsStartExecution(inner),
+        )
+
+    def hourly(self, machine: IStateMachine) -> "cdk.aws_stepfunctions.IStateMachine":
+        rule = events.Rule(self, "Hourly", schedule=events.Schedule.rate(cdk.Duration.hours(1)))
+        rule.add_target(SfnStateMachine(machine))
+        return machine
+"""
+
+
+def test_app_that_the_command_has_moved_synthesizes() -> None:
+    found = rewrite(APP)
+    assert found.decisions == ()
+    old, new = (synthesized(text, "Shop") for text in (APP, found.text))
+    resources = [template["Resources"] for template in (old, new)]
+    machines = [sum(each["Type"] == "AWS::StepFunctions::StateMachine" for each in made.values()) for made in resources]
+    assert machines == [2, 0]
+    started = {
+        name for name, each in resources[0].items() if each["Type"] in ("AWS::Events::Rule", "AWS::Scheduler::Schedule")
+    }
+    assert len(started) == 2
+    assert started <= resources[1].keys()
+
+
+def test_example_moves_by_the_command() -> None:
+    text = Path(before.__file__).read_text(encoding="utf-8")
+    found = rewrite(text)
+    assert found.decisions == ()
+    old, new = (synthesized(each, "Pricing") for each in (text, found.text))
+    _assert_moved(old, new)
+    assert_workflow(new, functions={"$entry", "priceFunction", "totalFunction", "$services"})
+
+
+def synthesized(text: str, stack: str) -> Mapping[str, Any]:
+    """The template of a class in the text of a module."""
+    module: dict[str, Any] = {"__name__": "app"}
+    exec(compile(text, "app.py", "exec"), module)  # noqa: S102 - text of this file, or of a page
+    return Template.from_stack(module[stack](App(), "Stack")).to_json()
 
 
 def test_a_cdk_app_moves() -> None:
