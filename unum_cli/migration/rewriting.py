@@ -204,13 +204,13 @@ class _Visitor(libcst.CSTVisitor):
                 self._see_class(node, whole, meaning.name.removeprefix(whole).removeprefix("."))
         elif meaning.name == STATES:
             self._decide(node, decisions.MODULE_AS_VALUE)
-        elif meaning.name:
+        elif meaning.name.startswith(("aws_cdk.", "aws_solutions_constructs.")):
             self._decide(node, decisions.about_name(meaning.name))
         elif not meaning.is_own_class:
             self._see_unknown(node, dotted)
 
     def _see_unknown(self, node: Chain, dotted: str) -> None:
-        """Note a call that looks like one of `StateMachine`, by a name that no import of the CDK binds."""
+        """Note a call that looks like one of `StateMachine`, by a name that other modules may have from the CDK."""
         call = self._names.parent(node)
         is_called = isinstance(call, libcst.Call) and call.func is node
         if dotted.rpartition(".")[2] == "StateMachine" and is_called and _OF_STATE_MACHINES & {*keywords(call)}:  # type: ignore[arg-type]

@@ -259,6 +259,8 @@ DECIDED = {
     "from aws_cdk.aws_stepfunctions import *": "a star import may bring StateMachine",
     "from aws_cdk import core": "the CDK 1",
     "x = other.StateMachine(s, 'M', definition_body=b)": "StateMachine of unknown origin",
+    "from .common import states; states.StateMachine(s, 'M', definition_body=b)": "StateMachine of unknown origin",
+    "from shop import StateMachine; StateMachine(s, 'M', definition_body=b)": "StateMachine of unknown origin",
     "from aws_solutions_constructs.aws_lambda_stepfunctions import L; L(s, 'L')": "makes a StateMachine of its own",
 }
 """Lines, and a part of what is said about each."""
