@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         import shtab  # noqa: PLC0415 - only this command needs it, and it need not be installed
     except ImportError as error:
-        raise CommandFailed(f"{error}; this command needs shtab: pip install 'unum-constructs[completion]'") from error
+        raise CommandFailed(f"{error}; this command needs shtab: pip install 'unum-cli[completion]'") from error
     parser = grammar()
     for action in _actions(parser):
         if action.metavar in _FILES:

@@ -82,4 +82,4 @@ def test_without_shtab_it_says_what_to_install(unum: Any, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "shtab", None)
     ran = unum("completion", "bash")
     assert (ran.code, ran.out) == (1, "")
-    assert "pip install 'unum-constructs[completion]'" in ran.err
+    assert "pip install 'unum-cli[completion]'" in ran.err
