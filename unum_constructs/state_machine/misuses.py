@@ -1,6 +1,5 @@
 """Search for resources that give a workflow's address to Step Functions: they would deploy, and fail for each event."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,6 +7,7 @@ import jsii
 from constructs import Construct, IConstruct, IValidation
 
 from unum_constructs.cdk.lookup import path_of, stack_of
+from unum_runtime.json_text import to_ascii
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
@@ -65,11 +65,11 @@ class AddressCheck:
     def _found(self) -> Iterator[tuple[IConstruct, str]]:
         # In this stack the address is a `Ref`, wherever a resource has it from.
         stack = stack_of(self._workflow)
-        address = json.dumps(stack.resolve(self._start_alias.function_arn)).strip('"')
+        address = to_ascii(stack.resolve(self._start_alias.function_arn)).strip('"')
         # The names of classes are known in Python: no call to the CDK's process for each construct of the app.
         for each in self._workflow.node.root.node.find_all():
             misuse = MISUSES.get(type(each).__name__)
             if misuse is not None:
-                text = json.dumps(stack.resolve(misuse.read(each)))
+                text = to_ascii(stack.resolve(misuse.read(each)))
                 if misuse.mark in text and address in text:
                     yield each, misuse.remedy
