@@ -21,7 +21,7 @@ ENTRY_POINTS = {"unum_cli": ["unum"], "unum_compiler": ["unum-workflows"], "unum
 """Commands and pytest plugins of distributions that have some."""
 
 OPTIONAL = {
-    "unum_cli": {"jinja2", "starlette", "uvicorn"},
+    "unum_cli": {"jinja2", "libcst", "starlette", "uvicorn"},
     "unum_compiler": {"aws_cdk", "jsii", "jsonata", "pytest"},
     "unum_constructs": {"pytest", "syrupy"},
     "unum_runtime": {"boto3", "botocore", "jsonata", "opentelemetry"},

@@ -105,13 +105,13 @@ IN_PLACE = Graph(
 def carries_after_the_commit(patch: pytest.MonkeyPatch) -> None:
     """Carry successes over after the execution runs again."""
     kept: list[Any] = []
-    committing = redrive.commit_step
+    committing, carrying = redrive.commit_step, redrive.carry
 
     def commit_first(rt: Any, checkpoint: Any, listed: Any) -> Any:
         found = committing(rt, checkpoint, listed)
         for each in kept:
             if each[0] is rt:  # others are of runs that were stopped before they came so far
-                redrive.carry(*each)
+                carrying(*each)
         return found
 
     patch.setattr(redrive, "carry", lambda *what: kept.append(what))
@@ -142,7 +142,7 @@ def nudges_what_has_committed(patch: pytest.MonkeyPatch) -> None:
         yield pending.missing_after(self.rt, branch(self.opened.opening, index), 0)
 
     begun = pending._Survey._after
-    patch.setattr(pending._Survey, "_begun", all_again)
+    patch.setattr(pending._Survey, "_after", all_again)
 
 
 def nudges_without_counting(patch: pytest.MonkeyPatch) -> None:

@@ -49,12 +49,12 @@ def test_planned_events_keep_their_attempts(graph: str, collection: Collection) 
 
 
 def takes_late_events_for_the_last_attempt(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(take_over, "_last_begun", lambda _effect: None)
+    patch.setattr(take_over, "_last_started", lambda _effect: None)
 
 
 def forgets_attempts(patch: pytest.MonkeyPatch) -> None:
     """An event whose attempt has not begun becomes one of the first attempt."""
-    patch.setattr(take_over, "_last_begun", lambda _effect: None)
+    patch.setattr(take_over, "_last_started", lambda _effect: None)
     of_event = take_over.TakeOver.of
     patch.setattr(take_over.TakeOver, "of", lambda event, address: replace(of_event(event, address), retries=()))
 
