@@ -34,7 +34,7 @@ def try_sample() -> tuple[list[Verdict], Mapping[str, str]]:
 
     def choose(mutant: Mutant, items: Mapping[str, pytest.Item]) -> Sequence[str]:
         killer = killers[mutant.name]
-        near = [test for test in items if is_at_home(test, mutant)]
+        near = sorted((test for test in items if is_at_home(test, mutant)), key=lambda test: not _mirrors(test, mutant))
         values = [test for test in near if test.startswith(VALUES) and not mutant.scope]
         return [*([killer] if killer in items else ()), *values, *near[:MOST_TESTS]]
 
@@ -43,3 +43,8 @@ def try_sample() -> tuple[list[Verdict], Mapping[str, str]]:
     tests = sorted(test for test in files | homes if Path(test).exists())
     pytest.main([*PYTEST, *tests], plugins=[Trial(mutants, choose, lambda _, verdict: verdicts.append(verdict))])
     return verdicts, killers
+
+
+def _mirrors(test: str, mutant: Mutant) -> bool:
+    """Return True if `test` is in the file named after the mutant's module: it is tried before its neighbours."""
+    return Path(test.partition("::")[0]).stem == f"test_{Path(mutant.path).stem}"

@@ -13,14 +13,16 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_client.reading import stored_steps
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import RefusedDelivery, TaskTimedOut
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Status, Success, start_record
+from unum_runtime.model.checkpoint import TOMBSTONE, Checkpoint, Ending, Failure, Status, Success, start_record
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import Execution, checkpoint_key, start_key
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH, MAX_ERROR_LENGTH
 from unum_runtime.protocol.delivery.start import resume
+from unum_runtime.protocol.history.start_records import last_step
 from unum_runtime.protocol.runtime import CallbackPending
 
 WHY = Failure("NotNeeded", "somebody changed their mind")
@@ -93,6 +95,16 @@ def test_the_first_of_two_stops_counts() -> None:
     platform.start(value=1)
     stopped(platform)
     assert stopped(platform, Failure("Other", None)).ending == ABORTED == platform.ending()
+
+
+def test_a_stop_collects_the_last_outcome_under_eager_collection() -> None:
+    platform = replace(platform_of(chain("A", "B", "C")), collection=Collection.EAGER)
+    platform.start(value=1)
+    last = last_step(platform.memory, "w", Execution("e", platform.clock.ms))
+    assert last is not None
+    stopped(platform)
+    key = checkpoint_key("w", last.name)
+    assert TOMBSTONE in platform.memory.read([key])[key]
 
 
 def test_error_and_cause_may_be_missing_and_are_cut() -> None:
