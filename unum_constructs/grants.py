@@ -22,13 +22,17 @@ from unum_constructs.cdk.encryption import (
 from unum_constructs.cdk.lookup import function_behind, path_of
 from unum_constructs.cdk.storage import Storage, TableStorage
 from unum_constructs.errors import ConstructError
-from unum_constructs.layer import task_responses
+from unum_constructs.layer.step_functions import STEP_FUNCTIONS
+from unum_constructs.layer.task_responses import TASK_RESPONSES
 from unum_constructs.resources.event_rules import AnnouncedWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
 from unum_constructs.state_machine.interface import StateMachineInterface
 from unum_constructs.state_machine.members import PREFIX
 from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
 from unum_runtime.protocol.control.control_aliases import ControlAlias, call_alias
+
+_IN_BOTO3 = (ControlAlias.STOP, ControlAlias.REDRIVE, ControlAlias.OPERATE)
+"""Aliases of the control function that boto3's methods have requests for."""
 
 
 class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
@@ -79,8 +83,10 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         """Allow starting executions: by name (`start`, `submit`) at the run alias, by an event at the start alias.
 
         Nothing else is allowed: neither alias tells what became of an execution, and no item or object may be written.
+        A Python function of the app also gets a client with boto3's names, `unum_stepfunctions`.
         """
-        return self._grant_on_alias(grantee, [INVOKE], self.run_alias, self.start_alias)
+        given = self._grant_on_alias(grantee, [INVOKE], self.run_alias, self.start_alias)
+        return self._equipped(given, grantee, self.start_alias.function_arn)
 
     def grant_start_sync(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow starting executions and waiting for their results (`run`, `start_sync_execution`).
@@ -100,7 +106,8 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
             raise ConstructError(
                 self, "describe_alias_arn: expected an ARN, got None; import the workflow with it (DescribeAlias)"
             )
-        return self._grant_on_alias(grantee, [INVOKE], self.describe_alias)
+        given = self._grant_on_alias(grantee, [INVOKE], self.describe_alias)
+        return self._equipped(given, grantee, self.describe_alias.function_arn)
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow reading steps and definitions, without task tokens, and describing executions.
@@ -110,7 +117,10 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         """
         read = self._grant_table_reads(grantee)
         is_part = next(self._parts_before_aliases(grantee), None) is not None
-        return read if is_part or self.describe_alias is None else read.combine(self.grant_describe(grantee))
+        if is_part:
+            return read
+        given = read if self.describe_alias is None else read.combine(self.grant_describe(grantee))
+        return self._equipped(given, grantee, f"{self.workflow_name}={self.storage.address}")
 
     def _grant_table_reads(self, grantee: iam.IGrantable) -> iam.Grant:
         definitions = definition_partition_prefix(self.workflow_name)
@@ -132,7 +142,7 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         """
         given = self._grant_on_alias(grantee, [INVOKE], self.response_alias)
         if isinstance(grantee, lambda_.Function):
-            task_responses.equip(grantee, self.response_alias.function_arn)
+            TASK_RESPONSES.equip(grantee, self.response_alias.function_arn)
         return given
 
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -276,7 +286,15 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         raise NotImplementedError  # workflows of this app and imported ones have their aliases in other places
 
     def _grant_control(self, grantee: iam.IGrantable, kind: str) -> iam.Grant:
-        return self._grant_on_alias(grantee, [INVOKE], self._control_alias(kind))
+        alias = self._control_alias(kind)
+        given = self._grant_on_alias(grantee, [INVOKE], alias)
+        return self._equipped(given, grantee, alias.function_arn) if kind in _IN_BOTO3 else given
+
+    def _equipped(self, given: iam.Grant, grantee: iam.IGrantable, *addresses: str) -> iam.Grant:
+        """Return `given`, after giving the function `grantee` boto3's client for executions, and `addresses`."""
+        if isinstance(grantee, lambda_.Function):
+            STEP_FUNCTIONS.equip(grantee, *addresses)
+        return given
 
     def _grant_on_alias(
         self, grantee: iam.IGrantable, actions: Sequence[str], *aliases: lambda_.IFunction

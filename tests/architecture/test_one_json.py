@@ -11,6 +11,7 @@ from tests.architecture.house import DISTRIBUTIONS, ROOT, modules
 ALLOWED = {
     "unum_runtime/json_text.py": "the one module",
     "unum_runtime/cold_start/bundle.py": "finds all other modules, and reads only the index that it has written",
+    "unum_stepfunctions/client.py": "a distribution without dependencies; the aliases check what it sends",
     "unum_task_responses/__init__.py": "a distribution without dependencies; the response alias checks what it sends",
     "unum_compiler/parsing/document.py": "refuses more, such as repeated names, and says the place of each fault",
     "unum_compiler/frontends/lines.py": "finds lines in the text of a definition, and hands on no value",
@@ -21,7 +22,8 @@ READERS = frozenset({"json", "simplejson", "orjson", "ujson"})
 
 def product() -> Iterator[Path]:
     own = (folder for name, folder in DISTRIBUTIONS.items() if name != "unum_emulator")
-    folders = (*own, ROOT / "runtime_layer/python/unum_task_responses")
+    besides = (ROOT / "runtime_layer/python" / each for each in ("unum_stepfunctions", "unum_task_responses"))
+    folders = (*own, *besides)
     return (path for folder in folders for path in modules(folder) if "template" not in path.parts)
 
 

@@ -25,6 +25,7 @@ from tests.e2e.guards.stack import Guards
 from tests.e2e.language.stack import Language
 from tests.e2e.named.stack import Named
 from tests.e2e.nested.stack import Nested
+from tests.e2e.outside.stack import Outside
 from tests.e2e.placed.stack import Keyed, Parted, Shared, Sharing
 from tests.e2e.probes.stack import Probes
 from tests.e2e.python import as_the_emulator
@@ -34,7 +35,7 @@ from unum_constructs import Store
 IN_BUCKETS = (TextProcessing, IotPipeline, WordCount, ExistingApp, *RESEARCH, Control, Callbacks, Guards, Nested)
 """Stacks that are tested with their state in S3 as well."""
 
-IN_TABLES = (Probes, Chaos, Language, Failures, Called, Endurance, Keyed, Parted, Attacks, Named, Shown)
+IN_TABLES = (Probes, Chaos, Language, Failures, Called, Endurance, Keyed, Parted, Attacks, Named, Outside, Shown)
 
 
 def use_buckets() -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests import readme
 from tests.packaging.environments import EVERY, PROJECTS, WITHOUT_CDK, environment, run, uv
 
-BESIDES = {"unum_runtime": ("unum_task_responses",)}
+BESIDES = {"unum_runtime": ("unum_stepfunctions", "unum_task_responses")}
 """Further packages of a distribution."""
 
 ENTRY_POINTS = {"unum_cli": ["unum"], "unum_compiler": ["unum-workflows"], "unum_simulator": ["unum"]}

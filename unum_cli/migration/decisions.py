@@ -95,9 +95,10 @@ PIPE = (
     "`target=workflow.start_alias.function_arn`, and `workflow.grant_start(role)` for the pipe's role"
 )
 CLIENT = (
-    'boto3.client("stepfunctions") does not know workflows: if it is about one, write '
-    "`StepFunctionsClient.connect(...)` of `unum_client.stepfunctions`, which has the same calls; or `from "
-    "unum_task_responses import boto3` in a function that only answers Tasks"
+    'boto3.client("stepfunctions") does not know workflows: if it is about one, write `from unum_stepfunctions '
+    "import boto3` in a function with `workflow.grant_start_execution(function)` or its like, `from "
+    "unum_task_responses import boto3` in one that only answers Tasks, and `StepFunctionsClient.connect(...)` of "
+    "`unum_client.stepfunctions` elsewhere"
 )
 POLICY = (
     "{action} allows nothing for a workflow: write `workflow.grant_execution(grantee, {quoted})`, if it is about a "

@@ -161,8 +161,8 @@ class _Visitor(libcst.CSTVisitor):
         method = node.func.attr.value if isinstance(node.func, libcst.Attribute) else ""
         first = text_of(node.args[0].value) if node.args else None
         is_client = method == "client" and "stepfunctions" in (first, text_of(keywords(node).get("service_name")))
-        # That module's boto3 answers Tasks of workflows as well.
-        if is_client and not self._name_of(node.func).startswith("unum_task_responses."):
+        # The boto3 of these modules knows workflows as well.
+        if is_client and not self._name_of(node.func).startswith(("unum_stepfunctions.", "unum_task_responses.")):
             self._decide(node, decisions.CLIENT)
         self._decide(node, decisions.about_service(text_of(keywords(node).get("service"))))
 

@@ -226,6 +226,7 @@ UNTOUCHED = {
     "parameter": "from aws_cdk import aws_stepfunctions as sfn\ndef f(sfn): return sfn.StateMachine(1)\n",
     "grant": "import aws_cdk.aws_stepfunctions\nm.grant_execution(f, 'states:StopExecution')\n",
     "client for answers": "from unum_task_responses import boto3\nclient = boto3.client('stepfunctions')\n",
+    "client for starts": "from unum_stepfunctions import boto3\nclient = boto3.client('stepfunctions')\n",
     "name of an error": "import aws_cdk.aws_stepfunctions\nerror = 'AWSStepFunctionsException'\n",
     "text with escapes": "from aws_cdk import aws_stepfunctions as sfn\nx: 'sfn.\\x53tateMachine'\n",
     "targets": "from aws_cdk import aws_events_targets as targets\nr.add_target(targets.SfnStateMachine(m))\n",

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 import unum_task_responses
 from tests.unit.client.alias_caller import ALIAS, AliasCaller
-from unum_constructs.layer import task_responses as layer
+from unum_constructs.layer.task_responses import TASK_RESPONSES
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
@@ -181,4 +181,4 @@ def test_the_drop_in_is_boto3_but_for_step_functions(monkeypatch: pytest.MonkeyP
 
 def test_words_that_the_package_repeats_because_it_stands_alone() -> None:
     assert (unum_task_responses._MARK, unum_task_responses._WIRE_VERSION) == (MARK, WIRE_VERSION)
-    assert unum_task_responses.ALIASES == layer.ALIASES
+    assert TASK_RESPONSES.variable == unum_task_responses.ALIASES

@@ -1,0 +1,49 @@
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from unum_constructs import Definition, UnumFunction, UnumWorkflow
+
+CODE = str(Path(__file__).parent / "functions")
+
+DEFINITION = {
+    "StartAt": "Double",
+    "States": {
+        "Double": {"Type": "Task", "Resource": "Double", "ResultPath": "$.result", "Next": "IsSlow"},
+        "IsSlow": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.seconds", "NumericGreaterThan": 0, "Next": "Slow"}],
+            "Default": "Done",
+        },
+        "Slow": {"Type": "Wait", "SecondsPath": "$.seconds", "Next": "Done"},
+        "Done": {"Type": "Pass", "OutputPath": "$.result", "End": True},
+    },
+}
+
+
+class Outside(Stack):
+    """A workflow, and functions outside of it that call boto3's methods: with all grants, with one, and with none."""
+
+    def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
+        super().__init__(scope, construct_id, **options)
+        double = UnumFunction(self, "Double", handler="tasks.double", code=lambda_.Code.from_asset(CODE))
+        self.workflow = UnumWorkflow(
+            self, "Workflow", definition=Definition.from_asl(DEFINITION), functions={"Double": double}
+        )
+        everything = self._caller("Everything")
+        for grant in (self.workflow.grant_start_sync, self.workflow.grant_stop, self.workflow.grant_read):
+            grant(everything)
+        self.workflow.grant_start_execution(self._caller("Starting"))
+        self.workflow.grant_describe(self._caller("Describing"))
+        CfnOutput(self, "Machine", value=self.workflow.state_machine_arn)
+
+    def _caller(self, construct_id: str) -> lambda_.Function:
+        code = lambda_.Code.from_asset(CODE, exclude=["__pycache__"])
+        function = lambda_.Function(
+            self, construct_id, runtime=lambda_.Runtime.PYTHON_3_13, handler="calling.handle", code=code
+        )
+        CfnOutput(self, f"{construct_id}Name", value=function.function_name)
+        return function
