@@ -6,22 +6,16 @@ from shutil import rmtree
 from aws_cdk import Stage
 from constructs import Construct
 
-from unum_constructs.layer.archive import archive
 from unum_constructs.layer.content import Content
 
-_archives: dict[str, bytes] = {}
-"""Archives by digest: the stages of an app have the same layers."""
 
-
-def write_archive(scope: Construct, content: Content, named: str) -> Path:
-    """Write an archive of `content` into the cloud assembly of `scope`; return its path.
+def write_archive(scope: Construct, archive: bytes, named: str) -> Path:
+    """Write `archive` into the cloud assembly of `scope`; return its path.
 
     Two hundred files would be written twice, because the CDK copies each, and archived at deployment.
     """
     file = _assembly(scope) / f"unum-{named}.zip"
-    if named not in _archives:
-        _archives[named] = archive(content)
-    file.write_bytes(_archives[named])
+    file.write_bytes(archive)
     return file
 
 

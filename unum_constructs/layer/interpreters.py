@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from textwrap import shorten
 from typing import TypeAlias
 
@@ -44,6 +45,20 @@ def compile_modules(sources: Modules, python: str) -> Modules:
     # This Python compiles in a process of its own, too: the option that leaves columns out holds for a whole process,
     # and the bytes of marshalled code depend on what else a process has done.
     return _interpreter(python, _find(python)).compile(sources)
+
+
+def identity_of(python: str) -> str:
+    """Return a text that changes with the interpreter that compiles for the runtime `python`.
+
+    Raises:
+        NoBytecodeError: there is none.
+    """
+    executable = Path(_find(python)).resolve()
+    try:
+        found = executable.stat()
+    except OSError as error:
+        raise NoBytecodeError(f"{executable} cannot be run: {error.strerror}") from error
+    return f"{executable} {found.st_size} {found.st_mtime_ns}"
 
 
 def _find(python: str) -> str:

@@ -1,8 +1,12 @@
 """Archives of the runtime in the cloud assembly, for one Python version."""
 
+import hashlib
+import sys
+import zlib
 from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import jsii
@@ -10,7 +14,10 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, IValidation
 
 from unum_constructs.cdk.lookup import path_of, resource_of
+from unum_constructs.layer import archive as archive_module
 from unum_constructs.layer import bytecode, content, strip
+from unum_constructs.layer.archive import archive
+from unum_constructs.layer.archive_cache import cached_archive
 from unum_constructs.layer.assembly_files import write_archive
 from unum_constructs.layer.content import (
     Content,
@@ -21,7 +28,7 @@ from unum_constructs.layer.content import (
     runtime_content,
     runtime_folder,
 )
-from unum_constructs.layer.interpreters import NoBytecodeError, compile_modules
+from unum_constructs.layer.interpreters import NoBytecodeError, compile_modules, identity_of
 from unum_runtime.cold_start import bundle
 
 
@@ -54,10 +61,44 @@ def write_runtime(
         place: place of the files in a function.
     """
     sources = runtime_content(unused, runtime_folder(), handlers)
-    made, missing = _compile(sources, python, place)
-    files = deployed_files(sources, made, place)
-    file = write_archive(scope, files, digest(files, python))
-    return RuntimeArchive(file, python, digest({**sources, **_makers()}, f"{python} {place.mounted_at}"), missing)
+    what = digest({**sources, **_makers()}, f"{python} {place.mounted_at}")
+    made, missing = _archive(sources, python, place, what)
+    file = write_archive(scope, made, hashlib.sha256(made).hexdigest())
+    return RuntimeArchive(file, python, what, missing)
+
+
+def _archive(sources: Content, python: str, place: Place, what: str) -> tuple[bytes, str]:
+    """Return an archive of `sources`, and the reason why it contains no bytecode; empty for bytecode.
+
+    Args:
+        sources: files of the runtime.
+        python: runtime of the functions.
+        place: place of the files in a function.
+        what: digest of `sources` and of the modules that make an archive of them.
+    """
+    try:
+        compiler = identity_of(python)
+    except NoBytecodeError as error:
+        made = cached_archive(_key(what, ""), lambda: archive(deployed_files(sources, {}, place)))
+        return made, str(error)
+    try:
+        made = cached_archive(_key(what, compiler), lambda: archive(_compiled(sources, python, place)))
+    except NoBytecodeError as error:
+        # Not cached: the interpreter may answer next time.
+        return archive(deployed_files(sources, {}, place)), str(error)
+    return made, ""
+
+
+def _key(what: str, compiler: str) -> str:
+    """Return the key of an archive in the cache.
+
+    Args:
+        what: digest of the sources, and of the modules that make the archive.
+        compiler: identity of the interpreter that compiles the sources; empty for none.
+    """
+    # This Python strips the sources, and compresses them by its zlib.
+    parts = (what, compiler, _source_of(archive_module).hex(), sys.version, zlib.ZLIB_RUNTIME_VERSION)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @cache
@@ -68,15 +109,20 @@ def _makers() -> Content:
     the sources do, so a deployment from another machine need not replace what is deployed.
     """
     modules = (bytecode, bundle, content, strip)
-    return {each.__name__: Path(str(each.__file__)).read_bytes().replace(b"\r\n", b"\n") for each in modules}
+    return {each.__name__: _source_of(each) for each in modules}
 
 
-def _compile(sources: Content, python: str, place: Place) -> tuple[Content, str]:
-    """Return bytecode of the modules in `sources`; without a Python that can compile them none, with the reason."""
-    try:
-        return compile_modules(compilable_modules(sources, place), python), ""
-    except NoBytecodeError as error:
-        return {}, str(error)
+def _source_of(module: ModuleType) -> bytes:
+    return Path(str(module.__file__)).read_bytes().replace(b"\r\n", b"\n")
+
+
+def _compiled(sources: Content, python: str, place: Place) -> Content:
+    """Return the files of an archive with bytecode of the modules in `sources`.
+
+    Raises:
+        NoBytecodeError: the Python that should compile does not.
+    """
+    return deployed_files(sources, compile_modules(compilable_modules(sources, place), python), place)
 
 
 @jsii.implements(IValidation)

@@ -41,10 +41,12 @@ def keep(folder: Path) -> None:
 def _leave_out_bytecode() -> None:
     # The CDK's process starts with this import, and reads its environment then.
     from unum_constructs.layer import interpreters, runtime_archive  # noqa: PLC0415
+    from unum_constructs.layer.archive_cache import CACHE  # noqa: PLC0415
 
     def refuse(*_: object) -> NoReturn:
         raise interpreters.NoBytecodeError("assets are kept with sources")
 
+    os.environ[CACHE] = ""  # archives in the cache may have bytecode
     runtime_archive.compile_modules = refuse  # type: ignore[attr-defined,assignment]
 
 
