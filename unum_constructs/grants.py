@@ -88,6 +88,27 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         given = self._grant_on_alias(grantee, [INVOKE], self.run_alias, self.start_alias)
         return self._equipped(given, grantee, self.start_alias.function_arn)
 
+    @property
+    def permanent_start_alias(self) -> lambda_.IFunction:
+        """Start alias whose ARN stays when the definition changes, made when it is asked for.
+
+        It is an alias of the control function, and sends on to `start_alias`: one invocation more for each start.
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        return self._permanent_aliases()[0]
+
+    def grant_permanent_start(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow starting executions at the permanent address, as `grant_start` does at the other one.
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        start, run = self._permanent_aliases()
+        given = self._grant_on_alias(grantee, [INVOKE], run, start)
+        return self._equipped(given, grantee, start.function_arn)
+
     def grant_start_sync(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow starting executions and waiting for their results (`run`, `start_sync_execution`).
 
@@ -276,6 +297,14 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         if of_items:
             given.append(iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=self.storage.arns))
         return reduce(iam.Grant.combine, given)
+
+    def _permanent_aliases(self) -> tuple[lambda_.IFunction, lambda_.IFunction]:
+        """Return the permanent start alias and run alias.
+
+        Raises:
+            ConstructError: the workflow is imported without its control function.
+        """
+        raise NotImplementedError  # as below
 
     def _control_alias(self, kind: str) -> lambda_.IFunction:
         """Return the control function's alias for requests of `kind`.

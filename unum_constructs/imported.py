@@ -80,7 +80,14 @@ class ImportedWorkflow(IUnumWorkflow):
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
 
     def _control_alias(self, kind: str) -> lambda_.IFunction:
-        found = self.node.try_find_child(kind.capitalize())
+        return self._alias_of_control(kind.capitalize(), control_alias_name(kind, self.workflow_name))
+
+    def _permanent_aliases(self) -> tuple[lambda_.IFunction, lambda_.IFunction]:
+        start = self._alias_of_control("PermanentStart", start_alias(self.workflow_name))
+        return start, self._alias_of_control("PermanentRun", run_alias(self.workflow_name))
+
+    def _alias_of_control(self, construct_id: str, name: str) -> lambda_.IFunction:
+        found = self.node.try_find_child(construct_id)
         if found is not None:
             return found  # type: ignore[return-value] # made below
         if self._control_function is None:
@@ -89,8 +96,8 @@ class ImportedWorkflow(IUnumWorkflow):
                 "control_function_arn: expected the ARN of the stack's output `ControlFunction`, got None; import the "
                 "workflow with it",
             )
-        arn = f"{self._control_function}:{control_alias_name(kind, self.workflow_name)}"
-        return self._alias(kind.capitalize(), arn, same_environment=self._same_environment)
+        arn = f"{self._control_function}:{name}"
+        return self._alias(construct_id, arn, same_environment=self._same_environment)
 
     def _function_arn(self, arn: str | None) -> str | None:
         """Return `arn`; raise unless it names an unqualified function.
@@ -245,8 +252,9 @@ class Importable:
         """Import a workflow, deployed with ``exported=True`` in the same account and region.
 
         CloudFormation refuses to change or delete an exported value that another stack imports: the function of the
-        workflow's first Task must stay. Activities and customer managed keys are not exported; import such workflows by
-        `from_workflow_attributes`. Nor is the bus of status events, `events`, which rules for them require.
+        workflow's first Task must stay, unless importers use `permanent_start_alias`. Activities and customer managed
+        keys are not exported; import such workflows by `from_workflow_attributes`. Nor is the bus of status events,
+        `events`, which rules for them require.
 
         Source: AWS CloudFormation User Guide, "Get exported outputs from a deployed CloudFormation stack".
         """

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Unpack
 
@@ -39,6 +40,7 @@ from unum_constructs.options.limits import Limits
 from unum_constructs.options.monitoring import Monitoring
 from unum_constructs.options.state_machine_words import DeployedStateMachine
 from unum_constructs.resources.aliases import WorkflowAliases, new_aliases
+from unum_constructs.resources.control_function import PermanentAliases
 from unum_constructs.resources.own_functions import OwnFunctions
 from unum_constructs.resources.response_resources import AnsweredWorkflow
 from unum_constructs.resources.service_calls import CallingWorkflow
@@ -202,6 +204,7 @@ class UnumWorkflow(
         self.start_alias = new_start_alias(self, assembly, failures, planning)
         start_intake = self.failure_handler.open(self.start_alias, self)
         self.control.open(self.start_alias, self._workflow, sweeps=shared.sweep is not None, exported=exported)
+        self._open_permanently = partial(self.control.open_for_starts, failures, start_intake)
         self.aliases = new_aliases(self, self.control.version, failures, start_intake)
         self.run_alias, self.describe_alias, self.response_alias = self.aliases
         self.sweep = new_sweep(self, shared, self.control, self.own_partitions)
@@ -210,6 +213,8 @@ class UnumWorkflow(
         assembly.acknowledge(self, self.failure_handler, self.control)
         assembly.report_slow_functions()
         compare(self, options, self._workflow, assembly.parts, is_guarded=shared.is_guarded)
+        if exported:  # importers' apps cannot ask for it here
+            self._permanent_aliases()
         WorkflowOutputs(
             start_alias=self.start_alias,
             control_function=self.control.function,
@@ -236,6 +241,13 @@ class UnumWorkflow(
         """Former name of `aliases`."""
         warnings.warn("UnumWorkflow.doors is deprecated; write `aliases`", DeprecationWarning, stacklevel=2)
         return self.aliases
+
+    @cached_property
+    def _permanent(self) -> PermanentAliases:
+        return self._open_permanently()
+
+    def _permanent_aliases(self) -> tuple[lambda_.IFunction, lambda_.IFunction]:
+        return self._permanent.start, self._permanent.run
 
     def _control_alias(self, kind: str) -> lambda_.Alias:
         return self.control.alias(self, kind)

@@ -7,7 +7,7 @@ callers of its aliases may invoke this one.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -18,7 +18,7 @@ from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.cdk.queues import KEPT_DAYS
 from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
-from unum_constructs.hosting.host import async_configuration
+from unum_constructs.hosting.host import Failures, async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.planning_function import PlanningFunction
 from unum_runtime.model.ir import Workflow
@@ -61,6 +61,20 @@ class AliasesOnDemand(Mapping[str, lambda_.Alias]):
 
     def __len__(self) -> int:
         return len(self._kinds)
+
+
+class PermanentAliases(NamedTuple):
+    """Aliases of the control function that send on what arrives to those in which executions start.
+
+    Attributes:
+        start: takes events of event sources.
+        run: takes starts by name.
+        respond: takes answers with a task token.
+    """
+
+    start: lambda_.Alias
+    run: lambda_.Alias
+    respond: lambda_.Alias
 
 
 class ControlFunction(PlanningFunction):
@@ -135,6 +149,21 @@ class ControlFunction(PlanningFunction):
             failures.node.add_dependency(resource_of(alias, lambda_.CfnAlias), self.policy)
             self._signal_events = alias
         return self._signal_events
+
+    def open_for_starts(self, failures: Failures, destination: lambda_.Alias) -> PermanentAliases:
+        """Make the aliases that send on starts and answers, and send starts that they give up to `destination`."""
+        kinds = ("start", "run", "respond")
+        start, run, respond = (self._new_alias(kind, self._start_alias) for kind in kinds)
+        for alias in (start, run):
+            configuration = failures.configure(
+                alias,
+                function_name=self.function.function_name,
+                qualifier=alias.alias_name,
+                destination=destination.function_arn,
+            )
+            # The configuration names the alias by text, which CloudFormation takes for no dependency.
+            configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias), self.policy)
+        return PermanentAliases(start, run, respond)
 
     def _new_alias(self, kind: str, start_alias: lambda_.Alias) -> lambda_.Alias:
         return lambda_.Alias(

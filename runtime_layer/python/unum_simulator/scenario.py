@@ -10,14 +10,14 @@ from unum_runtime.asl.deployed_workflow import with_numbers
 from unum_runtime.clock import Clock
 from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.checkpoint import Item
-from unum_runtime.model.envelope import named_start
+from unum_runtime.model.envelope import is_answered, named_start
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Workflow
 from unum_runtime.model.naming import Key, start_key
 from unum_runtime.model.requests import INPUT, run_request
 from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.control.forks.fork import ForkRequest
-from unum_runtime.protocol.requests.entry_aliases import is_answered, run, start_by_event
+from unum_runtime.protocol.requests.entry_aliases import run, start_by_event
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, MAX_DELIVERY_MS, Call, Runtime
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import DAY_S, LargeItems, object_lifetime_days

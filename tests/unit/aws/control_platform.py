@@ -28,6 +28,7 @@ from unum_runtime.functions.operations import (
     execution_versions,
     failure_function,
     function_versions,
+    permanent_address,
     runtime_in_place,
 )
 from unum_runtime.functions.operations.caller import LambdaCaller
@@ -83,6 +84,9 @@ class Lambda:
     starts: dict[str, Any] = field(default_factory=dict)
     events: list[tuple[str, Any]] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
+    answers: dict[str, Any] = field(default_factory=dict)
+    start_alias: str = ""
+    gone: set[str] = field(default_factory=set)
     remaining_ms: int = 300_000
 
     def deploy(self, version: int, definition: str) -> None:
@@ -99,7 +103,8 @@ class Lambda:
         self.definitions[str(version)] = definition
 
     def get_function_configuration(self, **parameters: Any) -> Any:
-        address = parameters["FunctionName"].replace("start-Flow", str(self.newest))
+        function, _, qualifier = parameters["FunctionName"].rpartition(":")
+        address = f"{function}:{self.newest if qualifier in ('start-Flow', 'run-Flow') else qualifier}"
         if address not in self.services:
             raise BotoError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionConfiguration")
         variables = {"UNUM_WORKFLOWS": json.dumps({"Flow": self.services[address]})}
@@ -108,13 +113,18 @@ class Lambda:
     def get_alias(self, **parameters: Any) -> Any:
         function = parameters["FunctionName"].rpartition(":")[2]
         assert parameters["Name"] == DIRECTORIES[function] == os.environ["UNUM_DIRECTORY"]
-        return {"Description": at("A", "start-Flow")}
+        return {"Description": self.start_alias or at("A", "start-Flow")}
 
     def get_function_event_invoke_config(self, **parameters: Any) -> Any:
         return {"DestinationConfig": {"OnFailure": {"Destination": self.handlers[parameters["FunctionName"]]}}}
 
     def invoke(self, **parameters: Any) -> Any:
         address, event = parameters["FunctionName"], json.loads(parameters["Payload"])
+        if address in self.gone:
+            raise BotoError({"Error": {"Code": "ResourceNotFoundException"}}, "Invoke")
+        if address in self.answers and "InvocationType" not in parameters:
+            self.called.append(address)
+            return {"Payload": io.BytesIO(json.dumps(self.answers[address]).encode())}
         if parameters.get("InvocationType") == "Event":
             self.events.append((address, event))
             return {}
@@ -223,6 +233,7 @@ def forget() -> None:
     definitions._stored.clear()
     definitions._kept.clear()
     execution_versions._recent.clear()
+    permanent_address._known.clear()
     for cache in CACHES:
         cache.cache_clear()
 

@@ -38,11 +38,11 @@ from unum_runtime.functions.configuration import SERVICE_CALLS, TRACES, Service,
 from unum_runtime.functions.definitions import has_own_definition, keep_definition, load_workflow
 from unum_runtime.functions.delivery_facts import end_init
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
-from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.envelope import Envelope, is_answered, is_envelope
 from unum_runtime.model.naming import response_alias, run_alias, start_alias
 from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Language
 from unum_runtime.protocol.delivery.deliver import step
-from unum_runtime.protocol.requests.entry_aliases import is_answered, run, start_by_event
+from unum_runtime.protocol.requests.entry_aliases import run, start_by_event
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import BUCKET
 

@@ -309,6 +309,11 @@ def is_start_event(event: Json) -> bool:
     return isinstance(event, dict) and event.keys() - {ATTRIBUTES} == {MARK, "start", "input"}
 
 
+def is_answered(event: Json) -> bool:
+    """Return True if `event` at the run alias asks for an answer, and the execution begins with another event."""
+    return isinstance(event, dict) and MARK in event and (event.get("answer") is True or "upload" in event)
+
+
 def start_writer(event: Mapping[str, Json]) -> Writer | None:
     """Return the writer in a start request; None without a valid writer."""
     match event.get("writer"):

@@ -12,10 +12,9 @@ from unum_client.deliveries import parse
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.delivery_record import MOST_TRIES
-from unum_runtime.model.envelope import Envelope, named_start
+from unum_runtime.model.envelope import Envelope, is_answered, named_start
 from unum_runtime.model.naming import Key, checkpoint_key, run_alias, scopes_around, start_alias
 from unum_runtime.model.states import Json, Pattern, Task
-from unum_runtime.protocol.requests.entry_aliases import is_answered
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_simulator.faults import EVENT_AGE_S, REDELIVERIES_S
 from unum_simulator.invariants import Broken, Invariant

@@ -14,7 +14,13 @@ from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.operations import control_requests
 from unum_runtime.functions.operations.function_versions import function_of
 from unum_runtime.functions.runtime_factory import links, runtime_here
-from unum_runtime.model.naming import control_alias_name, describe_alias
+from unum_runtime.model.naming import (
+    control_alias_name,
+    describe_alias,
+    response_alias,
+    run_alias,
+    start_alias,
+)
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import describe
 from unum_runtime.protocol.control.control_aliases import (
@@ -64,10 +70,19 @@ def handle(event: Json, context: Any) -> Json:
     if is_asked(context):
         return answer(event, context)
     *_, qualifier = context.invoked_function_arn.split(":")
+    if qualifier in _permanent_aliases():
+        from unum_runtime.functions.operations import permanent_address  # noqa: PLC0415 - few workflows have one
+
+        return permanent_address.send_on(event, context)
     if not qualifier.isdecimal() and qualifier == control_alias_name(SIGNAL_EVENTS, *services()):
         return _hear(event, context)
     refused = None if qualifier.isdecimal() else _refusal(event, qualifier)
     return control_requests.answer(event, context) if refused is None else refused
+
+
+def _permanent_aliases() -> list[str]:
+    """Return the names of the aliases that send on starts and answers."""
+    return [alias(workflow) for workflow in services() for alias in (start_alias, run_alias, response_alias)]
 
 
 def _hear(event: Json, context: Any) -> Json:

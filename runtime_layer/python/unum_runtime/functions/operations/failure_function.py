@@ -42,7 +42,7 @@ from unum_runtime.functions.operations.throttled_events import is_throttled, sen
 from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.checkpoint import Checkpoint, Failure
 from unum_runtime.model.delivery_record import Arrival
-from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.envelope import Envelope, is_answered, is_envelope
 from unum_runtime.model.naming import (
     START_STEP,
     Execution,
@@ -272,12 +272,15 @@ def _start_again(alias: str, record: Json, context: Any) -> None:
     """
     (workflow,) = services()
     given_up = GivenUp.from_record(record)
+    if given_up.function == os.environ.get(CONTROL):  # its permanent address, which sends starts on
+        found = function_versions.start_alias(function_versions.directory_of(context.invoked_function_arn))
+        given_up = replace(given_up, function=function_versions.function_of(found))
     if alias != start_intake_alias(workflow) or not given_up.is_start:
         raise NotOurEvent(
             f"{given_up.address}: expected a record of a failed start at {start_intake_alias(workflow)!r}"
         )
     rt = _runtime_in_place(workflow, given_up, context)
-    if not entry_aliases.is_answered(given_up.event):
+    if not is_answered(given_up.event):
         keep_definition(rt)
     recover(rt, given_up)
 

@@ -7,7 +7,7 @@ request says name and input. Few deliveries need answers or uploads, so these ar
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from unum_runtime.model.envelope import MARK, is_start_event, named_start
+from unum_runtime.model.envelope import is_answered, is_start_event, named_start
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.requests.begin import begin, begin_with
@@ -73,8 +73,3 @@ def run(rt: Runtime, event: Json, request_id: str, links: "Links | None" = None)
     from unum_runtime.protocol.requests import run as requests  # noqa: PLC0415 - large inputs, and mistakes of callers
 
     return requests.begin_uploaded(rt, event, request_id)
-
-
-def is_answered(event: Json) -> bool:
-    """Return True if `event` at the run alias asks for an answer, and the execution begins with another event."""
-    return isinstance(event, dict) and MARK in event and (event.get("answer") is True or "upload" in event)
