@@ -176,9 +176,16 @@ _FROM_IMAGE = "FROM_IMAGE"
 """Name of the runtime of container images."""
 
 
-@cache
 def _name_of(runtime: lambda_.Runtime) -> str:
-    return runtime.name
+    # By its identity in the CDK's process: each read of a runtime makes a new object in Python.
+    identity = str(runtime.__jsii_ref__.ref)  # type: ignore[attr-defined]  # of each object of the CDK's process
+    if identity not in _names:
+        _names[identity] = runtime.name
+    return _names[identity]
+
+
+_names: dict[str, str] = {}
+"""Names of runtimes by identity; the CDK's process never forgets an object."""
 
 
 @cache

@@ -27,7 +27,7 @@ from unum_constructs.assembly.other_workflows import OtherWorkflow
 from unum_constructs.assembly.shared_resources import new_shared_resources
 from unum_constructs.assembly.wired_program import wire_program
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
-from unum_constructs.cdk.lookup import function_behind
+from unum_constructs.cdk.lookup import forget_given_properties, function_behind
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting.host import Failures
@@ -152,6 +152,7 @@ class UnumWorkflow(
         **others: Unpack[OtherKeywords],
     ) -> None:
         super().__init__(scope, construct_id)
+        forget_given_properties()
         # 1. Options, checked before any resource is made.
         groups = Groups.of(
             self,

@@ -121,6 +121,14 @@ def test_what_cannot_be_a_node(make: Callable[[Stack, Path], Any], reason: str, 
     assert reason in str(caught.value)
 
 
+def test_configured_version_of_unum_function_is_refused() -> None:
+    deployment = Deployment.new()
+    made = function(deployment.stack, "A")
+    made.current_version.configure_async_invoke(retry_attempts=0)
+    with pytest.raises(ConstructError, match="Stack/A: its current version has an asynchronous configuration"):
+        deployment.flow(chain("A"), {"A": made})
+
+
 def test_no_place_for_another_layer(tmp_path: Path) -> None:
     deployment = Deployment.new()
     full = existing(deployment.stack, layers=layers(deployment.stack, 5, tmp_path))

@@ -38,6 +38,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct, IConstruct
 
+from unum_compiler.frontends.construct_attributes import arn_of, name_of
 from unum_compiler.frontends.deploy_time_values import TOKEN, named_functions, take_objects, token_of_function
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.function_keys import unique_keys
@@ -96,13 +97,14 @@ def read_chainable(
     if timeout is not None:
         graph.timeout = timeout
     given = take_objects(restore_objects(graph.to_graph_json(query_language), start, graph))
-    machine = _plain(given.machine)
+    app = _App.of(start.node.root)
+    machine = _plain(given.machine, app.functions)
     if query_language is not None:
         # The graph's states omit their query language if it is the same.
         machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}
     if comment is not None:
         machine = {"Comment": comment, **machine}
-    return _built(machine, start.node.root, graph.policy_statements)._replace(values=given.values)
+    return _built(machine, app, graph.policy_statements)._replace(values=given.values)
 
 
 def is_body(given: object) -> bool:
@@ -141,7 +143,7 @@ def read_body(body: object, root: IConstruct, substitutions: Mapping[str, str] |
             return read_chainable(body)
     if substitutions is not None:
         machine = substitute(machine, substitutions)
-    return _built(machine, root, ())
+    return _built(machine, _App.of(root), ())
 
 
 def _parse_text(text: str) -> Json:
@@ -159,19 +161,37 @@ def _parse_text(text: str) -> Json:
     return parse(text)
 
 
-def _built(machine: Json, root: IConstruct, statements: Iterable[iam.PolicyStatement]) -> Built:
-    """Return `machine` with the functions and activities below `root` that it names."""
-    by_text = _functions(root)
+class _App(NamedTuple):
+    """Constructs of an app that a definition may name.
+
+    Attributes:
+        every: all constructs; each search through the app is a long answer of the CDK's process.
+        functions: functions by their texts: ARN and name.
+    """
+
+    every: Sequence[Any]
+    functions: Mapping[str, lambda_.IFunction]
+
+    @classmethod
+    def of(cls, root: IConstruct) -> "_App":
+        """Return the app with the construct `root` at its top."""
+        every = root.node.find_all()
+        return cls(every, _functions(every))
+
+
+def _built(machine: Json, app: _App, statements: Iterable[iam.PolicyStatement]) -> Built:
+    """Return `machine` with the functions and activities of `app` that it names."""
+    by_text = app.functions
     # An alias may have the text of its function with a qualifier: whole texts come first.
     named = (text if text in by_text else token_of_function(text) for text in named_functions(machine))
     functions = {text: by_text[text] for text in named if text in by_text}
     keys = unique_keys(functions.values())
     # Known texts in place of properties: each read is a request to the CDK's process, here for each pair of both.
     ours = {every for text, each in by_text.items() if each in keys for every in (text, f"{text}:*")}
-    permitted = read_permissions(machine, root, statements, ours)
+    permitted = read_permissions(machine, app.every, statements, ours)
     return Built(
         machine=machine,
-        keys={**{text: keys[function] for text, function in functions.items()}, **_activities(root)},
+        keys={**{text: keys[function] for text, function in functions.items()}, **_activities(app.every)},
         functions={key: function for function, key in keys.items()},
         statements=permitted.statements,
         declared=permitted.declared,
@@ -195,16 +215,15 @@ def _start_state(chainable: object) -> sfn.State:
     raise DefinitionError((Problem("chainable", message + remedy),))
 
 
-def _functions(root: IConstruct) -> dict[str, lambda_.IFunction]:
-    """Return every function by its texts: ARN and name.
+def _functions(found: Iterable[Any]) -> dict[str, lambda_.IFunction]:
+    """Return every function in `found` by its texts: ARN and name.
 
     A singleton has the ARN of an inner construct; the inner construct wins.
     """
-    found: Iterable[Any] = root.node.find_all()
     every = [each for each in found if isinstance(each, lambda_.FunctionBase) or _is_qualified(each)]
     # Later entries win in the table below: real functions after singletons.
     every.sort(key=lambda each: isinstance(each, lambda_.Function))
-    return {text: each for each in every for text in (each.function_arn, each.function_name)}
+    return {text: each for each in every for text in (arn_of(each), name_of(each))}
 
 
 def _is_qualified(construct: Any) -> bool:
@@ -218,27 +237,28 @@ def _is_qualified(construct: Any) -> bool:
     return not str(construct.function_arn).endswith(":$LATEST")
 
 
-def _activities(root: IConstruct) -> dict[str, str]:
-    """Return a plain ARN per activity token, which the compiler recognizes as an activity."""
-    activities = (each for each in root.node.find_all() if isinstance(each, sfn.Activity))
+def _activities(found: Iterable[Any]) -> dict[str, str]:
+    """Return a plain ARN per activity token in `found`, which the compiler recognizes as an activity."""
+    activities = (each for each in found if isinstance(each, sfn.Activity))
     return {each.activity_arn: f"arn:aws:states:::activity:{each.node.id}" for each in activities}
 
 
-def _plain(value: Json) -> Json:
+def _plain(value: Json, functions: Collection[str]) -> Json:
     """Return `value` with tokens in place of CloudFormation's intrinsic functions, which hand-written states may have.
 
-    The CDK encodes paths of `sfn.JsonPath` as tokens, in payloads and elsewhere. They become plain paths again.
+    The CDK encodes paths of `sfn.JsonPath` as tokens, in payloads and elsewhere. They become plain paths again. Texts
+    of `functions` are no paths, and need no question.
     """
     match value:
         case dict() if len(value) == 1 and _INTRINSIC.fullmatch(next(iter(value))):
             return Token.as_string(value)
         case dict():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: _plain(item, functions) for key, item in value.items()}
         case list():
-            return [_plain(item) for item in value]
+            return [_plain(item, functions) for item in value]
         case str() if value == _discard():
             return None
-        case str() if TOKEN.fullmatch(value) and sfn.JsonPath.is_encoded_json_path(value):
+        case str() if value not in functions and TOKEN.fullmatch(value) and sfn.JsonPath.is_encoded_json_path(value):
             # A resolved path would lose the tokens inside, and with them references across stacks.
             return (sfn.FieldUtils.render_object({"path": value}) or {})["path.$"]
         case _:
@@ -271,13 +291,13 @@ class Permitted(NamedTuple):
 
 
 def read_permissions(
-    machine: Json, root: IConstruct, statements: Iterable[iam.PolicyStatement], ours: Collection[str]
+    machine: Json, found: Iterable[Any], statements: Iterable[iam.PolicyStatement], ours: Collection[str]
 ) -> Permitted:
     """Return the permissions among `statements`, those of a graph, that its Tasks need here.
 
     Args:
         machine: the graph in the Amazon States Language.
-        root: the app, whose Tasks have statements.
+        found: constructs of the app, whose Tasks have statements.
         statements: all statements of the graph.
         ours: ARNs of functions of the definition, which other grants allow to invoke.
     """
@@ -286,17 +306,19 @@ def read_permissions(
     if not every:
         return Permitted((), MappingProxyType({}))
     states, declared = dict(_states(machine)), dict[str, tuple[str, ...]]()
-    kept = {identity: each for identity, each in every.items() if not _DATA_SETS.issuperset(each.actions)}
-    for name, own in _tasks(root, states, every):
+    actions = {identity: each.actions for identity, each in every.items()}
+    kept = {identity: each for identity, each in every.items() if not _DATA_SETS.issuperset(actions[identity])}
+    needless = {identity for identity, each in every.items() if _is_needless(each, actions[identity], ours)}
+    for name, own in _tasks(found, states, every):
         # Called by another role, or by an alias of a workflow: `task_statements` derives what that takes.
         is_derived = "Credentials" in states[name] or _call(states[name]) == _START
-        needed = [] if is_derived else [each for each in own if not _is_needless(every[each], ours)]
+        needed = [] if is_derived else [each for each in own if each not in needless]
         for identity in own:
             kept.pop(identity, None)
         kept |= {identity: _with_service(every[identity], states[name]) for identity in needed}
         if needed:
-            declared[name] = tuple(action for each in needed for action in every[each].actions)
-    statements = (each for each in kept.values() if not _is_needless(each, ours) and each.actions != _ASSUME)
+            declared[name] = tuple(action for each in needed for action in actions[each])
+    statements = (each for identity, each in kept.items() if identity not in needless and actions[identity] != _ASSUME)
     return Permitted(tuple(statements), MappingProxyType(declared))
 
 
@@ -305,16 +327,15 @@ def _identity(statement: iam.PolicyStatement) -> str:
 
 
 def _tasks(
-    root: IConstruct, states: Mapping[str, Any], every: Mapping[str, iam.PolicyStatement]
+    found: Iterable[Any], states: Mapping[str, Any], every: Mapping[str, iam.PolicyStatement]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the Tasks of the graph that have statements: their names, and the identities of the statements."""
-    for construct in root.node.find_all():
-        task: Any = construct
+    for task in found:
         if isinstance(task, sfn.TaskStateBase):
             own = [_identity(each) for each in task._task_policies or ()]  # noqa: SLF001 - what the CDK has for them
             # Tasks of other graphs may have the same name, never the same statements.
-            if own and every.keys() >= {*own} and task.state_id in states:
-                yield task.state_id, own
+            if own and every.keys() >= {*own} and (name := task.state_id) in states:
+                yield name, own
 
 
 def _states(value: Json) -> Iterator[tuple[str, Any]]:
@@ -344,9 +365,8 @@ def _with_service(statement: iam.PolicyStatement, state: Any) -> iam.PolicyState
     return statement.copy(conditions={"StringEquals": {"iam:PassedToService": [*services]}})
 
 
-def _is_needless(statement: iam.PolicyStatement, ours: Collection[str]) -> bool:
-    """Return True if `statement` allows calls that never happen here, or, of functions `ours`, other grants allow."""
-    actions = statement.actions
+def _is_needless(statement: iam.PolicyStatement, actions: Sequence[str], ours: Collection[str]) -> bool:
+    """Return True if `statement` of `actions` allows calls that never happen, or, of `ours`, other grants allow."""
     return _RULES.issuperset(actions) or (actions == _INVOKE and {*ours}.issuperset(statement.resources))
 
 

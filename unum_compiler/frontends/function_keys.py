@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable
 from itertools import chain, count
 from typing import Any
 
+from unum_compiler.frontends.construct_attributes import path_of
+
 _NO_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -25,6 +27,7 @@ def unique_keys(functions: Iterable[Any], taken: Collection[str] = ()) -> dict[A
 
 def _names(function: Any) -> Iterable[str]:
     """Yield possible keys of `function`, the shortest first."""
-    ids = [_NO_KEY.sub("-", scope.node.id).lstrip(".-") for scope in function.node.scopes]
-    longer = ("-".join(ids[-length:]) for length in range(1, len(ids)))
+    # The path has all ids except the app's, which is empty.
+    ids = [_NO_KEY.sub("-", each).lstrip(".-") for each in path_of(function).split("/")]
+    longer = ("-".join(ids[-length:]) for length in range(1, len(ids) + 1))
     return chain(longer, (f"{ids[-1]}-{number}" for number in count(2)))

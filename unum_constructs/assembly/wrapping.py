@@ -11,6 +11,7 @@ from constructs import IConstruct, IValidation
 
 from unum_constructs.assembly import cross_stack
 from unum_constructs.cdk.lookup import (
+    given_properties_of,
     is_token,
     node_of,
     package_type_of,
@@ -25,7 +26,8 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting import environment
-from unum_constructs.hosting.host import HANDLER, IMAGE, Host
+from unum_constructs.hosting.host import ASYNC_CONFIGURATION, HANDLER, IMAGE, OWN_CONFIGURATION, Host
+from unum_constructs.layer.runtime_archive import other_runtime
 
 MAX_LAYERS = 5
 """Layers of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
@@ -47,7 +49,7 @@ def hosts_of(
     new: list[Host] = []
     for key, function in functions.items():
         if id(function) not in hosts:
-            host = _host(function)
+            host = Host.of(function)
             for problem in _problems(stack_of(workflow), function, host):
                 raise ConstructError(workflow, f"{option}[{key!r}]: {problem}")
             if host is None:
@@ -58,16 +60,10 @@ def hosts_of(
     return {key: hosts[id(function)] for key, function in functions.items()}
 
 
-def _host(function: lambda_.Function) -> Host | None:
-    """Return the function's existing host, made by another workflow."""
-    host = node_of(function).try_find_child(Host.ID)
-    return host if isinstance(host, Host) else None
-
-
 def _new_host(function: lambda_.Function) -> Host:
     handlers = function.handlers if isinstance(function, UnumFunction) else None
     host = Host(function, handler=_handler(function), handlers=handlers)
-    if not isinstance(function, UnumFunction) or function._versions_have_options:  # noqa: SLF001 - of this package
+    if _has_version_options(function):
         _warn_of_what_remains(host.version)
     if not host.takes_layers:
         # Synth cannot look into an image; without the runtime, each of its invocations fails.
@@ -77,7 +73,7 @@ def _new_host(function: lambda_.Function) -> Host:
             "in the version of the constructs; for an image in another language, or without the runtime, pass an alias "
             "or a version of the function, which Tasks call",
         )
-    elif properties_of(host.resource).get("codeSigningConfigArn") is not None:
+    elif given_properties_of(host.resource).get("codeSigningConfigArn") is not None:
         # Source: AWS Lambda Developer Guide, "Using code signing to verify code integrity with Lambda".
         Annotations.of(function).add_warning_v2(
             "unum:unsignedLayer",
@@ -89,9 +85,12 @@ def _new_host(function: lambda_.Function) -> Host:
 
 
 def _handler(function: lambda_.Function) -> str | None:
-    """Return the user's handler."""
+    """Return the handler of a function that has no host yet: the user's."""
     resource = resource_of(function, lambda_.CfnFunction)
-    return resource.handler if package_type_of(function) != IMAGE else str(_command(resource)[0])
+    if package_type_of(function) == IMAGE:
+        return str(_command(resource)[0])
+    handler: str | None = given_properties_of(resource).get("handler")
+    return handler
 
 
 def _command(resource: lambda_.CfnFunction) -> Sequence[object]:
@@ -132,18 +131,19 @@ class _FunctionsUnchanged:
         return [
             f"{path_of(host.function)}: {change}"
             for (host, properties), answer in zip(found, answers, strict=True)
-            for change in _change_problems(host, properties.get("handler"), answer)
+            for change in _change_problems(host, properties, answer)
         ]
 
 
-def _change_problems(host: Host, handler: object, found: Mapping[str, Any]) -> Iterator[str]:
+def _change_problems(host: Host, properties: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
     """Yield later changes that break a wrapped function.
 
     Args:
         host: the function.
-        handler: its current handler.
+        properties: its current properties.
         found: its current environment, the workflows' part of it (`own`), and its layers, if present; resolved.
     """
+    handler, runtime = properties.get("handler"), properties.get("runtime")
     variables = found.get("environment", {}).get("variables", {})
     yield from host.environment_problems(variables, found.get("own", {}))
     if not host.takes_layers:
@@ -153,6 +153,8 @@ def _change_problems(host: Host, handler: object, found: Mapping[str, Any]) -> I
             f"its handler was set to {handler!r} after the function joined a workflow, which needs "
             f"{HANDLER!r}; set it before"
         )
+    if runtime != runtime_of(host.function):
+        yield other_runtime(runtime_of(host.function), runtime)
     layers = found.get("layers", ())
     if len(layers) > MAX_LAYERS:
         yield f"has {len(layers)} layers, including the workflows'; Lambda allows {MAX_LAYERS}: merge some of them"
@@ -209,7 +211,7 @@ def _stack_problems(stack: Stack, function: lambda_.Function) -> Iterator[str]:
 
 def _function_problems(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
     """Yield problems of a function before its first workflow."""
-    given = properties_of(resource)
+    given = given_properties_of(resource)
     # Read as a raw property: older versions of the CDK know no `durable_config`.
     if given.get("durableConfig") is not None:
         yield (
@@ -220,13 +222,14 @@ def _function_problems(function: lambda_.Function, resource: lambda_.CfnFunction
         yield from _image_problems(_command(resource))
     else:
         yield from _archive_problems(runtime_of(function), given.get("handler"))
-    if node_of(version_of(function)).try_find_child("EventInvokeConfig") is not None:
-        yield (
-            "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
-            "remove `configure_async_invoke` from the version, and `max_event_age`, `on_failure`, `on_success` and "
-            "`retry_attempts` from `current_version_options`; the workflow's `delivery` has `max_event_age` and "
-            "`retry_attempts`"
-        )
+    # Without options, the version has one only if the app has made the version; see `Host.send_failures`.
+    if _has_version_options(function) and node_of(version_of(function)).try_find_child(ASYNC_CONFIGURATION) is not None:
+        yield OWN_CONFIGURATION
+
+
+def _has_version_options(function: lambda_.Function) -> bool:
+    """Return True if the function's version may have options of its own."""
+    return not isinstance(function, UnumFunction) or function._versions_have_options  # noqa: SLF001 - of this package
 
 
 def _image_problems(command: Sequence[object]) -> Iterator[str]:

@@ -1,12 +1,10 @@
 """Cached properties of constructs.
 
-Each property is a call from Python to the CDK's process, of about 0.5 ms; these values never change. Source: AWS CDK
-Developer Guide, "Working with the AWS CDK in Python", jsii.
+Those that the compiler asks for as well are in `unum_compiler.frontends.construct_attributes`.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from functools import wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,63 +14,43 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import IConstruct, Node
 
+from unum_compiler.frontends import construct_attributes
+from unum_compiler.frontends.construct_attributes import cached, remember
+
+__all__ = [
+    "arn_of",
+    "forget_given_properties",
+    "function_behind",
+    "given_properties_of",
+    "is_token",
+    "name_of",
+    "node_of",
+    "package_type_of",
+    "path_of",
+    "properties_of",
+    "queue_url_of",
+    "remember",
+    "remember_role",
+    "resource_of",
+    "role_of",
+    "runtime_of",
+    "session_of",
+    "stack_of",
+    "version_of",
+]
+
 Resource = TypeVar("Resource", bound=CfnResource)
-Asked = TypeVar("Asked", bound=IConstruct)
-Answer = TypeVar("Answer")
+
+arn_of: Callable[[lambda_.IFunction], str] = construct_attributes.arn_of
+name_of: Callable[[lambda_.IFunction], str] = construct_attributes.name_of
+node_of: Callable[[IConstruct], Node] = construct_attributes.node_of
+path_of: Callable[[IConstruct], str] = construct_attributes.path_of
 
 
-_answers: dict[str, WeakKeyDictionary[Any, Any]] = {}
-"""Cached answers by name of the property."""
-
-
-def _cached(ask: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
-    """Return `ask`, called once for each construct."""
-    # Weak keys: tests synthesize hundreds of apps in one process.
-    answers: WeakKeyDictionary[Asked, Answer] = WeakKeyDictionary()
-    _answers[ask.__name__] = answers
-
-    @wraps(ask)
-    def asked(construct: Asked) -> Answer:
-        if construct not in answers:
-            answers[construct] = ask(construct)
-        return answers[construct]
-
-    return asked
-
-
-def remember(ask: Callable[[Asked], Answer], construct: Asked, answer: Answer) -> None:
-    """Save the call that would ask `construct` for a property that is known."""
-    _answers[ask.__name__][construct] = answer
-
-
-@_cached
-def node_of(construct: IConstruct) -> Node:
-    """Return the construct's node in the tree."""
-    return construct.node
-
-
-@_cached
-def path_of(construct: IConstruct) -> str:
-    """Return the construct's path."""
-    return node_of(construct).path
-
-
-@_cached
+@cached
 def stack_of(construct: IConstruct) -> Stack:
     """Return the construct's stack."""
     return Stack.of(construct)
-
-
-@_cached
-def arn_of(function: lambda_.IFunction) -> str:
-    """Return a token of the function's ARN; for an alias, with the alias name."""
-    return function.function_arn
-
-
-@_cached
-def name_of(function: lambda_.IFunction) -> str:
-    """Return a token of the function's name."""
-    return function.function_name
 
 
 def function_behind(function: Any) -> Any:
@@ -82,13 +60,13 @@ def function_behind(function: Any) -> Any:
     return function if behind is None else function_behind(behind)
 
 
-@_cached
+@cached
 def queue_url_of(queue: sqs.IQueue) -> str:
     """Return a token of the queue's URL."""
     return queue.queue_url
 
 
-@_cached
+@cached
 def version_of(function: lambda_.Function) -> lambda_.Version:
     """Return the function's version in this deployment."""
     return function.current_version
@@ -125,7 +103,25 @@ def properties_of(resource: CfnResource) -> Mapping[str, Any]:
     return found
 
 
-@_cached
+_given: WeakKeyDictionary[CfnResource, Mapping[str, Any]] = WeakKeyDictionary()
+
+
+def given_properties_of(resource: CfnResource) -> Mapping[str, Any]:
+    """Return the properties of `resource` as they were at the first request since `forget_given_properties`.
+
+    For properties that no workflow sets: only the app changes them, between the constructors of workflows.
+    """
+    if resource not in _given:
+        _given[resource] = properties_of(resource)
+    return _given[resource]
+
+
+def forget_given_properties() -> None:
+    """Let `given_properties_of` read all properties again, because the app may have changed them."""
+    _given.clear()
+
+
+@cached
 def runtime_of(function: lambda_.Function) -> str | None:
     """Return the function's runtime, such as ``python3.13``; None for container images."""
     return resource_of(function, lambda_.CfnFunction).runtime
@@ -157,7 +153,7 @@ def remember_role(function: lambda_.IFunction, role: iam.IRole) -> None:
     _roles[function] = role
 
 
-@_cached
+@cached
 def package_type_of(function: lambda_.Function) -> str | None:
     """Return the function's package type: ``Image`` for container images."""
     return resource_of(function, lambda_.CfnFunction).package_type

@@ -12,6 +12,7 @@ from constructs import Construct, IDependable
 from jsii.errors import JSIIError
 
 from unum_constructs.cdk.lookup import (
+    given_properties_of,
     is_token,
     name_of,
     package_type_of,
@@ -37,6 +38,16 @@ IMAGE = "Image"
 
 _ACTIVE = "Active"
 """Mode of X-Ray tracing. Source: AWS CloudFormation User Guide, "AWS::Lambda::Function TracingConfig"."""
+
+ASYNC_CONFIGURATION = "EventInvokeConfig"
+"""Id of the asynchronous configuration below its version or alias, as the CDK names it."""
+
+OWN_CONFIGURATION = (
+    "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; remove "
+    "`configure_async_invoke` from the version, and `max_event_age`, `on_failure`, `on_success` and `retry_attempts` "
+    "from `current_version_options`; the workflow's `delivery` has `max_event_age` and `retry_attempts`"
+)
+"""Problem of a function whose version has such a configuration."""
 
 HANDLER = "unum_runtime.handler.handle"
 """Handler of functions that host nodes."""
@@ -164,6 +175,7 @@ class Host(Construct):
         self.traces: dict[str, None] = {}
         self.managed: dict[str, list[Managed]] = {}
         self._redirect()
+        setattr(function, _HOST, self)
         self.handlers = {**(handlers or {})}
         if self.handlers:
             self._set(environment.HANDLERS, _compact(self.handlers))
@@ -171,6 +183,12 @@ class Host(Construct):
             self._set(environment.HANDLER, handler)
         if handler is not None:
             acknowledge(function, FAILURES_HANDLED)
+
+    @staticmethod
+    def of(function: lambda_.Function) -> "Host | None":
+        """Return the host of `function`; None before its first workflow."""
+        host: Host | None = getattr(function, _HOST, None)
+        return host
 
     @property
     def resource(self) -> lambda_.CfnFunction:
@@ -185,7 +203,8 @@ class Host(Construct):
     @cached_property
     def environment_key(self) -> str | None:
         """Customer managed key ARN of the environment, if any."""
-        return self.resource.kms_key_arn
+        key: str | None = given_properties_of(self.resource).get("kmsKeyArn")
+        return key
 
     @property
     def stack(self) -> str:
@@ -255,7 +274,7 @@ class Host(Construct):
     @property
     def is_traced(self) -> bool:
         """Return True if X-Ray traces the function."""
-        found = properties_of(self.resource).get("tracingConfig")
+        found = given_properties_of(self.resource).get("tracingConfig")
         mode = found.get("mode") if isinstance(found, Mapping) else getattr(found, "mode", None)
         return mode == _ACTIVE
 
@@ -309,7 +328,8 @@ class Host(Construct):
     def _add_layers(self, layers: WorkflowLayers, *, brings_file: bool) -> None:
         # The CDK checks the limit of 5. Reading the list first would freeze it, in older versions of the CDK.
         try:
-            layers.add_to(self.function)
+            # Functions with user code have checks of their own; see `unum_constructs.assembly.wrapping`.
+            layers.add_to(self.function, is_watched=not self.has_user_code)
             if brings_file:
                 layers.definition.add_to(self.function)
         except (JSIIError, RuntimeError) as error:
@@ -389,7 +409,7 @@ class Host(Construct):
         Raises:
             ConstructError: the user has set ``TERMINATE``.
         """
-        if properties_of(self.resource).get("recursiveLoop") == "Terminate":
+        if given_properties_of(self.resource).get("recursiveLoop") == "Terminate":
             raise ConstructError(
                 self.function,
                 "expected recursive_loop=ALLOW, got TERMINATE: a loop or a retry of the workflow leads back to this "
@@ -424,12 +444,25 @@ class Host(Construct):
         Args:
             failures: destination and limits.
             after: permission; Lambda refuses a destination without it.
+
+        Raises:
+            ConstructError: the user has configured the version.
         """
-        configuration = failures.configure(
-            self.version, function_name=name_of(self.function), qualifier=self.version.version
-        )
+        try:
+            configuration = failures.configure(
+                self.version, function_name=name_of(self.function), qualifier=self.version.version
+            )
+        except (JSIIError, RuntimeError) as error:
+            # Asking for it before would be two requests to the CDK's process for each function.
+            if self.version.node.try_find_child(ASYNC_CONFIGURATION) is None:
+                raise
+            raise ConstructError(self.function, OWN_CONFIGURATION) from error
         configuration.node.add_dependency(after)
         retain_with(self.version, configuration, suffix="OnFailure")
+
+
+_HOST = "_unum_host"
+"""Attribute of a function in Python; the question for its child would be a request to the CDK's process."""
 
 
 def async_configuration(
@@ -444,7 +477,7 @@ def async_configuration(
     on_failure = lambda_.CfnEventInvokeConfig.OnFailureProperty(destination=destination)
     return lambda_.CfnEventInvokeConfig(
         scope,
-        "EventInvokeConfig",
+        ASYNC_CONFIGURATION,
         function_name=function_name,
         qualifier=qualifier,
         destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(on_failure=on_failure),

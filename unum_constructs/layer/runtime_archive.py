@@ -136,8 +136,15 @@ class RuntimeUnchanged:
         """Return the functions whose runtime is another one now."""
         found = ((each, resource_of(each, lambda_.CfnFunction).runtime) for each in self._functions)
         return [
-            f"{path_of(each)}: expected the runtime {self._python!r}, for which its modules are compiled, got "
-            f"{runtime!r}, set later; pass the runtime to the function's constructor"
+            f"{path_of(each)}: {other_runtime(self._python, runtime)}"
             for each, runtime in found
             if runtime != self._python
         ]
+
+
+def other_runtime(expected: str | None, runtime: str | None) -> str:
+    """Return the problem of a function whose runtime is not the `expected` one any more."""
+    return (
+        f"expected the runtime {expected!r}, for which its modules are compiled, got {runtime!r}, set later; pass the "
+        "runtime to the function's constructor"
+    )

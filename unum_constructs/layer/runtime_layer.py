@@ -27,7 +27,8 @@ class RuntimeLayer(lambda_.LayerVersion):
 
     def __init__(self, stack: Stack, *, python: str, unused: frozenset[str]) -> None:
         self.python, self._unused = python, unused
-        self._functions: list[lambda_.Function] = []
+        self._functions: dict[lambda_.Function, None] = {}
+        self._watched: list[lambda_.Function] = []
         self._versioned: dict[lambda_.Function, None] = {}
         file = self._write(stack)
         super().__init__(
@@ -36,8 +37,6 @@ class RuntimeLayer(lambda_.LayerVersion):
             code=lambda_.Code.from_asset(str(file), asset_hash=self.digest),
             description="Unum runtime for all workflows of the stack",
         )
-        # Aspects may change runtimes until the end of synthesis, and bytecode fits one version only.
-        self.node.add_validation(RuntimeUnchanged(python, self._functions))
 
     @classmethod
     def of(cls, stack: Stack, python: str, unused: frozenset[str]) -> "RuntimeLayer":
@@ -48,12 +47,25 @@ class RuntimeLayer(lambda_.LayerVersion):
         found[python]._take(unused)  # noqa: SLF001 - the same class
         return found[python]
 
-    def add_to(self, function: lambda_.Function) -> None:
-        """Add the layer to `function` once, and check its Python at the end of synthesis."""
+    def add_to(self, function: lambda_.Function, *, is_watched: bool) -> None:
+        """Add the layer to `function` once.
+
+        Args:
+            function: the function.
+            is_watched: True to check its Python at the end of synthesis. Aspects may change runtimes until then, and
+                bytecode fits one version only.
+        """
         if function not in self._functions:
             function.add_layers(self)
-            self._functions.append(function)
+            self._functions[function] = None
+            if is_watched:
+                self._watch(function)
         self.publish_with(function)
+
+    def _watch(self, function: lambda_.Function) -> None:
+        if not self._watched:
+            self.node.add_validation(RuntimeUnchanged(self.python, self._watched))
+        self._watched.append(function)
 
     def publish_with(self, function: lambda_.Function) -> None:
         """Publish another version of `function` when the runtime changes."""

@@ -110,10 +110,15 @@ class WorkflowLayers:
         """Definition, for functions whose environment has no room for it; made with the first of them."""
         return DefinitionLayer(self.scope, "Definition", workflow=self._workflow)
 
-    def add_to(self, function: lambda_.Function) -> None:
-        """Add the runtime to `function`, which runs Tasks."""
+    def add_to(self, function: lambda_.Function, *, is_watched: bool) -> None:
+        """Add the runtime to `function`, which runs Tasks.
+
+        Args:
+            function: the function.
+            is_watched: True to check its Python at the end of synthesis.
+        """
         layer = self._runtime_for(str(runtime_of(function)))
-        layer.add_to(function)
+        layer.add_to(function, is_watched=is_watched)
         self._functions[function] = layer
 
     def code_of(self, handler: str) -> lambda_.Code:

@@ -457,10 +457,9 @@ def test_functions_are_constructs_or_keys() -> None:
 
 def construct(*ids: str) -> Any:
     """Return the parts of a construct that make its key."""
-    scopes = [SimpleNamespace(node=SimpleNamespace(id=each)) for each in ("", *ids)]
-    return _Construct(scopes)
+    return _Construct("/".join(ids))
 
 
 class _Construct:
-    def __init__(self, scopes: list[SimpleNamespace]) -> None:
-        self.node = SimpleNamespace(id=scopes[-1].node.id, scopes=scopes)
+    def __init__(self, path: str) -> None:
+        self.node = SimpleNamespace(path=path)

@@ -21,7 +21,7 @@ class Construct:
     """Of a function of the CDK, what the compiler looks at."""
 
     def __init__(self, name: str) -> None:
-        self.node = SimpleNamespace(id=name, scopes=[SimpleNamespace(node=SimpleNamespace(id=name))])
+        self.node = SimpleNamespace(path=name)
 
 
 def compiled(definition: Definition) -> str:
