@@ -247,6 +247,15 @@ class UnumWorkflow(
     def _permanent(self) -> PermanentAliases:
         return self._open_permanently()
 
+    @property
+    def sync_start_alias(self) -> lambda_.Alias:
+        """Alias that starts an execution, waits for its end, and answers with the result; made when it is asked for.
+
+        It takes requests of API Gateway and of function URLs, whose JSON body is the input, and objects of `input` and
+        `name`. It is an alias of the control function, which waits: at most 28 s for API Gateway, 5 minutes else.
+        """
+        return self.control.sync_alias
+
     def _permanent_aliases(self) -> tuple[lambda_.IFunction, lambda_.IFunction]:
         return self._permanent.start, self._permanent.run
 

@@ -2,12 +2,15 @@
 
 import json
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import Deployment, until
+from unum_emulator.process import Emulator
 
 pytestmark = pytest.mark.e2e
 
@@ -82,3 +85,26 @@ def test_function_without_the_grant_is_denied_by_iam(ask: Ask, machine: str) -> 
 
 def test_operations_that_workflows_lack_name_their_counterpart(ask: Ask, machine: str) -> None:
     assert "CDK" in ask("Everything", "update_state_machine", stateMachineArn=machine, definition="{}")["message"]
+
+
+@pytest.mark.parametrize("kind", ["rest", "http", "url"])
+def test_http_request_is_answered_with_the_result(bootstrapped: Emulator, deployment: Deployment, kind: str) -> None:
+    outputs, endpoint = deployment.outputs["Outside"], bootstrapped.endpoint
+    address = {
+        "rest": f"{endpoint}/restapis/{outputs['RestId']}/prod/_user_request_/",
+        "http": f"{endpoint}/_aws/execute-api/{outputs['HttpId']}/$default/double",
+        "url": outputs["Url"],
+    }[kind]
+
+    def post(body: str) -> tuple[int, Any]:
+        request = urllib.request.Request(address, data=body.encode(), headers={"content-type": "application/json"})  # noqa: S310 - ours
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    assert post('{"n": 21, "seconds": 1}') == (200, {"doubled": 42})
+    status, found = post('{"seconds": 0}')
+    assert (status, found["error"]) == (500, "KeyError")
+    assert post("no JSON")[1]["error"] == "InvalidExecutionInput"

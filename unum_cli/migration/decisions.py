@@ -22,7 +22,8 @@ class Decision(NamedTuple):
 
 
 _REST = (
-    "API Gateway would call Step Functions; write `LambdaIntegration(workflow.run_alias, proxy=False)` with a template"
+    "API Gateway would call Step Functions; write `LambdaIntegration(workflow.sync_start_alias)`, which answers with "
+    "the result, or `LambdaIntegration(workflow.run_alias, proxy=False)` with a template, which does not wait"
 )
 _DEFINITION = "give its definition to `UnumWorkflow(definition=Definition.from_asl(...))`"
 _EMR = "Unum refuses Tasks of Amazon EMR: keep this state machine, or request EMR from a function of yours"
@@ -33,7 +34,7 @@ NAMED: Mapping[str, str] = {
     "aws_cdk.aws_apigatewayv2.HttpIntegrationSubtype.STEPFUNCTIONS_START_EXECUTION": "API Gateway would call Step "
     "Functions; write an integration with `workflow.start_alias`, which takes the request as input",
     "aws_cdk.aws_apigatewayv2.HttpIntegrationSubtype.STEPFUNCTIONS_START_SYNC_EXECUTION": "API Gateway would call Step "
-    "Functions; write an integration with `workflow.run_alias`",
+    "Functions; write an integration with `workflow.sync_start_alias`, which answers with the result",
     "aws_cdk.aws_apigatewayv2_integrations.HttpStepFunctionsIntegration": "API Gateway would call Step Functions; "
     "write `HttpLambdaIntegration(ID, workflow.start_alias)`, which takes the request as input",
     "aws_cdk.aws_iot_actions_alpha.StepFunctionsStateMachineAction": "AWS IoT would call Step Functions; write "

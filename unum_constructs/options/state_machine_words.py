@@ -37,7 +37,8 @@ NO_DATA = (
 
 KEPT = (
     "state_machine_type: EXPRESS changes nothing: the workflow commits each step and keeps its executions, as STANDARD "
-    "does; callers of short ones may wait for the result (`grant_start_sync`); see {guide}"
+    "does; callers of short ones may wait for the result (`grant_start_sync`), and so may HTTP requests "
+    "(`sync_start_alias`); see {guide}"
 )
 
 

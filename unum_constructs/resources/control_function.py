@@ -6,7 +6,7 @@ callers of its aliases may invoke this one.
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from aws_cdk import aws_iam as iam
@@ -25,7 +25,7 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import control_alias_name
 from unum_runtime.model.states import SIGNAL
 from unum_runtime.model.variants import callable_tasks
-from unum_runtime.protocol.control.control_aliases import SIGNAL_EVENTS, ControlAlias, call_alias
+from unum_runtime.protocol.control.control_aliases import SIGNAL_EVENTS, SYNC, ControlAlias, call_alias
 
 DIRECTORY = ControlAlias.NUDGE
 """Kind of the alias that tells the start alias, in its description."""
@@ -164,6 +164,11 @@ class ControlFunction(PlanningFunction):
             # The configuration names the alias by text, which CloudFormation takes for no dependency.
             configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias), self.policy)
         return PermanentAliases(start, run, respond)
+
+    @cached_property
+    def sync_alias(self) -> lambda_.Alias:
+        """Alias that starts an execution and answers with its result, made when it is asked for."""
+        return self._new_alias(SYNC, self._start_alias)
 
     def _new_alias(self, kind: str, start_alias: lambda_.Alias) -> lambda_.Alias:
         return lambda_.Alias(

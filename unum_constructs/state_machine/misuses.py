@@ -12,8 +12,14 @@ from unum_runtime.json_text import to_ascii
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
 
-REST = "give API Gateway `LambdaIntegration(workflow.run_alias, proxy=False)`, with a template for `name` and `input`"
-HTTP = "give the route `HttpLambdaIntegration(id, workflow.start_alias)`: the request is then the input"
+REST = (
+    "give API Gateway `LambdaIntegration(workflow.sync_start_alias)`, which answers with the result, or "
+    "`LambdaIntegration(workflow.run_alias, proxy=False)`, with a template for `name` and `input`"
+)
+HTTP = (
+    "give the route `HttpLambdaIntegration(id, workflow.sync_start_alias)`, which answers with the result, or "
+    "`HttpLambdaIntegration(id, workflow.start_alias)`: the request is then the input"
+)
 PIPE = (
     "give the pipe `target=workflow.start_alias.function_arn` with "
     '`lambda_function_parameters={"invocationType": "FIRE_AND_FORGET"}`, and its role `workflow.grant_start(role)`'

@@ -2,6 +2,9 @@ from pathlib import Path
 from typing import Any
 
 from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_apigatewayv2 as apigatewayv2
+from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -38,7 +41,19 @@ class Outside(Stack):
             grant(everything)
         self.workflow.grant_start_execution(self._caller("Starting"))
         self.workflow.grant_describe(self._caller("Describing"))
+        self._add_http()
         CfnOutput(self, "Machine", value=self.workflow.state_machine_arn)
+
+    def _add_http(self) -> None:
+        """Answer HTTP requests with results, by a REST API, an HTTP API and a function URL."""
+        alias = self.workflow.sync_start_alias
+        rest = apigateway.RestApi(self, "Rest", cloud_watch_role=False)
+        rest.root.add_method("POST", apigateway.LambdaIntegration(alias))
+        http = apigatewayv2.HttpApi(self, "Http")
+        http.add_routes(path="/double", integration=integrations.HttpLambdaIntegration("Double", alias))
+        url = alias.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE)
+        for name, value in {"RestId": rest.rest_api_id, "HttpId": http.api_id, "Url": url.url}.items():
+            CfnOutput(self, name, value=value)
 
     def _caller(self, construct_id: str) -> lambda_.Function:
         code = lambda_.Code.from_asset(CODE, exclude=["__pycache__"])

@@ -26,6 +26,7 @@ from unum_runtime.protocol.control import describe
 from unum_runtime.protocol.control.control_aliases import (
     CALL,
     SIGNAL_EVENTS,
+    SYNC,
     TAKEN,
     ControlAlias,
     alias_for,
@@ -74,6 +75,10 @@ def handle(event: Json, context: Any) -> Json:
         from unum_runtime.functions.operations import permanent_address  # noqa: PLC0415 - few workflows have one
 
         return permanent_address.send_on(event, context)
+    if qualifier in [control_alias_name(SYNC, workflow) for workflow in services()]:
+        from unum_runtime.functions.operations import sync_start  # noqa: PLC0415 - few workflows answer with results
+
+        return sync_start.answer(event, context)
     if not qualifier.isdecimal() and qualifier == control_alias_name(SIGNAL_EVENTS, *services()):
         return _hear(event, context)
     refused = None if qualifier.isdecimal() else _refusal(event, qualifier)

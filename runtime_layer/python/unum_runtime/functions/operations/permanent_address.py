@@ -60,6 +60,16 @@ def send_on(event: Json, context: Any) -> Json:
     return {"workflow": workflow, "execution": name}
 
 
+def ask_run_alias(request: Json, context: Any) -> Json:
+    """Return the answer of the run alias to `request`.
+
+    Raises:
+        InvokeError: nobody knows whether it has arrived.
+    """
+    (workflow,) = services()
+    return _send(run_alias(workflow), to_text(request).encode(), context, waits=True)
+
+
 def _has_messages(event: Json) -> bool:
     """Return True for several messages of a queue, each of which starts an execution.
 

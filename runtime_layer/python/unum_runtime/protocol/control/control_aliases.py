@@ -20,6 +20,9 @@ SIGNAL = "signal"
 SIGNAL_EVENTS = "signal-events"
 """Front of the name of the alias that takes signals of event sources: they read no answer, so a refusal is an error."""
 
+SYNC = "sync"
+"""Front of the name of the alias that starts executions and answers with their results."""
+
 CALL = "call"
 """Value of the ``control`` field of calls, see `unum_runtime.features.memo.calling`."""
 
