@@ -28,6 +28,7 @@ from latency_stack import AT_ONCE, LENGTH, STACK
 from plot import line_chart
 from setting import PAGE, machine
 
+from unum_cli.commands.stack import with_addresses
 from unum_client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
@@ -134,7 +135,7 @@ def write(found: Found, folder: Path, runs: int = RUNS) -> str:
 def measure(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:
     """Deploy and measure."""
     cdk.bootstrap(emulator, cwd=ROOT)
-    outputs = cdk.deploy(emulator, [STACK], app=APP, cwd=ROOT)[STACK]
+    outputs = with_addresses(cdk.deploy(emulator, [STACK], app=APP, cwd=ROOT)[STACK])
     chains = {
         HERE: _workflow(outputs, "Chain"),
         STEP_FUNCTIONS: _state_machine(outputs["ChainMachineArn"]),

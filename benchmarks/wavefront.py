@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from sections import write_section
 from setting import machine
 
+from unum_cli.commands.stack import with_addresses
 from unum_client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
@@ -75,7 +76,7 @@ def measure(runs: int) -> Mapping[str, Found]:
     with Emulator(EMULATOR_PYTHON) as emulator:
         os.environ.update({name: value for name, value in emulator.environment().items() if name.startswith("AWS_")})
         cdk.bootstrap(emulator, cwd=ROOT)
-        outputs = cdk.deploy(emulator, [STACK], app=APP, cwd=ROOT)[STACK]
+        outputs = with_addresses(cdk.deploy(emulator, [STACK], app=APP, cwd=ROOT)[STACK])
         executes = [_execute(outputs, each.construct_id) for each in EXCAMERA]
         return {name: _measure(executes, video(**times), runs) for name, times in VIDEOS.items()}
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from unum_constructs.options.execution_data import ExecutionData
     from unum_constructs.options.limits import Limits
     from unum_constructs.options.monitoring import Monitoring
+    from unum_constructs.options.stack_outputs import Outputs
     from unum_constructs.payload import Payload
     from unum_constructs.resources.own_functions import OwnFunctions
     from unum_constructs.resources.upgrades import Keep, OnRemoved, Upgrades
@@ -52,6 +53,7 @@ __all__ = [
     "NodeMetric",
     "OnRemoved",
     "OpenTelemetry",
+    "Outputs",
     "OwnFunctions",
     "Payload",
     "Store",
@@ -87,6 +89,7 @@ _MODULES = {
     "NodeMetric": "unum_runtime.model.metrics",
     "OnRemoved": "unum_constructs.resources.upgrades",
     "OpenTelemetry": "unum_constructs.layer.opentelemetry",
+    "Outputs": "unum_constructs.options.stack_outputs",
     "OwnFunctions": "unum_constructs.resources.own_functions",
     "Payload": "unum_constructs.payload",
     "Store": "unum_constructs.store",

@@ -38,6 +38,7 @@ from unum_constructs.options.execution_data import ExecutionData
 from unum_constructs.options.former_keywords import Groups, OtherKeywords
 from unum_constructs.options.limits import Limits
 from unum_constructs.options.monitoring import Monitoring
+from unum_constructs.options.stack_outputs import Outputs
 from unum_constructs.options.state_machine_words import DeployedStateMachine
 from unum_constructs.resources.aliases import WorkflowAliases, new_aliases
 from unum_constructs.resources.control_function import PermanentAliases
@@ -80,6 +81,8 @@ class UnumWorkflow(
             `UnumFunction`'s own options.
         workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``. Default: derived from the construct's path.
         exported: True exports the ARNs for `from_workflow_name` in other stacks; no two may export the same name.
+        outputs: outputs of the stack: ``ONE`` with all addresses, by which ``unum --stack`` finds the workflow;
+            ``ALL``, one for each address; or ``NONE``. Default: ``ONE``.
         store: storage of execution state. Default: a table of the workflow's own, `Store.dynamodb()`.
         guard: protection against running user code again for a duplicate event, for functions without a guard of their
             own. Default: ``READ``.
@@ -137,6 +140,7 @@ class UnumWorkflow(
         function_options: Mapping[str, FunctionOptions] | None = None,
         workflow_name: str | None = None,
         exported: bool = False,
+        outputs: Outputs | str = Outputs.ONE,
         store: Store | None = None,
         guard: Guard | None = None,
         timeout: Duration | None = None,
@@ -174,6 +178,7 @@ class UnumWorkflow(
             function_options=function_options,
             workflow_name=workflow_name,
             exported=exported,
+            outputs=outputs,
             store=store,
             guard=guard,
             timeout=timeout,
@@ -225,7 +230,7 @@ class UnumWorkflow(
             payload_bucket=self.payload_bucket,
             activities=self.activities,
             retention_s=shared.state.result_retention_s,
-        ).add_to(self, self.workflow_name, exported=exported)
+        ).add_to(self, self.workflow_name, options.outputs, exported=exported)
         for key, value in (groups.tags or {}).items():
             Tags.of(self).add(key, value)
 

@@ -12,6 +12,7 @@ import boto3
 import pytest
 
 from tests.patience import PATIENCE_S
+from unum_cli.commands.stack import with_addresses
 from unum_client import Client
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
@@ -31,10 +32,19 @@ APP = app_command("tests.e2e.app")
 
 @dataclass(frozen=True)
 class Deployment:
-    """Deployed app: the session that reaches it, and the outputs of each stack."""
+    """Deployed app: the session that reaches it, and the outputs of each stack.
+
+    Attributes:
+        session: session in the emulator.
+        outputs: outputs by stack, with one for each address of a workflow.
+    """
 
     session: boto3.Session
     outputs: cdk.Outputs
+
+    def __post_init__(self) -> None:
+        for stack, found in self.outputs.items():
+            self.outputs[stack] = with_addresses(found)
 
     def client(self, stack: str, workflow: str = "Workflow") -> Client:
         """Of the workflow with this construct id."""

@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import Machine, a_map, chain, machine, task
+from unum_cli.commands.stack import all_deployed
 from unum_constructs import ConstructError
 from unum_constructs.workflow import UnumWorkflow
 
@@ -104,9 +105,14 @@ def test_its_tasks_are_sent_there_and_nothing_else(working: Deployment) -> None:
 
 
 def test_the_stack_says_where_activities_are(working: Deployment, asking: Deployment) -> None:
-    activities = flat(working.template["Outputs"]["FlowActivities"]["Value"])
-    assert json.loads(activities) == {"work": working.logical_id("Flow/Activities/work")}
-    assert "FlowActivities" not in asking.template["Outputs"]
+    queues = {"work": working.logical_id("Flow/Activities/work")}
+    outputs = {name: flat(output["Value"]) for name, output in working.template["Outputs"].items()}
+    assert json.loads(outputs["FlowWorkflow"])["Activities"] == queues
+    (found,) = all_deployed(outputs)
+    assert found.activities == queues
+    assert "Activities" not in json.loads(flat(asking.template["Outputs"]["FlowWorkflow"]["Value"]))
+    every = Deployment.of(machine(A=task(WORK)), outputs="all")
+    assert json.loads(flat(every.template["Outputs"]["FlowActivities"]["Value"])).keys() == {"work"}
 
 
 def flow_and_role() -> tuple[Deployment, UnumWorkflow, iam.Role]:

@@ -1,5 +1,6 @@
 """Messages at synth about earlier definitions and the deployed one."""
 
+import json
 import sys
 from dataclasses import dataclass, replace
 from typing import Any
@@ -139,6 +140,15 @@ def test_a_stack_that_does_not_exist_yet_is_no_failure() -> None:
 def test_a_stack_without_the_workflow_is_no_failure(aws: CloudFormation) -> None:
     aws.stack = "Stack"
     assert "stack Stack has no such workflow yet" in not_compared()
+
+
+def test_addresses_are_read_from_one_output_or_from_many() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    addresses = {"ControlFunction": "arn", "Retention": "60", "Table": "t", "Workflow": "Flow"}
+    many = {f"Flow{kind}": address for kind, address in addresses.items()}
+    one = {"FlowWorkflow": json.dumps({**addresses, "StartAlias": "a"})}
+    assert comparison._addresses(flow, one) == comparison._addresses(flow, many) == addresses
 
 
 def test_another_account_is_no_failure(aws: CloudFormation) -> None:

@@ -152,7 +152,7 @@ def test_a_nested_stack() -> None:
     deployment = Deployment(NestedStack(Stack(App(), "Stack"), "Nested"))
     deployment.flow(chain("A", "B"), {key: function(deployment.stack, key) for key in "AB"})
     assert deployment.routes("A") == {"B": deployment.version("B")}
-    assert "FlowStartAlias" in deployment.template["Outputs"]
+    assert "FlowWorkflow" in deployment.template["Outputs"]
     assert complaints(deployment.template) == []
 
 
@@ -168,7 +168,7 @@ def test_stages_in_several_environments() -> None:
     for region in ("eu-west-1", "us-east-1"):
         stage = Stage(app, region, env=Environment(account="123456789012", region=region))
         deployment = Deployment(Stack(stage, "Shop"))
-        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, workflow_name=None)
+        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, workflow_name=None, outputs="all")
         deployments.append(deployment)
     names = [each.template["Outputs"]["FlowWorkflow"]["Value"] for each in deployments]
     assert [name.partition("-")[0] for name in names] == ["euwest1Shop", "useast1Shop"]

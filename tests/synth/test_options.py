@@ -57,7 +57,7 @@ def test_limits_of_events() -> None:
 
 def test_results_may_be_kept_for_longer_than_the_rest() -> None:
     data = ExecutionData(retention=Duration.days(30), history_retention=Duration.days(1))
-    deployment = Deployment.of(chain("A"), "A", execution_data=data)
+    deployment = Deployment.of(chain("A"), "A", execution_data=data, outputs="all")
     service = deployment.services("A")["Flow"]
     assert (service["retention_s"], service["result_retention_s"]) == (24 * 3600, 30 * 24 * 3600)
     outputs = deployment.template["Outputs"]

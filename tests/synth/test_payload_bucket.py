@@ -64,7 +64,7 @@ def test_functions_and_the_failure_handler_may_keep_only_own_objects() -> None:
     name = deployment.logical_id("Flow/Payloads")
     for path in ("A", "Flow/OnFailure/Handler"):
         assert deployment.services(path)["Flow"]["payload_bucket"] == name
-    assert flat(deployment.template["Outputs"]["FlowPayloadBucket"]["Value"]) == name
+    assert json.loads(flat(deployment.template["Outputs"]["FlowWorkflow"]["Value"]))["PayloadBucket"] == name
 
 
 @pytest.mark.parametrize("definition", [distributed(**READER), distributed(**WRITER)], ids=["reader", "writer"])

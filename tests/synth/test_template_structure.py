@@ -11,7 +11,8 @@ from aws_cdk import aws_logs as logs
 from tests.synth.deployment import CODE, RUNTIME_LAYER, Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import a_map, chain, choice, machine, parallel, task
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_cli.commands.stack import all_deployed
+from unum_constructs import ConstructError, Definition, Outputs, UnumFunction, UnumWorkflow
 from unum_runtime.functions.configuration import INLINE, STORE
 
 HANDLER = "unum_runtime.handler.handle"
@@ -150,20 +151,49 @@ def test_failure_configuration_waits_for_permission(two_steps: Deployment) -> No
     assert two_steps.logical_id("Flow/Permissions/A") in configuration["DependsOn"]
 
 
-def test_outputs(two_steps: Deployment) -> None:
-    outputs = {name: flat(output["Value"]) for name, output in two_steps.template["Outputs"].items()}
-    assert outputs == {
-        "FlowStartAlias": two_steps.logical_id("Flow/Start"),
-        "FlowRunAlias": two_steps.logical_id("Flow/Run"),
-        "FlowDescribeAlias": two_steps.logical_id("Flow/Describe"),
-        "FlowRespondAlias": two_steps.logical_id("Flow/Respond"),
-        "FlowControlFunction": f"{two_steps.logical_id('Flow/ControlFunction/Function')}.Arn",
-        "FlowFailureQueue": two_steps.logical_id("Flow/Failures"),
-        "FlowTable": two_steps.logical_id("Flow/Table"),
-        "FlowWorkflow": "Flow",
-        "FlowRetention": "604800",
+def addresses_of(deployment: Deployment) -> dict[str, str]:
+    return {
+        "StartAlias": deployment.logical_id("Flow/Start"),
+        "RunAlias": deployment.logical_id("Flow/Run"),
+        "DescribeAlias": deployment.logical_id("Flow/Describe"),
+        "RespondAlias": deployment.logical_id("Flow/Respond"),
+        "ControlFunction": f"{deployment.logical_id('Flow/ControlFunction/Function')}.Arn",
+        "FailureQueue": deployment.logical_id("Flow/Failures"),
+        "Table": deployment.logical_id("Flow/Table"),
+        "Workflow": "Flow",
+        "Retention": "604800",
     }
-    assert not any("Export" in output for output in two_steps.template["Outputs"].values())
+
+
+def outputs_of(deployment: Deployment) -> dict[str, str]:
+    return {name: flat(output["Value"]) for name, output in deployment.template.get("Outputs", {}).items()}
+
+
+def test_one_output_has_all_addresses(two_steps: Deployment) -> None:
+    outputs = outputs_of(two_steps)
+    assert outputs.keys() == {"FlowWorkflow"}
+    assert json.loads(outputs["FlowWorkflow"]) == addresses_of(two_steps)
+    (found,) = all_deployed(outputs)
+    addresses = addresses_of(two_steps)
+    assert (found.workflow, found.table, found.retention_s) == ("Flow", addresses["Table"], 604800)
+    assert (found.start_alias, found.control_alias) == (addresses["StartAlias"], addresses["ControlFunction"])
+
+
+def test_each_address_has_an_output_on_request() -> None:
+    deployment = Deployment.of(chain("A"), "A", outputs=Outputs.ALL)
+    assert outputs_of(deployment) == {f"Flow{kind}": value for kind, value in addresses_of(deployment).items()}
+    assert not any("Export" in output for output in deployment.template["Outputs"].values())
+
+
+def test_workflow_without_outputs_has_none() -> None:
+    assert outputs_of(Deployment.of(chain("A"), "A", outputs="none")) == {}
+    exported = outputs_of(Deployment.of(chain("A"), "A", outputs="none", exported=True))
+    assert exported.keys() == {"FlowStartAlias", "FlowDescribeAlias", "FlowControlFunction", "FlowTable"}
+
+
+def test_unknown_kind_of_outputs_is_refused() -> None:
+    with pytest.raises(ConstructError, match=r"outputs: expected one of \['one', 'all', 'none'\], got 'some'"):
+        Deployment.of(chain("A"), "A", outputs="some")
 
 
 def test_log_groups(two_steps: Deployment) -> None:

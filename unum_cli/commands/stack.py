@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from unum_cli.commands.command_errors import UsageError
-from unum_runtime.json_text import parse_json
+from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
 _KINDS = "StartAlias|DescribeAlias|ControlFunction|FailureQueue|Table|Workflow|Retention|Activities|PayloadBucket"
@@ -17,6 +19,9 @@ _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 
 _ALWAYS = frozenset({"StartAlias", "Table", "Workflow", "Retention"})
 """What every workflow has; other outputs may end alike."""
+
+_WORKFLOW = "Workflow"
+"""Output with the name of a workflow, or with all its addresses as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +94,28 @@ def all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
     return [*_by_construct(outputs).values()]
 
 
+def with_addresses(outputs: Mapping[str, str]) -> dict[str, str]:
+    """Return `outputs` with one output for each address of the workflows that have all addresses in one output."""
+    found = dict(outputs)
+    for key, value in outputs.items():
+        # A name has no braces; outputs of others may end alike.
+        if key.endswith(_WORKFLOW) and value.startswith("{"):
+            with suppress(ValueError):
+                if isinstance(addresses := parse_json(value), Mapping) and addresses.keys() >= _ALWAYS:
+                    construct = key.removesuffix(_WORKFLOW)
+                    found |= {f"{construct}{kind}": _as_text(address) for kind, address in addresses.items()}
+    return found
+
+
+def _as_text(address: Any) -> str:
+    """Return an address as an output of its own has it: queues of activities as JSON."""
+    return address if isinstance(address, str) else to_text(address)
+
+
 def _by_construct(outputs: Mapping[str, str]) -> dict[str, Deployed]:
     """Return all workflows by their constructs' paths without separators."""
     groups: dict[str, dict[str, str]] = {}
-    for key, value in outputs.items():
+    for key, value in with_addresses(outputs).items():
         match = _OUTPUT.fullmatch(key)
         if match:
             groups.setdefault(match["construct"], {})[match["field"]] = value

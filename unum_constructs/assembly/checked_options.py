@@ -25,6 +25,7 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import DeliveryLimits
 from unum_constructs.options.former_keywords import Groups
+from unum_constructs.options.stack_outputs import Outputs
 from unum_constructs.options.state_machine_words import translate
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.upgrades import Keep, OnRemoved
@@ -93,6 +94,7 @@ class WorkflowOptions:
         functions: functions by key, besides those of `definition`.
         function_options: options of functions by key, as given.
         exported: True if other stacks import the workflow by name.
+        outputs: outputs of the stack.
         store: storage of execution state.
         timeout: longest duration of an execution; None for no limit, or that of `definition`.
         sweep: search for stalled executions, as given.
@@ -110,6 +112,7 @@ class WorkflowOptions:
     functions: Mapping[str, lambda_.IFunction]
     function_options: Mapping[str, FunctionOptions]
     exported: bool
+    outputs: Outputs
     store: Store
     timeout: Duration | None
     sweep: Sweep | None
@@ -133,6 +136,7 @@ class WorkflowOptions:
         function_options: Mapping[str, FunctionOptions] | None,
         workflow_name: str | None,
         exported: bool,
+        outputs: str,
         store: Store | None,
         guard: Guard | None,
         timeout: Duration | None,
@@ -170,6 +174,7 @@ class WorkflowOptions:
             functions=functions,
             function_options=function_options or {},
             exported=exported,
+            outputs=checked_choice(workflow, "outputs", outputs, Outputs),
             store=checked_store(workflow, words.store, exported=exported),
             timeout=timeout,
             sweep=sweep,

@@ -20,6 +20,7 @@ from unum_constructs.assembly.checked_options import WorkflowOptions
 from unum_constructs.cdk.argument_checks import check_types
 from unum_constructs.cdk.outputs import output_id
 from unum_runtime.errors import UnumError
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.ir import Workflow
 from unum_runtime.protocol.control.deletions.removal import Stranded
 
@@ -75,8 +76,7 @@ def read_deployed(workflow: Construct, name: str) -> Deployed:
         raise NotKnown(f"{error}; it needs boto3: pip install 'unum-constructs[client]'") from error
     try:
         session = boto3.Session(region_name=None if Token.is_unresolved(stack.region) else stack.region)
-        found = _outputs(session, stack)
-        values = {kind: found[key] for kind in _OUTPUTS if (key := output_id(workflow, kind)) in found}
+        values = _addresses(workflow, _outputs(session, stack))
         if missing := _OUTPUTS - {"PayloadBucket"} - values.keys():
             raise NotKnown(f"stack {stack.stack_name} has no such workflow yet: no output {sorted(missing)}")
         client = Client.connect(
@@ -95,6 +95,15 @@ def read_deployed(workflow: Construct, name: str) -> Deployed:
 
 
 _OUTPUTS = frozenset({"ControlFunction", "PayloadBucket", "Retention", "Table", "Workflow"})
+
+
+def _addresses(workflow: Construct, outputs: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the addresses of `workflow` in the `outputs` of its stack, by kind: in one output, or in one for each."""
+    one = outputs.get(output_id(workflow, "Workflow"), "")
+    if one.startswith("{"):
+        addresses: Mapping[str, str] = parse_json(one)
+        return {kind: addresses[kind] for kind in _OUTPUTS & addresses.keys()}
+    return {kind: outputs[key] for kind in _OUTPUTS if (key := output_id(workflow, kind)) in outputs}
 
 
 def _outputs(session: Any, stack: Stack) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from tests.unit.cli.states_table import ADDRESS, keys, states_table
 from tests.unit.client.run_alias import RUN, Answering
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.executions import in_stack
-from unum_cli.commands.stack import Deployed, deployed
+from unum_cli.commands.stack import Deployed, all_deployed, deployed
 from unum_client import Client
 from unum_client.starting import Starts
 from unum_compiler import compile_workflow
@@ -205,6 +205,21 @@ def test_a_stack_says_where_its_workflows_are() -> None:
     )
     one = {key: value for key, value in OUTPUTS.items() if not key.startswith("Table")}
     assert deployed("S", one, None) == Deployed(workflow="orders", table="t1", start_alias="a1")
+
+
+def test_stack_may_say_it_in_one_output_for_each_workflow() -> None:
+    addresses = {"Workflow": "orders", "Table": "t1", "StartAlias": "a1", "Retention": "60"}
+    outputs = {
+        "OrdersWorkflow": json.dumps({**addresses, "Activities": {"work": "url"}, "Later": ["unknown"]}),
+        "BillsWorkflow": json.dumps({**addresses, "Workflow": "bills"}),
+        "OtherWorkflow": "{not JSON",
+        "ForeignWorkflow": '{"Workflow": "w"}',
+        **{key: value for key, value in OUTPUTS.items() if key.startswith("Table")},
+    }
+    assert {each.workflow for each in all_deployed(outputs)} == {"bills", "orders"}
+    assert deployed("S", outputs, "Orders") == Deployed(
+        workflow="orders", table="t1", start_alias="a1", retention_s=60, activities={"work": "url"}
+    )
 
 
 @pytest.mark.parametrize(
