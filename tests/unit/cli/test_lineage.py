@@ -13,7 +13,7 @@ from unum_cli.timing import lineage as lineage_module
 from unum_cli.timing.lineage import Lineage, lineage
 from unum_cli.timing.parents import STARTED_BY, Started
 from unum_cli.ui.directory import Place
-from unum_cli.ui.pages import link_to_parent
+from unum_cli.ui.page_server import link_to_parent
 from unum_client import Client
 from unum_runtime.errors import StoreError
 from unum_runtime.protocol.requests.definition_records import write_definition
@@ -135,5 +135,5 @@ def test_without_the_field_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> N
     nested = nest(knows=False)
     child = nested.client_of("child")
     assert child is not None
-    monkeypatch.setattr("unum_cli.ui.pages.lineage", None)
+    monkeypatch.setattr("unum_cli.ui.page_server.lineage", None)
     assert link_to_parent({}, Place("S", "child", lambda: child), child.describe(nested.started)) is None

@@ -14,7 +14,7 @@ from unum_cli.commands import executions
 from unum_cli.timing.levels import Levels
 from unum_cli.timing.parents import STARTED_BY, Relations, Started, awaited_by, parent_in
 from unum_cli.ui.directory import Place
-from unum_cli.ui.pages import links_to_children
+from unum_cli.ui.page_server import links_to_children
 from unum_client import Client
 from unum_client.control import Missing
 from unum_runtime.errors import DefinitionNotStored

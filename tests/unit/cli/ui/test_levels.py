@@ -11,7 +11,7 @@ from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
 from unum_cli.timing.levels import Levels, Row, Shown
 from unum_cli.timing.stretches import Part, Span, stretches
-from unum_cli.ui.pages import chart
+from unum_cli.ui.page_server import chart
 from unum_cli.ui.past_reading import Reading
 from unum_client import Client
 from unum_runtime.model.ir import Collection
