@@ -5,20 +5,36 @@ request needs a secret: once in the URL, then as a cookie that no other site mak
 checked, because a hostile name may resolve to this machine. Source: OWASP Cheat Sheets, "Cross-Site Request Forgery
 Prevention"; RFC 6265bis, "SameSite".
 
-`unum ui --open` gives the browser a code that is good once (`opening`), because other users see a browser's arguments.
+`unum ui --open` gives the browser no secret in its arguments, which every user of the machine sees. The browser opens a
+file that only this user can read. It leads to a URL with a code that is good once, and for a short time: what the
+browser's history keeps is worth nothing.
 """
 
 import secrets
+import tempfile
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from secrets import token_urlsafe
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from unum_cli.ui.opening import OneTimeCode
+LASTS_S = 60
+_MODE = 0o600
+
+_FILE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+    '<meta http-equiv="refresh" content="0;url={url}"><title>unum</title><p><a href="{url}">Continue</a></p></html>'
+)
 
 HOST = "127.0.0.1"
 
@@ -42,6 +58,49 @@ _ENTRY = (
 )
 """The answer to the secret URL. A redirect would keep the initiator of the request, so that a link from another site
 would lead to a request without the cookie; this page begins a request of its own."""
+
+
+class OneTimeCode:
+    """Secret that lets one request in, within a minute.
+
+    Attributes:
+        value: the secret.
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self.value = token_urlsafe()
+        self._clock_s = clock_s
+        self._ends_s = clock_s() + LASTS_S
+        self._is_used = False
+        self._lock = threading.Lock()
+
+    def use(self, given: str) -> bool:
+        """Return True if `given` is the code, for the first time and in time."""
+        with self._lock:
+            if not compare_digest(given.encode(), self.value.encode()) or not self._is_good():
+                return False
+            self._is_used = True
+            return True
+
+    def _is_good(self) -> bool:
+        return not self._is_used and self._clock_s() < self._ends_s
+
+
+@contextmanager
+def opened(url: str) -> Iterator[None]:
+    """Open `url` in a browser by a private file, which is deleted when the URL's code is over, or after the block."""
+    with tempfile.TemporaryDirectory(prefix="unum-") as folder:  # only this user can enter it
+        page = Path(folder) / "open.html"
+        page.touch(_MODE, exist_ok=False)
+        page.write_text(_FILE.format(url=url), encoding="utf-8")
+        remover = threading.Timer(LASTS_S, page.unlink, kwargs={"missing_ok": True})
+        remover.daemon = True
+        remover.start()
+        webbrowser.open(page.as_uri())
+        try:
+            yield
+        finally:
+            remover.cancel()
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,11 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: packages are missing, the port is in use, or AWS error.
     """
     try:
-        from unum_cli.ui.guard import Secrets  # noqa: PLC0415 - the packages of a web server are an extra
-        from unum_cli.ui.opening import OneTimeCode, opened  # noqa: PLC0415 - only this command needs it
+        from unum_cli.ui.guard import (  # noqa: PLC0415 - the packages of a web server are an extra
+            OneTimeCode,
+            Secrets,
+            opened,
+        )
         from unum_cli.ui.page_server import open_socket, server_of  # noqa: PLC0415 - the same
         from unum_cli.ui.site import Site  # noqa: PLC0415 - the same
     except ImportError as error:

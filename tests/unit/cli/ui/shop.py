@@ -17,8 +17,7 @@ from tests.unit.client.run_alias import Answering
 from tests.unit.protocol.platform import Function, Platform
 from unum_cli.logs.search import LogSearch
 from unum_cli.ui.directory import Directory, Place
-from unum_cli.ui.guard import Secrets
-from unum_cli.ui.opening import OneTimeCode
+from unum_cli.ui.guard import OneTimeCode, Secrets
 from unum_cli.ui.page_server import open_socket, server_of
 from unum_cli.ui.site import Site
 from unum_client import Client

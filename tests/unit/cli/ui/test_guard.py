@@ -14,9 +14,8 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from tests.unit.cli.ui.shop import HOSTILE, Shop, Visitor, open_shop, served
-from unum_cli.ui import guard, opening, operations, page_server, site
-from unum_cli.ui.guard import HOST, Guard, Secrets
-from unum_cli.ui.opening import OneTimeCode
+from unum_cli.ui import guard, operations, page_server, site
+from unum_cli.ui.guard import HOST, Guard, OneTimeCode, Secrets
 from unum_cli.ui.operations import Operations
 from unum_cli.ui.page_server import open_socket
 from unum_runtime.model.checkpoint import Status
@@ -109,7 +108,7 @@ def enter_with_a_used_code(_: Shop, visitor: Visitor) -> bool:
 def enter_with_an_old_code(_: Shop, visitor: Visitor) -> bool:
     code = code_of(visitor)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(code, "_clock_s", lambda: time.monotonic() + opening.LASTS_S)
+        patch.setattr(code, "_clock_s", lambda: time.monotonic() + guard.LASTS_S)
         return visitor.ask(f"/?code={code.value}").status == 200
 
 
@@ -130,7 +129,7 @@ def browser_of(visitor: Visitor) -> Iterator[list[str]]:
     arguments: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(webbrowser, "open", arguments.append)
-        with opening.opened(visitor.site.secrets.url_with(code_of(visitor))):
+        with guard.opened(visitor.site.secrets.url_with(code_of(visitor))):
             yield arguments
 
 
@@ -165,7 +164,7 @@ def give_the_url(patch: pytest.MonkeyPatch) -> None:
         webbrowser.open(url)
         yield
 
-    patch.setattr(opening, "opened", opened)
+    patch.setattr(guard, "opened", opened)
 
 
 ATTACKS: Mapping[Callable[[Shop, Visitor], bool], Callable[[pytest.MonkeyPatch], None]] = {
@@ -179,10 +178,10 @@ ATTACKS: Mapping[Callable[[Shop, Visitor], bool], Callable[[pytest.MonkeyPatch],
     frame_the_page: lambda patch: patch.setattr(guard, "_POLICY", {}),
     read_the_cookie: set_a_plain_cookie,
     read_the_browser_s_arguments: give_the_url,
-    read_the_browser_s_page: lambda patch: patch.setattr(opening, "_MODE", 0o644),
+    read_the_browser_s_page: lambda patch: patch.setattr(guard, "_MODE", 0o644),
     enter_with_a_used_code: lambda patch: patch.setattr(OneTimeCode, "_is_good", lambda *_: True),
     enter_with_an_old_code: lambda patch: patch.setattr(OneTimeCode, "_is_good", lambda self: not self._is_used),
-    enter_with_a_guessed_code: lambda patch: patch.setattr(opening, "compare_digest", lambda *_: True),
+    enter_with_a_guessed_code: lambda patch: patch.setattr(guard, "compare_digest", lambda *_: True),
 }
 
 
