@@ -22,10 +22,9 @@ from unum_cli.timing.nesting import started_by_steps
 from unum_cli.timing.parents import Started, parent_in
 from unum_cli.timing.stretches import Part
 from unum_cli.ui.directory import Address, Place
-from unum_cli.ui.graph_data import graph_data
 from unum_cli.ui.guard import HOST, Guard
 from unum_cli.ui.operations import Operations, offered
-from unum_cli.ui.past_reading import Reading
+from unum_cli.ui.past_reading import Reading, graph_data
 from unum_cli.ui.site import FOLDER, Site
 from unum_client.client import Client
 from unum_client.deliveries import Delivery
