@@ -14,7 +14,7 @@ from tests.unit.cli.ui.shop import Shop
 from tests.unit.client.test_region_history import begun
 from tests.unit.protocol.map_platform import mapped
 from tests.unit.protocol.platform import Platform, chain
-from unum_cli.traces import execution_spans
+from unum_cli.traces import family
 from unum_cli.traces.exporter import document
 from unum_cli.traces.family import Family
 from unum_cli.traces.spans import Link
@@ -169,8 +169,8 @@ def test_what_every_trace_holds(shop: Shop, check: Callable[[Shop], None]) -> No
     [
         (CHECKS[0], span_ids, "_span", lambda *_: uuid4().hex[:16]),
         (CHECKS[0], span_ids, "_span", lambda *_: "0" * 15 + "1"),
-        (CHECKS[1], execution_spans.ExecutionSpans, "_fan_in", lambda *_: Link("0" * 32, "0" * 16)),
-        (CHECKS[2], execution_spans, "_failed", lambda *_: []),
+        (CHECKS[1], family.ExecutionSpans, "_fan_in", lambda *_: Link("0" * 32, "0" * 16)),
+        (CHECKS[2], family, "_failed", lambda *_: []),
     ],
     ids=["random ids", "one id for all", "no fan-in", "lost retries"],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.generated_workflows import by_seed, generated, small_sizes
 from unum_cli.timing.levels import Levels, Row, Shown
-from unum_cli.traces.execution_spans import ExecutionSpans
+from unum_cli.traces.family import ExecutionSpans
 from unum_client.reading import stored_steps
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Phase
