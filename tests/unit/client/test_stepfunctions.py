@@ -16,10 +16,9 @@ from botocore.validate import validate_parameters
 
 from tests.unit.client.alias_caller import ALIAS, AliasCaller
 from unum_client import Client
-from unum_client.boto3_shapes.exceptions import UNSUPPORTED, Exceptions
 from unum_client.control import Control
 from unum_client.polling import Waiter
-from unum_client.stepfunctions import StepFunctionsClient
+from unum_client.stepfunctions import UNSUPPORTED, Exceptions, StepFunctionsClient
 from unum_client.task_responses import Tasks
 from unum_runtime.errors import ClientError, WaitTimedOut
 from unum_runtime.features.activities.activities import Activities

@@ -13,7 +13,7 @@ from moto import mock_aws
 from tests.contract.conftest import REGION, _dynamo_store
 from tests.unit.client.run_alias import Answering
 from unum_client import Client
-from unum_client.boto3_shapes.exceptions import UNSUPPORTED
+from unum_client.stepfunctions import UNSUPPORTED
 from unum_compiler import compile_workflow
 from unum_constructs.layer.step_functions import STEP_FUNCTIONS
 from unum_runtime.clock import SkippingClock
