@@ -11,7 +11,7 @@ from unum_cli.timing.levels import Levels, Row, Shown
 from unum_client.client import Client
 from unum_client.descriptions import Description
 from unum_client.reading.progress import Progress, Reach, progress
-from unum_client.reading.stored_definitions import Past
+from unum_client.reading.stored_steps import Past
 from unum_client.terminal.amounts import duration_text
 from unum_compiler.cost.receipt import StoredReceipt, stored_receipt
 from unum_runtime.errors import ExecutionDoesNotExist, UnumError

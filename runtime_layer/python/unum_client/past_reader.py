@@ -13,7 +13,7 @@ from unum_client.reading.child_executions import ChildExecution, child_execution
 from unum_client.reading.map_runs import MapRun, map_runs
 from unum_client.reading.pending_steps import pending_steps, reading_runtime
 from unum_client.reading.progress import Progress, progress
-from unum_client.reading.stored_definitions import Past, definition_of, past_of
+from unum_client.reading.stored_steps import Past, definition_of, past_of
 from unum_client.starting import transfer
 from unum_runtime.clock import Clock
 from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionDoesNotExist, InvokeError, RouteGone

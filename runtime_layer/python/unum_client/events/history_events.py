@@ -15,7 +15,7 @@ from unum_client.events.scope_events import Account
 from unum_client.events.task_events import EVALUATION, TaskAttempt
 from unum_client.reading.child_executions import ChildExecution
 from unum_client.reading.map_runs import runs
-from unum_client.reading.stored_definitions import Past
+from unum_client.reading.stored_steps import Past
 from unum_runtime.features.regions.region import region_of
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import Value
