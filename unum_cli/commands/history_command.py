@@ -12,8 +12,7 @@ from unum_client.boto3_shapes.arns import Arns, home_of
 from unum_client.client import Client
 from unum_client.events.journal import HistoryEvent
 from unum_client.stepfunctions import StepFunctionsClient
-from unum_client.terminal.amounts import duration_text
-from unum_client.terminal.columns import aligned
+from unum_client.terminal.amounts import aligned, duration_text
 from unum_client.verification.findings import Finding
 from unum_runtime.errors import UnumError
 from unum_runtime.model.states import Json

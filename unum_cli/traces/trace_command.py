@@ -16,8 +16,7 @@ from unum_cli.traces.family import Family
 from unum_cli.traces.spans import Span, Trace
 from unum_client.boto3_shapes.arns import Arns, home_of
 from unum_client.client import Client
-from unum_client.terminal.amounts import duration_text
-from unum_client.terminal.columns import aligned
+from unum_client.terminal.amounts import aligned, duration_text
 from unum_runtime.errors import UnumError
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Self, TextIO
 
 from unum_client.reading.progress import Progress, Reach
-from unum_client.terminal.amounts import duration_text
-from unum_client.terminal.columns import aligned, printable
+from unum_client.terminal.amounts import aligned, duration_text, printable
 
 HEADINGS = ("STATE", "DONE", "FAILED", "RUNNING", "SLOWEST", "STATUS")
 _RIGHT = frozenset(HEADINGS[1:5])

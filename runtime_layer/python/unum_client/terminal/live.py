@@ -9,8 +9,7 @@ from typing import TextIO
 
 from unum_client.control import Missing
 from unum_client.descriptions import Step, StepStatus
-from unum_client.terminal.amounts import duration_text, size_text, time_text
-from unum_client.terminal.columns import padded_line, printable
+from unum_client.terminal.amounts import duration_text, padded_line, printable, size_text, time_text
 from unum_runtime.protocol.history.pending import WaitsFor
 
 HEADINGS = ("STATE", "INDEX", "ATTEMPT", "QUEUED", "DURATION", "BYTES", "STATUS")
