@@ -12,7 +12,7 @@ from functools import cached_property
 
 from unum_cli.timing.stretches import Part, Span, Stretch, stretches
 from unum_client.deliveries import Delivery
-from unum_client.events.join_outcome import joined
+from unum_client.events.scope_events import joined
 from unum_runtime.errors import OutcomeCollected
 from unum_runtime.features.regions.region import region_of
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Phase, Success

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from unum_client.events.join_outcome import joined
 from unum_client.events.journal import Event, HistoryEvent, Journal, Known, assigned, data, failure_data
-from unum_client.events.scope_events import Account
+from unum_client.events.scope_events import Account, joined
 from unum_client.events.task_events import EVALUATION, TaskAttempt
 from unum_client.reading.child_executions import ChildExecution
 from unum_client.reading.map_runs import runs
