@@ -10,8 +10,7 @@ from unum_compiler.checks.scope_checks import check_scopes
 from unum_compiler.checks.skipped_checkpoints import check_uncommitted
 from unum_compiler.checks.warnings import Warned, warnings
 from unum_compiler.compatibility import Compatibility
-from unum_compiler.lowering.called_tasks import with_calls
-from unum_compiler.lowering.lower import lower, with_pace
+from unum_compiler.lowering.lower import lower, with_calls, with_pace
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json
 from unum_compiler.parsing.read_machine import read

@@ -15,7 +15,7 @@ from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.from_ir import read_ir
 from unum_compiler.frontends.ir_check import refuse_extensions, refuse_ir, with_extensions
 from unum_compiler.frontends.substitutions import substitute
-from unum_compiler.lowering.called_tasks import with_calls
+from unum_compiler.lowering.lower import with_calls
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json, parse
 from unum_runtime.json_text import parse_json, to_readable

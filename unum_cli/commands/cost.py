@@ -25,7 +25,7 @@ from unum_compiler.cost.estimate import (
 from unum_compiler.cost.receipt import UNKNOWN, StoredReceipt, stored_receipt
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
-from unum_compiler.lowering.called_tasks import called_keys, with_calls
+from unum_compiler.lowering.lower import called_keys, with_calls
 from unum_compiler.payload_storage import wants_bucket
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Form, Guard, Json, Task

@@ -8,7 +8,7 @@ workflow, and take no request until their turn.
 Source: AWS Lambda Developer Guide, "Understanding Lambda function scaling".
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -19,16 +19,42 @@ from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT
 from unum_compiler.memoization import Memoization
 from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.parsing import tree
-from unum_compiler.parsing.task_resources import FIELD, with_role
+from unum_compiler.parsing.task_resources import FIELD, SERVICES, with_role
 from unum_runtime.model import ir, states
-from unum_runtime.model.called_functions import CALLED
+from unum_runtime.model.called_functions import CALLED, INVOKE, arguments_field, called_key
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import AT_ONCE, Map, State
+from unum_runtime.model.states import AT_ONCE, Form, Map, State, Task
 
 _Shared: TypeAlias = dict[str, Any]
 """Arguments of every class of state."""
 
 Options: TypeAlias = Mapping[str, FunctionOptions]
+
+
+def with_calls(workflow: Workflow, called: Collection[str]) -> Workflow:
+    """Return `workflow` with calls in place of Tasks that the functions `called` would host.
+
+    A function that one Task calls with options, such as a qualifier, is called by all Tasks: a host's environment could
+    refer to the service function, whose environment refers to the functions that it calls.
+    """
+    keys = {*called, *called_keys(workflow)}
+    return replace(workflow, states={name: _with_call(state, keys) for name, state in workflow.states.items()})
+
+
+def called_keys(workflow: Workflow) -> frozenset[str]:
+    """Return the keys of the functions that Tasks of `workflow` call."""
+    return frozenset(key for task in workflow.tasks if (key := called_key(task)) is not None)
+
+
+def _with_call(state: State, keys: Collection[str]) -> State:
+    if not isinstance(state, Task) or state.form is Form.SERVICE or state.function not in keys:
+        return state
+    name = CALLED + state.function
+    call = replace(state, function=SERVICES, form=Form.SERVICE, resource=name)
+    if state.form is Form.DIRECT:
+        return call
+    field = arguments_field(state)
+    return replace(call, resource=INVOKE, data={**state.data, field: {"FunctionName": name, **state.data[field]}})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from constructs import Construct
 from unum_compiler.analysis.edges import ENTRY
 from unum_compiler.definition import Definition
 from unum_compiler.lambda_settings import service_memory_mb
-from unum_compiler.lowering.called_tasks import called_keys, with_calls
+from unum_compiler.lowering.lower import called_keys, with_calls
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import started_machine
