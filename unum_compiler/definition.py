@@ -12,8 +12,7 @@ from unum_compiler.checks.warnings import Warned
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.frontends.deploy_time_values import take_objects, take_values
 from unum_compiler.frontends.files import read_file
-from unum_compiler.frontends.from_ir import read_ir
-from unum_compiler.frontends.ir_check import refuse_extensions, refuse_ir, with_extensions
+from unum_compiler.frontends.from_ir import read_ir, refuse_extensions, refuse_ir, with_extensions
 from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.lowering.lower import with_calls
 from unum_compiler.options import FunctionOptions

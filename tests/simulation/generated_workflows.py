@@ -16,8 +16,8 @@ from tests.simulation.recovery_scenarios import catch, retry, wait, waits_for_jo
 from tests.simulation.scenarios import fused
 from tests.simulation.test_leases import CarelessStore, DeafStore, GenerousStore, StolenStore
 from unum_compiler import compile_workflow
-from unum_compiler.frontends import ir_check
-from unum_compiler.frontends.ir_check import with_extensions
+from unum_compiler.frontends import from_ir
+from unum_compiler.frontends.from_ir import with_extensions
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.features.eager_collection import collect
@@ -47,7 +47,7 @@ Choose: TypeAlias = Callable[[Sequence[Any]], Any]
 
 _SHARDED: tuple[ModuleType, ...] = (
     *(naming, timeline, pending, completion, join, collect, advance),
-    *(forking, redrive, walk, take_over, ir_check),
+    *(forking, redrive, walk, take_over, from_ir),
 )
 """Modules that import the size of a shard."""
 

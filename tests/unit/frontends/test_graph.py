@@ -14,7 +14,7 @@ from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
-from unum_compiler.frontends.ir_check import with_extensions
+from unum_compiler.frontends.from_ir import with_extensions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.states import Json

@@ -11,7 +11,7 @@ import pytest
 
 from unum_compiler import to_compiled
 from unum_compiler.definition import Definition
-from unum_compiler.frontends.ir_check import workflow_problems
+from unum_compiler.frontends.from_ir import workflow_problems
 from unum_compiler.frontends.ir_schema import KINDS, TOP_LEVEL, ir_schema
 from unum_compiler.options import FunctionOptions
 from unum_runtime.cold_start.digest import short_digest

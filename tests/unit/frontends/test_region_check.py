@@ -8,7 +8,7 @@ import pytest
 from unum_compiler import graph as g
 from unum_compiler import to_compiled
 from unum_compiler.definition import Definition
-from unum_compiler.frontends.ir_check import workflow_problems
+from unum_compiler.frontends.from_ir import workflow_problems
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json
