@@ -26,9 +26,18 @@ from unum_compiler.frontends.graph.graph_expressions import (
     timestamp,
     var,
 )
-from unum_compiler.frontends.graph.kinds import check_text, number_field, shown
 from unum_compiler.frontends.graph.map_data import DataSet, Folder, content, map_data, objects
-from unum_compiler.frontends.graph.nodes import Flow, Node, Piece, Step, input_fields, nodes_of
+from unum_compiler.frontends.graph.nodes import (
+    Flow,
+    Node,
+    Piece,
+    Step,
+    check_text,
+    input_fields,
+    nodes_of,
+    number_field,
+    shown,
+)
 from unum_compiler.frontends.graph.service_nodes import activity, ask, check_function, nested, service, token, wait_for
 
 __all__ = [

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unum_compiler.frontends.graph.graph_expressions import Reference, payload
-from unum_compiler.frontends.graph.kinds import check_text, check_whole, number_field, shown
-from unum_compiler.frontends.graph.nodes import Map, Piece, nodes_of
+from unum_compiler.frontends.graph.nodes import Map, Piece, check_text, check_whole, nodes_of, number_field, shown
 from unum_runtime.model.states import Json
 
 _DISTRIBUTED = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
