@@ -14,7 +14,7 @@ ALLOWED = {
     "unum_stepfunctions/client.py": "a distribution without dependencies; the aliases check what it sends",
     "unum_task_responses/__init__.py": "a distribution without dependencies; the response alias checks what it sends",
     "unum_compiler/parsing/document.py": "refuses more, such as repeated names, and says the place of each fault",
-    "unum_compiler/frontends/lines.py": "finds lines in the text of a definition, and hands on no value",
+    "unum_compiler/frontends/files.py": "finds lines in the text of a definition, and hands on no value",
     "unum_constructs/layer/bytecode.py": "runs in other Pythons, which lack the product; the text has paths and digits",
 }
 READERS = frozenset({"json", "simplejson", "orjson", "ujson"})

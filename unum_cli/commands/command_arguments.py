@@ -99,8 +99,7 @@ def problem_lines(file: str, error: DefinitionError) -> list[str]:
 
 def problem_places(file: str, error: DefinitionError) -> list[int | None]:
     """Return the line number of each problem in `file`; None without a place, and for standard input."""
-    from unum_compiler.frontends.files import file_lines  # noqa: PLC0415
-    from unum_compiler.frontends.lines import line_at  # noqa: PLC0415
+    from unum_compiler.frontends.files import file_lines, line_at  # noqa: PLC0415 - as for all that compiles
 
     places = [problem.path for problem in error.problems]
     if file == "-" or not any(place.startswith("$") for place in places):

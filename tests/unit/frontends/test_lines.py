@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_compiler.frontends.lines import line_at, lines_of
+from unum_compiler.frontends.files import line_at, lines_of
 
 JSON = """{
   "StartAt" : "A", "States": {
