@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from unum_compiler import compile_workflow, warnings_of
 from unum_compiler.checks.warnings import Warned
 from unum_compiler.compatibility import Compatibility
-from unum_compiler.frontends.deploy_time_values import take_objects, take_values
+from unum_compiler.frontends.deploy_time_values import substitute, take_objects, take_values
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.from_ir import read_ir, refuse_extensions, refuse_ir, with_extensions
-from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.lowering.lower import with_calls
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json, parse

@@ -39,10 +39,15 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct, IConstruct
 
 from unum_compiler.frontends.construct_attributes import arn_of, name_of
-from unum_compiler.frontends.deploy_time_values import TOKEN, named_functions, take_objects, token_of_function
+from unum_compiler.frontends.deploy_time_values import (
+    TOKEN,
+    named_functions,
+    substitute,
+    take_objects,
+    token_of_function,
+)
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.function_keys import unique_keys
-from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.parsing.document import parse
 from unum_compiler.services.service_actions import PASSED_TO
 from unum_runtime.asl.places import element, member
