@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from unum_compiler.parsing import jsonata_fields
-from unum_compiler.parsing.batchers import SIZES, check_batcher
-from unum_compiler.parsing.fields import NUMBERS, check_number
+from unum_compiler.parsing.fields import NUMBERS, SIZES, check_batcher, check_number
 from unum_compiler.parsing.holes import fill_paths, unfill
 from unum_compiler.parsing.object_reader import Check, Part, check_text, check_timestamp
 from unum_compiler.problems import shown

@@ -4,13 +4,13 @@ To support a new field, add its name here and its check to `data_flow_fields` or
 table is a mistake; nothing is ignored silently.
 
 Source: AWS Step Functions Developer Guide, "Wait workflow state", "Task workflow state", "Handling errors in Step
-Functions workflows", "Using Map state in Distributed mode".
+Functions workflows", "Using Map state in Distributed mode", "ItemBatcher (Map)".
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from unum_compiler.parsing.object_reader import Part, is_placeholder
+from unum_compiler.parsing.object_reader import Check, Part, is_placeholder
 from unum_compiler.problems import shown
 from unum_runtime.asl.batches import MOST_BYTES
 from unum_runtime.asl.jsonpath.operators import OPERATORS
@@ -114,6 +114,8 @@ CATCHERS: Mapping[Language, frozenset[str]] = {
 
 _MOST = 99_999_999  # seconds, more than three years: the limit that the pages give for most fields
 
+SIZES = ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
+
 
 class _Bounds(NamedTuple):
     least: int
@@ -163,3 +165,23 @@ def check_number(part: Part, field: str) -> None:
 def _hint(value: Json) -> str:
     is_jsonata = isinstance(value, str) and value.startswith("{%")
     return '; JSONata needs "QueryLanguage": "JSONata" in the state or at the top' if is_jsonata else ""
+
+
+def check_batcher(part: Part, field: str, checks: Mapping[str, Check]) -> None:
+    """Report mistakes in the batcher in `field`.
+
+    Args:
+        part: the Map.
+        field: name of the batcher's field.
+        checks: check of every field that a batcher has in the Map's query language.
+    """
+    batcher = part.inner(field)
+    if batcher is None:
+        return
+    batcher.check_names(field, checks)
+    for size in SIZES:
+        batcher.not_both(size, f"{size}Path")
+    if not batcher.has(*SIZES, *(f"{size}Path" for size in SIZES)):
+        batcher.report.mistake(batcher.place, f"expected {' or '.join(SIZES)}, or both; got none")
+    for name in batcher.fields.keys() & checks.keys():
+        checks[name](batcher, name)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from unum_compiler.parsing import batchers, datasets, read_machine
+from unum_compiler.parsing import datasets, fields, read_machine
 from unum_compiler.parsing.fields import CATCHERS, KINDS, RULES, SCOPES, STATES
 from unum_runtime.model.states import Json, Language
 
@@ -154,7 +154,7 @@ FIELDS_OF_PARTS: dict[str, tuple[str, ...]] = {
     "a rule of a Choice": tuple(sorted({"Next", "Comment", "Condition", *RULES[Language.JSONATA]})),
     "`ReaderConfig`": tuple(sorted({*datasets._CONFIG, *datasets._NUMBER[Language.JSONPATH]})),
     "`WriterConfig`": tuple(sorted(datasets._WRITER_CONFIG)),
-    "`ItemBatcher`": ("BatchInput", *(f"{size}{path}" for size in batchers.SIZES for path in ("", "Path"))),
+    "`ItemBatcher`": ("BatchInput", *(f"{size}{path}" for size in fields.SIZES for path in ("", "Path"))),
 }
 """Fields of the objects around and inside states."""
 
