@@ -8,8 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from unum_compiler.problems import did_you_mean, listed, shown
-from unum_compiler.services.service_models import NoSuchOperation, operation, sdk_spellings
-from unum_compiler.services.service_permissions import Statement, iam_statements
+from unum_compiler.services.service_permissions import (
+    NoSuchOperation,
+    Statement,
+    iam_statements,
+    operation,
+    sdk_spellings,
+)
 from unum_runtime.asl.places import member
 from unum_runtime.errors import Problem
 from unum_runtime.features.services.api_request import TOKENS

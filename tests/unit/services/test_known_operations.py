@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unum_compiler.services.service_models import operation
+from unum_compiler.services.service_permissions import operation
 from unum_compiler.services.service_tasks import check_parameters, check_spelling, iam_statements, refusal_reason
 from unum_runtime.features.services.integrations import OPTIMIZED
 from unum_runtime.features.services.jobs import JOBS
