@@ -49,7 +49,7 @@ from unum_compiler.frontends.deploy_time_values import (
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.function_keys import unique_keys
 from unum_compiler.parsing.document import parse
-from unum_compiler.services.service_actions import PASSED_TO
+from unum_compiler.services.service_arns import PASSED_TO
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json

@@ -9,10 +9,15 @@ from botocore.loaders import Loader
 from botocore.model import OperationModel, OperationNotFoundError, ServiceModel
 
 from unum_compiler.problems import did_you_mean, shown
-from unum_compiler.services.service_actions import ACTIONS, ANYWHERE, PASSED_TO, PREFIXES, TRANSACTION, arn
 from unum_compiler.services.service_arns import (
+    ACTIONS,
     ANY,
+    ANYWHERE,
     PARTITION,
+    PASSED_TO,
+    PREFIXES,
+    TRANSACTION,
+    arn,
     copied_object,
     functions,
     literal,

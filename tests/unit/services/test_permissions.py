@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from unum_compiler.services.service_actions import PASSED_TO
+from unum_compiler.services.service_arns import PASSED_TO
 from unum_compiler.services.service_permissions import Condition
 from unum_compiler.services.service_tasks import iam_statements
 from unum_runtime.model.states import Pattern

@@ -5,8 +5,7 @@ import re
 import pytest
 from botocore.model import ServiceModel
 
-from unum_compiler.services.service_actions import PREFIXES
-from unum_compiler.services.service_arns import resource_table
+from unum_compiler.services.service_arns import PREFIXES, resource_table
 from unum_compiler.services.service_permissions import _services, service_model
 from unum_runtime.features.services.spelling import fold_name
 
