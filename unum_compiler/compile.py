@@ -6,8 +6,7 @@ from types import MappingProxyType
 from unum_compiler.checks.context_object import check_context
 from unum_compiler.checks.differences import check_differences
 from unum_compiler.checks.references import check_variables
-from unum_compiler.checks.scope_checks import check_scopes
-from unum_compiler.checks.skipped_checkpoints import check_uncommitted
+from unum_compiler.checks.scope_checks import check_scopes, check_uncommitted
 from unum_compiler.checks.warnings import Warned, warnings
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.lowering.lower import lower, with_calls, with_pace

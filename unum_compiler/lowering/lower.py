@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from unum_compiler.checks.context_object import counts_redrives, draws, keeps_input, names_children, names_sources
 from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, with_tasks
-from unum_compiler.checks.skipped_checkpoints import certain_task, plain_task
+from unum_compiler.checks.scope_checks import certain_task, plain_task
 from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT
 from unum_compiler.memoization import Memoization
 from unum_compiler.options import DEFAULT, FunctionOptions
