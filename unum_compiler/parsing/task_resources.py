@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from unum_compiler.parsing.jsonata_fields import is_expression
 from unum_compiler.parsing.object_reader import Part
-from unum_compiler.parsing.signal_waits import is_signal, read_signal
 from unum_compiler.parsing.tokens import is_token
 from unum_compiler.problems import Feature, Report, did_you_mean, shown
 from unum_runtime.asl.places import member
+from unum_runtime.features.signals.mailbox import KEY_RULE, is_key, is_signal_name
 from unum_runtime.model.called_functions import CALLED, INVOKE
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.states import ACTIVITY, Form, Json, Language, Pattern
+from unum_runtime.model.naming import NAME_RULE
+from unum_runtime.model.states import ACTIVITY, SIGNAL, Form, Json, Language, Pattern
 
 UNPUBLISHED = "$LATEST"
 """Qualifier of a function's unpublished code."""
@@ -54,6 +55,11 @@ _OPTIONS = {"ClientContext": None, "InvocationType": "RequestResponse", "LogType
 _UNKNOWN = re.compile(r"\$\{(?!Value\d+\})")
 _PAYLOAD = ("Payload", "Payload.$")
 _NAMES = ("FunctionName", "FunctionName.$")
+
+PREFIX = f"unum:{SIGNAL}"
+"""Begin of the ``Resource``, before the name of the signal."""
+
+_SIGNAL_KEY = "Key"
 
 
 def activities(workflow: Workflow) -> tuple[str, ...]:
@@ -286,3 +292,31 @@ def with_role(data: Mapping[str, Json], language: Language) -> dict[str, Json]:
     arguments = {"Parameters": data[field]} if field in data else _INPUT[language]
     rest = {name: value for name, value in data.items() if name != FIELD}
     return {**rest, field: {FIELD: data[FIELD], **arguments}}
+
+
+def is_signal(resource: Json) -> bool:
+    """Return True if `resource` names a signal."""
+    return isinstance(resource, str) and resource.startswith(PREFIX)
+
+
+def read_signal(task: Part) -> str:
+    """Return the IR's resource of `task`, which waits for a signal; report what such a Task cannot have."""
+    name = task.fields["Resource"].removeprefix(PREFIX)
+    if not is_signal_name(name):
+        task.mistake("Resource", f'expected "{PREFIX}" and the name of a signal, {NAME_RULE}, got {shown(name)}')
+    for field in ("HeartbeatSeconds", "HeartbeatSecondsPath", "Credentials"):
+        if task.has(field):
+            task.mistake(field, "a wait for a signal has no such field: nothing is called; remove it")
+    field = "Arguments" if task.language is Language.JSONATA else "Parameters"
+    if task.has(field):
+        _check_key(task.fields[field], task, field)
+    return f"{SIGNAL}{name}"
+
+
+def _check_key(given: Json, task: Part, field: str) -> None:
+    dynamic = f"{_SIGNAL_KEY}.$" if task.language is Language.JSONPATH else ""
+    if not isinstance(given, dict) or len(given) != 1 or not given.keys() <= {_SIGNAL_KEY, dynamic}:
+        known = f'"{_SIGNAL_KEY}" or "{dynamic}"' if dynamic else f'"{_SIGNAL_KEY}"'
+        task.mistake(field, f"expected an object with {known} alone, the key of the signal, got {shown(given)}")
+    elif (key := given.get(_SIGNAL_KEY)) is not None and not is_expression(key) and not is_key(key):
+        task.mistake(field, f"{_SIGNAL_KEY}: expected {KEY_RULE}, got {shown(key)}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from unum_compiler.frontends.graph.graph_expressions import Expression, Reference, payload
 from unum_compiler.frontends.graph.nodes import Task, Work, check_text, input_fields, number_field, shown
-from unum_compiler.parsing.signal_waits import PREFIX
+from unum_compiler.parsing.task_resources import PREFIX
 from unum_compiler.services.service_tasks import refusal_reason
 from unum_runtime.features.signals.mailbox import KEY_RULE, is_key, is_signal_name
 from unum_runtime.model.naming import NAME_RULE
