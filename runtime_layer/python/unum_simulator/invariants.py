@@ -36,8 +36,7 @@ from unum_runtime.protocol.planning.plan import is_start
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Call, JobPending
 from unum_runtime.protocol.waiting.callback import is_nudge
 from unum_runtime.store.large_items import references, resolve
-from unum_simulator.expected_commits import explains, same_json
-from unum_simulator.expected_recovery import Due, deadline_ms, due_retry
+from unum_simulator.expected_commits import Due, deadline_ms, due_retry, explains, same_json
 from unum_simulator.faults import RUN_S, tolerance_ms
 from unum_simulator.observed import Author, Observed, Past, Place, Preserved
 from unum_simulator.recorded_calls import Answer, Primitive

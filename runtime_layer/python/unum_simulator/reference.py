@@ -45,16 +45,17 @@ from unum_runtime.protocol.planning.plan import beyond_budget, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_simulator.expected_commits import (
     LIMIT,
+    Failing,
     commit_fields,
     continuation_of,
     created_outcome,
+    deadline_ms,
     explains,
     is_retried,
     matches_commit,
     outcome_of,
     same_json,
 )
-from unum_simulator.expected_recovery import Failing, deadline_ms
 from unum_simulator.observed import Past
 
 # Positions of the reference run, the expected view of user code there, and the ends of scopes.
