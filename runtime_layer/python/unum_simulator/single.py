@@ -13,8 +13,7 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import FanOut, Json, Map, Pattern, State, Task, Work
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
 from unum_simulator.stand_ins.called_handlers import handler_names
-from unum_simulator.state_test.state_visit import Staged, Visit
-from unum_simulator.state_test.test_input import Given, Level, Mock, Validation, check_result
+from unum_simulator.state_test.state_visit import Given, Level, Mock, Staged, Validation, Visit, check_result
 
 __all__ = ["Given", "Level", "Mock", "Validation", "test_state"]
 
