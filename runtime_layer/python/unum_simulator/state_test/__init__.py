@@ -1,1 +1,0 @@
-"""Run a single state with given input and mocked results."""
