@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.house import DISTRIBUTIONS, PYTHON, modules
-from unum_constructs.layer.imports import importable
+from unum_constructs.layer.content import importable
 
 FORMER_NAMES = "unum_runtime/former_names.py"
 """Imported by programs that have it beside the runtime; no function has it."""
