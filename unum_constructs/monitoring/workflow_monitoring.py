@@ -19,8 +19,7 @@ from unum_constructs.cdk.storage import Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host
 from unum_constructs.metrics import MeteredWorkflow
-from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, optional_alarm
-from unum_constructs.monitoring.lost_events import Loss, alarms_on, distinct, sum_of
+from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, Loss, alarms_on, distinct, optional_alarm, sum_of
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handling import FailureHandler
 from unum_constructs.resources.timer_queue import WorkflowTimer
