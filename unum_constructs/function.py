@@ -15,6 +15,7 @@ from constructs import Construct
 from unum_compiler.lambda_settings import ALLOWED_MB, ALLOWED_S, FUNCTION_MB, FUNCTION_TIMEOUT_S
 from unum_compiler.memoization import Memoization
 from unum_compiler.options import FunctionOptions
+from unum_constructs.cdk.argument_checks import check_key
 from unum_constructs.cdk.encryption import allow_logs
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
 from unum_constructs.cdk.lookup import package_type_of, remember, remember_role, runtime_of, stack_of
@@ -30,7 +31,6 @@ from unum_constructs.cdk.nag import (
     acknowledge,
 )
 from unum_constructs.cdk.policies import new_policy
-from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.states import Guard
 

@@ -13,10 +13,9 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct, IValidation
 
 from unum_constructs.assembly.checked_options import checked_name
-from unum_constructs.cdk.argument_checks import check_mappings
+from unum_constructs.cdk.argument_checks import check_is_table, check_mappings
 from unum_constructs.cdk.lookup import is_token
 from unum_constructs.cdk.outputs import export_name
-from unum_constructs.cdk.resource_checks import check_is_table
 from unum_constructs.cdk.storage import BucketStorage, Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow

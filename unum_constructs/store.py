@@ -22,10 +22,9 @@ from aws_cdk.aws_dynamodb import (
 from aws_cdk.aws_kms import IKey
 from constructs import Construct
 
-from unum_constructs.cdk.argument_checks import check_types
+from unum_constructs.cdk.argument_checks import check_key, check_table, check_types
 from unum_constructs.cdk.buckets import new_bucket
 from unum_constructs.cdk.nag import NO_RECOVERY, TABLE, acknowledge
-from unum_constructs.cdk.resource_checks import check_key, check_table
 from unum_constructs.cdk.storage import BucketStorage, Storage, TableStorage
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.list_index import INDEX, PLACE, PROJECTED

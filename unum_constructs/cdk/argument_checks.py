@@ -1,15 +1,21 @@
-"""Type checks of arguments: Python accepts any value for a keyword."""
+"""Checks of arguments: types, as Python accepts any value for a keyword; regions and accounts of tables and keys."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeVar
 
 from aws_cdk import Duration
-from constructs import Construct
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
 
+from unum_constructs.cdk.lookup import is_token, stack_of
 from unum_constructs.errors import ConstructError
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
+
+_ARN_PARTS = 5
+"""Parts of an ARN, minus one; fewer parts mean a token without region and account."""
 
 
 def check_types(construct: Construct, kind: type, options: Mapping[str, object]) -> None:
@@ -97,3 +103,75 @@ def checked_range(construct: Construct, option: str, value: int | None, allowed:
     if value is not None and (type(value) is not int or value not in allowed):
         raise ConstructError(construct, f"{option}: expected {allowed[0]} to {allowed[-1]}{unit}, got {value!r}{unit}")
     return value
+
+
+def check_is_table(construct: IConstruct, option: str, table: object) -> None:
+    """Raise if `table`, the value of `option`, is no table.
+
+    Raises:
+        ConstructError: names the option and the value.
+    """
+    if not hasattr(table, "table_name"):
+        raise ConstructError(construct, f"{option}: expected an aws_dynamodb.ITable, got {table!r}")
+
+
+def check_table(workflow: Construct, table: object) -> None:
+    """Raise if `table` cannot store workflow state: functions know its name only, within their own account and region.
+
+    Raises:
+        ConstructError: it is no table, or belongs to another account or region, if synth knows both.
+    """
+    check_is_table(workflow, "store: table", table)
+    given: dynamodb.ITable = table  # type: ignore[assignment]  # checked by its attribute
+    own, found = _region_and_account(workflow), _region_and_account_of_table(given)
+    for what, here, there in zip(("region", "account"), own, found, strict=True):
+        if _certainly_differ(here, there):
+            where = f"got {given.node.path} of {there}"
+            raise ConstructError(workflow, f"store: expected a table of the workflow's {what}, {here}, {where}")
+    check_key(workflow, "store: the table's key", given.encryption_key)
+
+
+def check_key(construct: IConstruct, option: str, key: object, *, child: str = "") -> None:
+    """Raise if a workflow cannot use `key`; None is accepted.
+
+    Args:
+        construct: construct with the option.
+        option: name of the option.
+        key: KMS key or None.
+        child: id of a construct below `construct` that does not exist yet.
+
+    Raises:
+        ConstructError: it is no key; it belongs to another region, if synth knows both; or it is an alias, which
+            policies cannot name. Source: AWS KMS Developer Guide, "Specifying KMS keys in IAM policy statements".
+    """
+    if key is None:
+        return
+    if not hasattr(key, "key_arn"):
+        raise ConstructError(construct, f"{option}: expected an aws_kms.IKey, got {key!r}", child=child)
+    given: kms.IKey = key  # type: ignore[assignment]  # checked by its attribute
+    if hasattr(given, "alias_name") or ":alias/" in given.key_arn:
+        reason = "permissions cannot name it; give the key itself"
+        raise ConstructError(
+            construct, f"{option}: expected a key, got the alias {given.node.path}: {reason}", child=child
+        )
+    here, there = _region_and_account(construct)[0], given.env.region
+    if _certainly_differ(here, there):
+        raise ConstructError(
+            construct, f"{option}: expected a key of the region {here}, got {given.node.path} of {there}", child=child
+        )
+
+
+def _region_and_account(construct: IConstruct) -> tuple[str, str]:
+    """Return the stack's region and account, possibly tokens."""
+    return stack_of(construct).region, stack_of(construct).account
+
+
+def _region_and_account_of_table(table: dynamodb.ITable) -> tuple[str, str]:
+    """Return a table's region and account from its ARN: `env` of an imported table names the importing stack."""
+    parts = table.table_arn.split(":")
+    return (parts[3], parts[4]) if len(parts) > _ARN_PARTS else (table.env.region, table.env.account)
+
+
+def _certainly_differ(here: str, there: str) -> bool:
+    """Return True if two regions or accounts differ for certain; tokens may be equal."""
+    return here != there and not is_token(here) and not is_token(there)

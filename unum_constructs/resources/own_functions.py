@@ -13,9 +13,9 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from unum_compiler.lambda_settings import OWN_FUNCTION_MB, SERVICES_TIMEOUT_S
+from unum_constructs.cdk.argument_checks import check_key
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON, newest_python
 from unum_constructs.cdk.nag import FAILURES_HANDLED, SAME_RUNTIME, TRACES, acknowledge
-from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction, python_runtime
 from unum_constructs.hosting.host import HANDLER, Host
