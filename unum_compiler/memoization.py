@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
+from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import parse
-from unum_runtime.asl.jsonpath.text_reader import PathSyntaxError
 from unum_runtime.model.states import MemoScope
 
 

@@ -13,7 +13,7 @@ def test_nobody_uses_the_types_that_bytecode_has_no_more() -> None:
     everything = {**layer_of(**SERVICE), **layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}
     modules = {module_name(path): ast.parse(data) for path, data in everything.items() if path.endswith(".py")}
     types = {(name, each) for name, module in modules.items() for each in types_of(module)}
-    assert {("unum_runtime.model.states", "Json"), ("unum_runtime.asl.jsonpath.text_reader", "_Part")} <= types
+    assert {("unum_runtime.model.states", "Json"), ("unum_runtime.asl.jsonpath.path_syntax", "_Part")} <= types
     for module in modules.values():
         known = types_of(module) | {each for origin, each in imported_names(module) if (origin, each) in types}
         bare = ast.parse(ast.unparse(_WithoutTypes().visit(module)))

@@ -1,7 +1,7 @@
 """Places of attributes in the inputs of executions: reference paths, or JSONata expressions."""
 
+from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import parse
-from unum_runtime.asl.jsonpath.text_reader import PathSyntaxError
 
 _BEGINS = "{%"
 
