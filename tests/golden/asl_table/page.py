@@ -21,7 +21,7 @@ from unum_compiler.checks.warnings import ERRORS
 from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT
 from unum_compiler.definition import Definition
 from unum_compiler.parsing.fields import KINDS, STATES
-from unum_runtime.asl.jsonpath.operators import OPERATORS
+from unum_runtime.asl.jsonpath.conditions import OPERATORS
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.features.data_sets import config
 from unum_runtime.features.data_sets.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS
