@@ -10,13 +10,15 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from unum_runtime.asl.jsonpath import path_steps
-from unum_runtime.asl.jsonpath.filters import (
+from unum_runtime.asl.jsonpath.path_steps import (
     RELATIONS,
     Filter,
     Key,
     Operand,
+    Step,
     all_of,
     any_of,
+    child,
     compare,
     exists,
     literal,
@@ -24,7 +26,6 @@ from unum_runtime.asl.jsonpath.filters import (
     of_item,
     of_root,
 )
-from unum_runtime.asl.jsonpath.path_steps import Step, child
 from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 

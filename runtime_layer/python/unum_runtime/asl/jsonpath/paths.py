@@ -10,8 +10,7 @@ from itertools import islice
 
 from unum_runtime.asl.expression_context import Expression, ExpressionContext
 from unum_runtime.asl.jsonpath import path_steps
-from unum_runtime.asl.jsonpath.filters import Key, follow
-from unum_runtime.asl.jsonpath.path_steps import Step
+from unum_runtime.asl.jsonpath.path_steps import Key, Step, follow
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
 from unum_runtime.asl.states_errors import ResultPathMatchFailure, RuntimeFailure, excerpt
 from unum_runtime.cold_start.records import dataclass, field
