@@ -11,9 +11,9 @@ from unum_compiler.parsing.holes import fill, is_any_path, is_known, texts
 from unum_compiler.parsing.jsonata_fields import fill_query, is_expression
 from unum_compiler.parsing.tree import Catcher, Choice, Map, Scope, State, Work, scopes_inside
 from unum_compiler.problems import Report, shown
-from unum_runtime.asl.jsonpath.expressions import list_paths
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path
+from unum_runtime.asl.jsonpath.templates import list_paths
 from unum_runtime.asl.places import member
 from unum_runtime.model.states import Json, Language
 

@@ -13,8 +13,8 @@ from unum_compiler.parsing.holes import texts
 from unum_compiler.parsing.task_resources import SERVICES, qualifier_of
 from unum_compiler.parsing.tree import Choice, Fail, Pass, Scope, State, Task, Work, all_states
 from unum_compiler.problems import did_you_mean, shown
-from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
+from unum_runtime.asl.jsonpath.templates import compile_expression
 from unum_runtime.asl.places import element, member
 from unum_runtime.model.called_functions import CALLED
 from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Language, Pattern

@@ -9,9 +9,8 @@ from unum_compiler.parsing.object_reader import Check, Part, check_text, check_t
 from unum_compiler.problems import shown
 from unum_runtime.asl.jsonpath.conditions import compile_condition
 from unum_runtime.asl.jsonpath.dataflow import check_path, check_reference, check_result_path
-from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
-from unum_runtime.asl.jsonpath.templates import compile_template
+from unum_runtime.asl.jsonpath.templates import compile_expression, compile_template
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json, Language
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, product
 
-from unum_runtime.asl.jsonpath.expressions import list_paths
+from unum_runtime.asl.jsonpath.templates import list_paths
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
 from unum_runtime.model.states import Json

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonpath.expressions import compile_expression, list_paths
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
+from unum_runtime.asl.jsonpath.templates import compile_expression, list_paths
 from unum_runtime.asl.states_errors import IntrinsicFailure, RuntimeFailure
 
 CONTEXT = ExpressionContext({"Execution": {"Name": "run-1"}}, {"v": {"n": 4}}, seed="e/1")

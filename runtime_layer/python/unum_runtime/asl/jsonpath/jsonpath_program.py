@@ -14,9 +14,8 @@ from unum_runtime.asl.jsonpath.dataflow import (
     select,
     select_or_empty,
 )
-from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
-from unum_runtime.asl.jsonpath.templates import Template, template_field
+from unum_runtime.asl.jsonpath.templates import Template, compile_expression, template_field
 from unum_runtime.asl.numbers import read_number
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import RuntimeFailure, excerpt

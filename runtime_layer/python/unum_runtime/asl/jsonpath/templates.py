@@ -1,11 +1,11 @@
-"""Payload templates such as ``Parameters`` and ``Assign``. Source: specification, "Payload Template"."""
+"""Payload templates such as ``Assign``, and their expressions. Source: specification, "Payload Template"."""
 
 from collections.abc import Mapping
 from functools import cached_property
 
 from unum_runtime.asl.expression_context import Expression, ExpressionContext
-from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
+from unum_runtime.asl.jsonpath.paths import Path, parse, path_reader
 from unum_runtime.asl.places import element, member
 from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.cold_start.records import dataclass
@@ -13,6 +13,37 @@ from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.states import Json
 
 _DYNAMIC = ".$"
+
+
+def compile_expression(text: str, *, field: str) -> Expression:
+    """Compile the expression `text`.
+
+    Args:
+        text: value of the field.
+        field: name of the field, such as ``name.$``, for the cause of a failure.
+
+    Raises:
+        PathSyntaxError: `text` is neither a path nor an intrinsic function.
+    """
+    if text.startswith("$"):
+        return path_reader(parse(text), lambda: f"The JSONPath '{text}' specified for the field '{field}'")
+    # Intrinsic functions import hashlib, uuid and more, which would lengthen each cold start.
+    from unum_runtime.asl.jsonpath.intrinsics.calls import compile_call  # noqa: PLC0415 - see above
+
+    return compile_call(text)
+
+
+def list_paths(text: str) -> tuple[Path, ...]:
+    """Return all paths in the expression `text`, which show its variables and context object fields.
+
+    Raises:
+        PathSyntaxError: `text` is neither a path nor an intrinsic function.
+    """
+    if text.startswith("$"):
+        return (parse(text),)
+    from unum_runtime.asl.jsonpath.intrinsics.calls import paths_in  # noqa: PLC0415 - see above
+
+    return paths_in(text)
 
 
 @dataclass(frozen=True)
