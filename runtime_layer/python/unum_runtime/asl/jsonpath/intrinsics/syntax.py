@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS, Function
-from unum_runtime.asl.jsonpath.intrinsics.text import count_placeholders, unescape
+from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS, Function, count_placeholders, unescape
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
 from unum_runtime.asl.jsonpath.paths import Path, parse
 from unum_runtime.json_text import parse_foreign
