@@ -3,8 +3,7 @@
 from itertools import count
 
 from unum_runtime.asl.expression_context import Expression, ExpressionContext
-from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS
-from unum_runtime.asl.jsonpath.intrinsics.syntax import Argument, Call, Literal, parse_call
+from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS, Argument, Call, Literal, parse_call
 from unum_runtime.asl.jsonpath.paths import Path, path_reader
 from unum_runtime.asl.states_errors import IntrinsicFailure
 from unum_runtime.model.states import Json
