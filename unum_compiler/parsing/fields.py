@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from unum_compiler.parsing.object_reader import Check, Part, is_placeholder
 from unum_compiler.problems import shown
-from unum_runtime.asl.batches import MOST_BYTES
+from unum_runtime.asl.item_sources import MOST_BYTES
 from unum_runtime.asl.jsonpath.conditions import OPERATORS
 from unum_runtime.model.states import Json, Language
 

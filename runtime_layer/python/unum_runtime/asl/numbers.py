@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from unum_runtime.asl.batches import MOST_BYTES
+from unum_runtime.asl.item_sources import MOST_BYTES
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
 from unum_runtime.cold_start.records import dataclass

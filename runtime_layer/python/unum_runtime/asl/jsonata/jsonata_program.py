@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from unum_runtime.asl.batches import batches
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.item_sources import STATE_DATA, item_fields, plain_item
+from unum_runtime.asl.item_sources import STATE_DATA, batches, item_fields, plain_item
 from unum_runtime.asl.jsonata.expression_fields import Template, inside
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
