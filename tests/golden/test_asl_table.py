@@ -30,7 +30,7 @@ from unum_compiler.checks.differences import Difference
 from unum_compiler.checks.warnings import ERRORS
 from unum_compiler.definition import Definition
 from unum_runtime.asl.jsonata.engine import BUILT_IN
-from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS
+from unum_runtime.asl.jsonpath.intrinsics import FUNCTIONS
 from unum_runtime.errors import DefinitionError
 from unum_runtime.features.data_sets import config
 from unum_runtime.features.data_sets.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS

@@ -336,7 +336,7 @@ def test_a_function_may_have_the_layers_of_two_workflows(order: int, tmp_path: P
     content = {**both[0], **both[1]}
     assert len(bundles(content)) == 2
     modules = [
-        "unum_runtime.asl.jsonpath.intrinsics.implementations",
+        "unum_runtime.asl.jsonpath.intrinsics",
         "unum_runtime.asl.jsonata.jsonata_program",
         "unum_runtime.functions.task_function",
     ]

@@ -13,7 +13,7 @@ from unum_compiler.checks.references import parts, path_expressions, references
 from unum_compiler.parsing.holes import texts
 from unum_compiler.parsing.tree import Machine, Map, Scope, State, Task, Wait, all_states, scopes_inside
 from unum_compiler.problems import Report, shown
-from unum_runtime.asl.jsonpath.intrinsics.implementations import Call, parse_call
+from unum_runtime.asl.jsonpath.intrinsics import Call, parse_call
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import member
 from unum_runtime.json_text import to_ascii, to_readable

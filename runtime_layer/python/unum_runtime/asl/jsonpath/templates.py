@@ -28,7 +28,7 @@ def compile_expression(text: str, *, field: str) -> Expression:
     if text.startswith("$"):
         return path_reader(parse(text), lambda: f"The JSONPath '{text}' specified for the field '{field}'")
     # Intrinsic functions import hashlib, uuid and more, which would lengthen each cold start.
-    from unum_runtime.asl.jsonpath.intrinsics.implementations import compile_call  # noqa: PLC0415 - see above
+    from unum_runtime.asl.jsonpath.intrinsics import compile_call  # noqa: PLC0415 - see above
 
     return compile_call(text)
 
@@ -41,7 +41,7 @@ def list_paths(text: str) -> tuple[Path, ...]:
     """
     if text.startswith("$"):
         return (parse(text),)
-    from unum_runtime.asl.jsonpath.intrinsics.implementations import paths_in  # noqa: PLC0415 - see above
+    from unum_runtime.asl.jsonpath.intrinsics import paths_in  # noqa: PLC0415 - see above
 
     return paths_in(text)
 
