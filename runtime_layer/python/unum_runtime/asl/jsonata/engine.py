@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from unum_runtime.asl.jsonata import array_functions, dates, number_functions, states_functions
+from unum_runtime.asl.jsonata.dates import format_number
 from unum_runtime.asl.jsonata.evaluation_limits import (
     CALL,
     COPY,
@@ -33,7 +34,6 @@ from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Nod
 from unum_runtime.asl.jsonata.matching import contains, match, regex, replace, split
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.navigation import keys, lookup, spread
-from unum_runtime.asl.jsonata.number_pictures import format_number
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.states_functions import Function
 from unum_runtime.asl.jsonata.string_form import to_string
