@@ -327,7 +327,7 @@ def links(service: Service) -> "Links | None":
     """Return the maker of links to large values; None without a payload bucket."""
     if service.payload_bucket is None:
         return None
-    from unum_runtime.aws.object_links import S3Links  # noqa: PLC0415 - only for answers and inputs above 6 MB
+    from unum_runtime.aws.object_bucket import S3Links  # noqa: PLC0415 - only for answers and inputs above 6 MB
 
     return S3Links(cache(lambda: botocore_client("s3", signature="s3v4")), service.payload_bucket)
 

@@ -17,7 +17,7 @@ Source: AWS Lambda Developer Guide, "Lambda quotas": 6 MB for each synchronous r
 
 
 class Links(Protocol):
-    """Maker of links to the objects of large values; see `unum_runtime.aws.object_links`."""
+    """Maker of links to the objects of large values; see `unum_runtime.aws.object_bucket`."""
 
     def upload(self, name: str, *, size: int, sha256: str) -> dict[str, Json]:
         """Return ``url`` and ``headers`` to upload one object."""
