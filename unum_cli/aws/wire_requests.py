@@ -10,8 +10,7 @@ from xml.etree import ElementTree as ET
 
 from unum_cli.aws.aws_settings import Settings
 from unum_runtime.json_text import to_ascii
-from unum_runtime.wire.api import Api
-from unum_runtime.wire.backoff import is_transient, pause_s
+from unum_runtime.wire.api import Api, is_transient, pause_s
 from unum_runtime.wire.call_errors import CallError, Unsupported
 from unum_runtime.wire.connections import TIMEOUT_S, Connection, Connections
 from unum_runtime.wire.endpoints import endpoint

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
-from unum_runtime.wire import backoff
+from unum_runtime.wire import api
 
 HANG_UP = b""
 
@@ -117,4 +117,4 @@ def start() -> Iterator[Callable[..., Peer]]:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "MAX_PAUSE_S", 0.0)
+    monkeypatch.setattr(api, "MAX_PAUSE_S", 0.0)

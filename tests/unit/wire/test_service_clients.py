@@ -10,8 +10,8 @@ from botocore.retries.standard import ThrottledRetryableChecker, TransientRetrya
 from botocore.session import get_session
 
 from tests.unit.wire.conftest import HANG_UP, Peer, Request, answer
-from unum_runtime.wire import backoff
-from unum_runtime.wire.backoff import MAX_ATTEMPTS, is_transient, pause_s
+from unum_runtime.wire import api
+from unum_runtime.wire.api import MAX_ATTEMPTS, is_transient, pause_s
 from unum_runtime.wire.call_errors import CallError, Unsupported, call_errors, error_code
 from unum_runtime.wire.service_clients import WireClient, wire_client
 
@@ -128,7 +128,7 @@ def test_an_answer_that_is_no_json_is_an_error(start: Start, connect: Connect) -
 
 def test_pauses_grow_and_are_longer_after_throttling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.uniform", lambda _low, high: high)
-    monkeypatch.setattr(backoff, "MAX_PAUSE_S", 20.0)
+    monkeypatch.setattr(api, "MAX_PAUSE_S", 20.0)
     silence = CallError("no answer")
     throttled = refused("ThrottlingException", 400)
     assert [pause_s(attempt, silence) for attempt in range(3)] == [0.05, 0.1, 0.2]
