@@ -13,10 +13,9 @@ from unum_runtime.json_text import to_ascii
 from unum_runtime.wire.api import Api, is_transient, pause_s
 from unum_runtime.wire.call_errors import CallError, Unsupported
 from unum_runtime.wire.connections import TIMEOUT_S, Connection, Connections
-from unum_runtime.wire.endpoints import endpoint
 from unum_runtime.wire.responses import Response
 from unum_runtime.wire.routes import Route, route_to
-from unum_runtime.wire.service_clients import DynamoDb, Sqs, WireClient
+from unum_runtime.wire.service_clients import DynamoDb, Sqs, WireClient, endpoint
 from unum_runtime.wire.signing import Signer
 
 _STACKS = "{http://cloudformation.amazonaws.com/doc/2010-05-15/}"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_runtime.wire.call_errors import Unsupported
-from unum_runtime.wire.endpoints import endpoint
 from unum_runtime.wire.routes import Proxy, route_to
+from unum_runtime.wire.service_clients import endpoint
 
 LOADER = get_session().get_component("data_loader")
 PARTITIONS = LOADER.load_data("partitions")
