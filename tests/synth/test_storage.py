@@ -151,6 +151,6 @@ def test_only_layers_for_buckets_have_its_modules() -> None:
     workflow = compile_workflow(chain("A"), name="w", functions=None)
     table, bucket = (layer_content(LayerFacts(workflow, in_bucket=each), runtime_folder()) for each in (False, True))
     more = {path.rpartition("/")[2] for path in bucket.keys() - table.keys()}
-    assert more == {"__init__.py", "additions.py", "conditional.py", "s3.py", "s3_names.py"}
+    assert more == {"__init__.py", "conditional.py", "s3.py", "s3_names.py"}
     assert not table.keys() - bucket.keys()
     assert not any("cosmos" in path for path in bucket), "it is for other clouds"

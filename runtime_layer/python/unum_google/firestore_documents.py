@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 from unum_runtime.cold_start.digest import sha256
-from unum_runtime.features.document_stores.additions import Addition, set_of
-from unum_runtime.features.document_stores.conditional import Document
+from unum_runtime.features.document_stores.conditional import Addition, Document, set_of
 from unum_runtime.model.checkpoint import MEMBERS, Item
 from unum_runtime.model.list_index import PARTITION, PLACE, PROJECTED
 from unum_runtime.model.naming import Key

@@ -1,4 +1,4 @@
-from unum_runtime.features.document_stores.additions import Addition, set_of
+from unum_runtime.features.document_stores.conditional import Addition, set_of
 
 
 def test_a_set_begins_anew_after_its_expiry_alone() -> None:

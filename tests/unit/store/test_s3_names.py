@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_runtime.features.bucket_state import s3_names as names
-from unum_runtime.features.document_stores.additions import Addition
+from unum_runtime.features.document_stores.conditional import Addition
 from unum_runtime.model.naming import Key
 
 PARTS = st.text("ab0/=%:~#.é ", max_size=12)

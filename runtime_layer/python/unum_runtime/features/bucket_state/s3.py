@@ -12,8 +12,14 @@ from typing import Any
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreDenied, StoreError
 from unum_runtime.features.bucket_state import s3_names as names
-from unum_runtime.features.document_stores.additions import Addition, set_of
-from unum_runtime.features.document_stores.conditional import PARALLEL_READS, ConditionalStore, Document, in_parallel
+from unum_runtime.features.document_stores.conditional import (
+    PARALLEL_READS,
+    Addition,
+    ConditionalStore,
+    Document,
+    in_parallel,
+    set_of,
+)
 from unum_runtime.json_text import parse_json, to_ascii
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.list_index import PARTITION, PLACE

@@ -13,7 +13,7 @@ import re
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.errors import StoreError
-from unum_runtime.features.document_stores.additions import Addition
+from unum_runtime.features.document_stores.conditional import Addition
 from unum_runtime.model.naming import Key
 
 _STATE, _LISTED = "state:", "listed:"
