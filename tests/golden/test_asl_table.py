@@ -33,7 +33,7 @@ from unum_runtime.asl.jsonata.engine import BUILT_IN
 from unum_runtime.asl.jsonpath.intrinsics import FUNCTIONS
 from unum_runtime.errors import DefinitionError
 from unum_runtime.features.data_sets import config
-from unum_runtime.features.data_sets.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS
+from unum_runtime.features.data_sets.write import OUTPUT_TYPES, TRANSFORMATIONS
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import Json

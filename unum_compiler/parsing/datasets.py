@@ -10,7 +10,7 @@ from unum_compiler.parsing.data_flow_fields import read_data
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.problems import Feature, did_you_mean, listed, shown
 from unum_runtime.features.data_sets import config
-from unum_runtime.features.data_sets.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS
+from unum_runtime.features.data_sets.write import OUTPUT_TYPES, TRANSFORMATIONS
 from unum_runtime.model.states import Language, Pattern
 
 _READER, _WRITER = "ItemReader", "ResultWriter"

@@ -24,7 +24,7 @@ from unum_compiler.parsing.fields import KINDS, STATES
 from unum_runtime.asl.jsonpath.conditions import OPERATORS
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.features.data_sets import config
-from unum_runtime.features.data_sets.result_shapes import OUTPUT_TYPES, TRANSFORMATIONS
+from unum_runtime.features.data_sets.write import OUTPUT_TYPES, TRANSFORMATIONS
 from unum_runtime.features.services.integrations import OPTIMIZED
 from unum_runtime.model.states import Json, Language
 from unum_runtime.protocol.planning.quotas import DISTRIBUTED_BRANCHES, INLINE_BRANCHES
