@@ -9,7 +9,7 @@ import pytest
 from tests.unit.items.conftest import BUCKET, Put
 from unum_runtime.asl.item_sources import item_fields
 from unum_runtime.features import data_sets as items
-from unum_runtime.features.data_sets.reader_errors import ItemReaderFailed
+from unum_runtime.features.data_sets.config import ItemReaderFailed
 from unum_runtime.model.states import Json
 
 GET = "arn:aws:states:::s3:getObject"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.items.conftest import BUCKET
 from unum_runtime.features import data_sets as items
-from unum_runtime.features.data_sets.reader_errors import ResultWriterFailed
+from unum_runtime.features.data_sets.config import ResultWriterFailed
 from unum_runtime.model.states import Json
 
 RESULTS = [[{"n": 1}, {"n": 2}], [], "three"]

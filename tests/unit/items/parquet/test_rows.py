@@ -11,8 +11,8 @@ import pytest
 from tests.unit.items.conftest import BUCKET, Put
 from unum_runtime.features import data_sets as items
 from unum_runtime.features.data_sets import allowance
+from unum_runtime.features.data_sets.config import ItemReaderFailed
 from unum_runtime.features.data_sets.parquet import codecs, encodings, rows, schema
-from unum_runtime.features.data_sets.reader_errors import ItemReaderFailed
 
 FILES = Path(__file__).parent / "files"
 EXPECTED = json.loads((FILES / "rows.json").read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from unum_runtime.asl.states_errors import excerpt
-from unum_runtime.features.data_sets.reader_errors import ItemReaderFailed
+from unum_runtime.errors import StatesError
 from unum_runtime.model.states import Json
 
 DELIMITERS: Mapping[str, str] = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
@@ -20,6 +20,20 @@ INVENTORY, ATHENA = MANIFESTS = ("S3_INVENTORY", "ATHENA_DATA")
 
 HEADER_LOCATIONS = ("FIRST_ROW", "GIVEN")
 NOTHING, LOAD = TRANSFORMATIONS = ("NONE", "LOAD_AND_FLATTEN")
+
+
+class ItemReaderFailed(StatesError):
+    """``States.ItemReaderFailed``: items of a Map cannot be read."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__("States.ItemReaderFailed", cause)
+
+
+class ResultWriterFailed(StatesError):
+    """``States.ResultWriterFailed``: results of a Map cannot be written."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__("States.ResultWriterFailed", cause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

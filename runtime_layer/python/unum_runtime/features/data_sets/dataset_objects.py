@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 from botocore.exceptions import BotoCoreError, ClientError
 
 from unum_runtime.features.data_sets.allowance import limited_stream
-from unum_runtime.features.data_sets.reader_errors import ItemReaderFailed
+from unum_runtime.features.data_sets.config import ItemReaderFailed
 from unum_runtime.model.states import Json
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"

@@ -7,7 +7,7 @@ from uuid import NAMESPACE_URL, uuid5
 from botocore.exceptions import BotoCoreError, ClientError
 
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.features.data_sets.reader_errors import ResultWriterFailed
+from unum_runtime.features.data_sets.config import ResultWriterFailed
 from unum_runtime.model.states import Json
 
 TRANSFORMATIONS = ("NONE", "COMPACT", "FLATTEN")
