@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
 from unum_runtime.features import data_sets as items
-from unum_runtime.features.data_sets import allowance
+from unum_runtime.features.data_sets import dataset_objects
 from unum_runtime.features.data_sets.config import ItemReaderFailed
 from unum_runtime.features.data_sets.parquet import codecs, encodings, rows, schema
 
@@ -70,7 +70,7 @@ def test_a_cut_file_is_refused() -> None:
 
 
 def test_small_files_may_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allowance, "memory_mb", lambda: 0)
+    monkeypatch.setattr(dataset_objects, "memory_mb", lambda: 0)
     monkeypatch.setattr("unum_runtime.features.data_sets.parquet.file.memory_mb", lambda: 0)
     assert "give the function more memory" in refused(content("plain"))
 

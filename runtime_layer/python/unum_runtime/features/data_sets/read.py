@@ -9,9 +9,8 @@ from typing import Any, BinaryIO, TypeAlias
 
 from unum_runtime.asl.item_sources import read_value
 from unum_runtime.asl.states_errors import excerpt
-from unum_runtime.features.data_sets.allowance import limited
 from unum_runtime.features.data_sets.config import ATHENA, ItemReaderFailed, ReaderConfig
-from unum_runtime.features.data_sets.dataset_objects import Objects
+from unum_runtime.features.data_sets.dataset_objects import Objects, limited
 from unum_runtime.features.data_sets.formats import items, rows
 from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json

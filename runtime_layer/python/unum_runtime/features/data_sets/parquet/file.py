@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from unum_runtime.features.data_sets.allowance import memory_mb
+from unum_runtime.features.data_sets.dataset_objects import memory_mb
 from unum_runtime.features.data_sets.parquet.codecs import decompress
 from unum_runtime.features.data_sets.parquet.encodings import (
     PLAIN,
