@@ -12,7 +12,7 @@ from tests.unit.items.conftest import BUCKET, Put
 from unum_runtime.features import data_sets as items
 from unum_runtime.features.data_sets import dataset_objects
 from unum_runtime.features.data_sets.config import ItemReaderFailed
-from unum_runtime.features.data_sets.parquet import codecs, encodings, rows, schema
+from unum_runtime.features.data_sets.parquet import encodings, rows, schema
 
 FILES = Path(__file__).parent / "files"
 EXPECTED = json.loads((FILES / "rows.json").read_text(encoding="utf-8"))
@@ -113,7 +113,7 @@ def nulls_are_left_out(patch: pytest.MonkeyPatch) -> None:
 
 def overlaps_are_cut(patch: pytest.MonkeyPatch) -> None:
     """Copies beyond the end are cut there."""
-    patch.setattr(codecs, "_repeat", lambda out, offset, length: out.extend(out[len(out) - offset :][:length]))
+    patch.setattr(encodings, "_repeat", lambda out, offset, length: out.extend(out[len(out) - offset :][:length]))
 
 
 def lists_stay_wrapped(patch: pytest.MonkeyPatch) -> None:

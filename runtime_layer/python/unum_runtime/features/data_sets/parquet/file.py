@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from unum_runtime.features.data_sets.dataset_objects import memory_mb
-from unum_runtime.features.data_sets.parquet.codecs import decompress
 from unum_runtime.features.data_sets.parquet.encodings import (
     PLAIN,
     PLAIN_DICTIONARY,
     RLE,
     RLE_DICTIONARY,
     decode,
+    decompress,
     hybrid,
 )
 from unum_runtime.features.data_sets.parquet.schema import Column, Node, parse_schema
