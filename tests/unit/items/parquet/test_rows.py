@@ -71,7 +71,7 @@ def test_a_cut_file_is_refused() -> None:
 
 def test_small_files_may_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataset_objects, "memory_mb", lambda: 0)
-    monkeypatch.setattr("unum_runtime.features.data_sets.parquet.file.memory_mb", lambda: 0)
+    monkeypatch.setattr("unum_runtime.features.data_sets.parquet.memory_mb", lambda: 0)
     assert "give the function more memory" in refused(content("plain"))
 
 
