@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, unquote
 
-from unum_runtime.asl.jsonata import array_functions, dates, number_functions, states_functions
-from unum_runtime.asl.jsonata.dates import format_number
+from unum_runtime.asl.jsonata import array_functions, number_functions, pictures, states_functions
 from unum_runtime.asl.jsonata.evaluation_limits import (
     CALL,
     COPY,
@@ -34,6 +33,7 @@ from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Nod
 from unum_runtime.asl.jsonata.matching import contains, match, regex, replace, split
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.navigation import keys, lookup, spread
+from unum_runtime.asl.jsonata.pictures import format_number
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.states_functions import Function
 from unum_runtime.asl.jsonata.string_form import to_string
@@ -296,9 +296,9 @@ CORRECTED: dict[str, _Builtin] = {
         ("round", "<n-n?:n>", number_functions.round_half_even),
         ("formatBase", "<n-n?:s>", number_functions.format_base),
         ("formatNumber", "<n-so?:s>", format_number),
-        ("formatInteger", "<n-s:s>", dates.format_integer),
-        ("parseInteger", "<s-s:n>", dates.parse_integer),
-        ("fromMillis", "<n-s?s?:s>", dates.from_millis),
+        ("formatInteger", "<n-s:s>", pictures.format_integer),
+        ("parseInteger", "<s-s:n>", pictures.parse_integer),
+        ("fromMillis", "<n-s?s?:s>", pictures.from_millis),
         ("type", "<x:s>", array_functions.type_name),
         ("boolean", "<x-:b>", array_functions.boolean),
         ("not", "<x-:b>", array_functions.negation),
@@ -322,7 +322,7 @@ CORRECTED: dict[str, _Builtin] = {
 
 def to_millis(now_ms: int) -> _Builtin:
     """Return ``$toMillis`` of an execution at `now_ms`."""
-    return _function("toMillis", "<s-s?:n>", dates.to_millis(now_ms))
+    return _function("toMillis", "<s-s?:n>", pictures.to_millis(now_ms))
 
 
 class ExpressionSyntaxError(ValueError):

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from unum_runtime.asl.jsonata.dates import from_millis
 from unum_runtime.asl.jsonata.evaluation_limits import MAX_ITEMS, current
 from unum_runtime.asl.jsonata.library import JException, Jsonata, Utils
+from unum_runtime.asl.jsonata.pictures import from_millis
 from unum_runtime.asl.jsonata.values import to_library
 from unum_runtime.json_text import parse_foreign
 
