@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 
 from unum_runtime.errors import StatesError
 from unum_runtime.features.services import Clients, call
-from unum_runtime.features.services.error_names import failure
+from unum_runtime.features.services.api_request import failure
 from unum_runtime.features.services.operation import parse
 
 
