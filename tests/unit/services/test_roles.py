@@ -12,7 +12,7 @@ from botocore.session import Session
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
 from unum_runtime.features.services import Clients, Roles, call, service_function
-from unum_runtime.features.services.roles import MARGIN_MS, MOST_KEPT
+from unum_runtime.features.services.boto_clients import MARGIN_MS, MOST_KEPT
 from unum_runtime.model.states import Pattern
 from unum_runtime.protocol.runtime import Call, JobPending
 

@@ -4,9 +4,8 @@ Only the workflow's service function imports this package. Source: AWS Step Func
 services with Step Functions".
 """
 
-from unum_runtime.features.services.boto_clients import Clients
+from unum_runtime.features.services.boto_clients import Clients, Roles
 from unum_runtime.features.services.nested_executions import with_start_alias
-from unum_runtime.features.services.roles import Roles
 from unum_runtime.features.services.service_call import call
 from unum_runtime.features.services.sync import Running, begin, delay_ms, poll, stop
 
