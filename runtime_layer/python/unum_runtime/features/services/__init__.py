@@ -6,7 +6,6 @@ services with Step Functions".
 
 from unum_runtime.features.services.boto_clients import Clients, Roles
 from unum_runtime.features.services.nested_executions import with_start_alias
-from unum_runtime.features.services.service_call import call
-from unum_runtime.features.services.sync import Running, begin, delay_ms, poll, stop
+from unum_runtime.features.services.sync import Running, begin, call, delay_ms, poll, stop
 
 __all__ = ["Clients", "Roles", "Running", "begin", "call", "delay_ms", "poll", "stop", "with_start_alias"]
