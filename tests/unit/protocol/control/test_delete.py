@@ -600,7 +600,7 @@ def test_longest_lifetimes_are_told_of_what_remains() -> None:
 
 
 def test_deletion_without_signals_imports_nothing_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "unum_runtime.features.signals.mailboxes", None)  # an import of it fails
+    monkeypatch.setitem(sys.modules, "unum_runtime.features.signals.signal_slots", None)  # an import of it fails
     platform = Platform.of(chain("A"), A=lambda event: event)
     platform.run("e", 1)
     delete_for_good(platform)

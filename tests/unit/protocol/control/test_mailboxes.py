@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.unit.protocol.platform import MovableClock
 from unum_runtime.features.signals.mailbox import Mailbox, listener_key
-from unum_runtime.features.signals.mailboxes import take_out
+from unum_runtime.features.signals.signal_slots import take_out
 from unum_runtime.model.naming import Execution
 from unum_runtime.store.memory import MemoryStore
 

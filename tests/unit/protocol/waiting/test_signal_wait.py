@@ -12,8 +12,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.features.signals import signal, signal_wait
 from unum_runtime.features.signals.mailbox import MOST_SLOTS, Mailbox, mailboxes_partition, result_key
-from unum_runtime.features.signals.mailboxes import used_slots
-from unum_runtime.features.signals.signal_slots import event_of, slots
+from unum_runtime.features.signals.signal_slots import event_of, slots, used_slots
 from unum_runtime.features.task_tokens.given_tokens import next_check
 from unum_runtime.json_text import to_text
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success

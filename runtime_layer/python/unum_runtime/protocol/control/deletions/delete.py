@@ -225,7 +225,7 @@ class _Work:
         if not self.of_tasks(lambda task: (task.resource or "").startswith(SIGNAL)):
             return
         from unum_runtime.features.signals.mailbox import result_key  # noqa: PLC0415 - few workflows wait for signals
-        from unum_runtime.features.signals.mailboxes import (  # noqa: PLC0415 - as above
+        from unum_runtime.features.signals.signal_slots import (  # noqa: PLC0415 - as above
             mailboxes_of,
             take_out,
             used_slots,
