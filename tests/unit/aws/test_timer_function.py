@@ -9,10 +9,9 @@ from botocore.exceptions import EndpointConnectionError
 from tests.unit.aws.forwarding import INTAKE, MACHINERY, MAX_RECEIVES, ROLE, FailureQueue, event, forwarder_of, messages
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.senders import Senders
-from unum_runtime.features.timers.refused_messages import RefusedMessages
 from unum_runtime.features.timers.schedules import to_input
 from unum_runtime.features.timers.sqs_timer import Delayed, SqsTimer
-from unum_runtime.features.timers.timer_function import Forwarder
+from unum_runtime.features.timers.timer_function import Forwarder, RefusedMessages
 from unum_runtime.features.timers.undelivered import Undelivered
 from unum_runtime.functions.operations.failure_function import GivenUp
 from unum_runtime.model.take_over_request import TakeOver

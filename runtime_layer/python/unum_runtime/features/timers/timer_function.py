@@ -25,8 +25,8 @@ from unum_runtime.aws.client_factory import botocore_client, client
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.senders import Senders, parse_senders
 from unum_runtime.clock import Clock, SystemClock
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError, NotOurEvent
-from unum_runtime.features.timers.refused_messages import RefusedMessages
 from unum_runtime.features.timers.sqs_timer import MAX_BATCH, Delayed, SqsTimer
 from unum_runtime.features.timers.undelivered import Undelivered
 from unum_runtime.json_text import parse_json, to_ascii, to_text
@@ -34,9 +34,14 @@ from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.states import Json
 from unum_runtime.wire.api import CARRIED
+from unum_runtime.wire.call_errors import call_errors
 
 if TYPE_CHECKING:
     from unum_runtime.features.timers.schedules import Schedules
+
+
+REFUSED = "refused"
+"""Field of such a dead letter with the reason."""
 
 SCHEDULER_TIMEOUT_S = 2
 """Timeout for connections to Scheduler and for its answers, because a VPC may have no route to it.
@@ -49,6 +54,34 @@ _COUNTS = ";Lineage="
 
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, NotOurEvent)
 """Errors while parsing messages of other senders."""
+
+
+@dataclass(frozen=True)
+class RefusedMessages:
+    """Failure queue, for refused messages.
+
+    Attributes:
+        client: SQS client.
+        queue_url: URL of the failure queue.
+    """
+
+    client: Any
+    queue_url: str
+
+    def keep(self, record: Mapping[str, Json], reason: str) -> None:
+        """Send the message in `record` to the failure queue.
+
+        Raises:
+            InvokeError: SQS did not take it, because it is too long together with the reason, or for another cause.
+        """
+        letter = {REFUSED: reason, "sender": record["attributes"]["SenderId"], "body": record["body"]}
+        entry = {"Id": "0", "MessageBody": to_text(letter)}
+        try:
+            response = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=[entry])
+        except call_errors() as error:
+            raise InvokeError(f"failure queue {self.queue_url}: {error}") from error
+        for failed in response.get("Failed", ()):
+            raise InvokeError(f"failure queue {self.queue_url}: {failed['Code']}: {failed.get('Message', '')}")
 
 
 def handle(event: Json, _context: Any) -> Json:
