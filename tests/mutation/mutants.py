@@ -37,7 +37,7 @@ _FEATURES = (
     "timers",
     "waves",
 )
-_TIMER_QUEUE = ("refused_messages", "schedules", "timer_function", "sqs_timer", "undelivered")
+_TIMER_QUEUE = ("schedules", "timer_function", "sqs_timer")
 FOLDERS = (RUNTIME / "protocol", RUNTIME / "store", *(RUNTIME / "features" / name for name in _FEATURES))
 OF_STORES = ("store", "features/bucket_state", "features/document_stores")
 """Rooms with stores."""

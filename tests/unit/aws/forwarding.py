@@ -7,8 +7,7 @@ from typing import Any
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.senders import Senders
 from unum_runtime.features.timers.sqs_timer import SqsTimer
-from unum_runtime.features.timers.timer_function import Forwarder, RefusedMessages
-from unum_runtime.features.timers.undelivered import Undelivered
+from unum_runtime.features.timers.timer_function import Forwarder, RefusedMessages, Undelivered
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Execution, Name

@@ -11,8 +11,7 @@ from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.senders import Senders
 from unum_runtime.features.timers.schedules import to_input
 from unum_runtime.features.timers.sqs_timer import Delayed, SqsTimer
-from unum_runtime.features.timers.timer_function import Forwarder, RefusedMessages
-from unum_runtime.features.timers.undelivered import Undelivered
+from unum_runtime.features.timers.timer_function import Forwarder, RefusedMessages, Undelivered
 from unum_runtime.functions.operations.failure_function import GivenUp
 from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.wire.api import _trace

@@ -11,12 +11,15 @@ to the intake, which plans from what is committed. So nobody gains anything by a
 
 For long waits the environment contains the fields of `unum_runtime.features.timers.schedules.Schedules` as JSON
 (`UNUM_SCHEDULES`). Events that no schedule keeps stay in the queue.
+
+The report of an undeliverable event is like Lambda's own of a dropped event. Its target is the on-failure
+destination of the event's function version, so it reaches the failure handler of the version on which the execution
+runs. The event itself need not name it.
 """
 
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -28,17 +31,20 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError, NotOurEvent
 from unum_runtime.features.timers.sqs_timer import MAX_BATCH, Delayed, SqsTimer
-from unum_runtime.features.timers.undelivered import Undelivered
 from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.states import Json
 from unum_runtime.wire.api import CARRIED
-from unum_runtime.wire.call_errors import call_errors
+from unum_runtime.wire.call_errors import call_errors, error_code
 
 if TYPE_CHECKING:
     from unum_runtime.features.timers.schedules import Schedules
 
+
+NO_ANSWER = "SdkClientException"
+"""Step Functions' error name, after ``Lambda.``, for a Lambda API that does not answer.
+Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
 
 REFUSED = "refused"
 """Field of such a dead letter with the reason."""
@@ -54,6 +60,55 @@ _COUNTS = ";Lineage="
 
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, NotOurEvent)
 """Errors while parsing messages of other senders."""
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """Reports of undeliverable events.
+
+    Attributes:
+        invoker: invoker of failure handlers.
+        functions: function that returns a full Lambda client; called for the first such event.
+    """
+
+    invoker: LambdaInvoker
+    functions: Callable[[], Any]
+
+    def report(self, delayed: Delayed, message_id: str, error: InvokeError) -> None:
+        """Send the event to its failure handler, as a failure of its Task with `error`.
+
+        Raises:
+            InvokeError: the version has no on-failure destination, or the failure handler was not reached.
+        """
+        handler = self._destination(delayed.address)
+        if not handler:
+            raise InvokeError(f"{delayed.address}: has no on-failure destination; {error}")
+        self.invoker.invoke([(handler, to_text(_record(delayed, message_id, error)).encode())])
+
+    def _destination(self, address: str) -> str:
+        try:
+            config = self.functions().get_function_event_invoke_config(FunctionName=address)
+        except call_errors() as error:
+            raise InvokeError(f"{address}: cannot read its on-failure destination: {error}") from error
+        return str(config.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination", ""))
+
+
+def _record(delayed: Delayed, message_id: str, error: InvokeError) -> Json:
+    """Return a record with the members of Lambda's own that the failure handler reads, and Step Functions' error name.
+
+    Source: AWS Lambda Developer Guide, "Capturing records of Lambda asynchronous invocations".
+    """
+    code = error_code(error.__cause__) if isinstance(error.__cause__, Exception) else None
+    return {
+        "requestContext": {
+            "requestId": message_id,
+            "functionArn": delayed.address,
+            "condition": "RetriesExhausted",
+            "approximateInvokeCount": 0,
+        },
+        "requestPayload": delayed.event,
+        "responsePayload": {"errorType": f"Lambda.{code or NO_ANSWER}", "errorMessage": str(error)},
+    }
 
 
 @dataclass(frozen=True)
