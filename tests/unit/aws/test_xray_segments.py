@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.features.traces.xray.xray_segments import DAEMON, HEADER, in_segments
+from unum_runtime.features.traces.xray import DAEMON, HEADER, in_segments
 from unum_runtime.protocol.runtime import Call
 
 ROOT = "1-5759e988-bd862e3fe1be46a994272793"
@@ -23,7 +23,7 @@ FUSED = """
 import os, sys
 from types import SimpleNamespace
 from aws_lambda_powertools import Tracer
-from unum_runtime.features.traces.xray.xray_segments import in_segments
+from unum_runtime.features.traces.xray import in_segments
 from unum_runtime.protocol.runtime import Call
 
 tracer = Tracer(service="shop")

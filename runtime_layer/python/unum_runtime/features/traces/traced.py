@@ -19,7 +19,7 @@ def traced(handler: Handler) -> Handler:
 
         handler = in_spans(handler)
     if _has(XRAY):
-        from unum_runtime.features.traces.xray.xray_segments import in_segments  # noqa: PLC0415 - not in all layers
+        from unum_runtime.features.traces.xray import in_segments  # noqa: PLC0415 - not in all layers
 
         handler = in_segments(handler)
     return handler
