@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unum_client.aws_clients import AwsClients
 from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
 from unum_runtime.aws.object_bucket import S3Objects
-from unum_runtime.features.activities.activities import Activities
+from unum_runtime.features.activities import Activities
 from unum_runtime.features.bucket_state.s3 import S3Store
 from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.store.base import BUCKET, Index, Store

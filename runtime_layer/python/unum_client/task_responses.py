@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from boto3 import Session
 
     from unum_client.aws_clients import AwsClients
-    from unum_runtime.features.activities.activities import Activities
+    from unum_runtime.features.activities import Activities
 
 POLL_S = 60
 """Duration of `Tasks.get_activity_task`. Source: AWS Step Functions API Reference, GetActivityTask."""

@@ -10,7 +10,7 @@ from moto import mock_aws
 
 from tests.unit.client.alias_caller import ALIAS, AliasCaller
 from unum_cli.commands.stack import deployed
-from unum_runtime.features.activities.activities import Activities
+from unum_runtime.features.activities import Activities
 from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import with_alias

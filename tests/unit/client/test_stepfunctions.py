@@ -21,7 +21,7 @@ from unum_client.polling import Waiter
 from unum_client.stepfunctions import UNSUPPORTED, Exceptions, StepFunctionsClient
 from unum_client.task_responses import Tasks
 from unum_runtime.errors import ClientError, WaitTimedOut
-from unum_runtime.features.activities.activities import Activities
+from unum_runtime.features.activities import Activities
 from unum_runtime.model.ir import Home
 
 DOUBLE = {"StartAt": "Double", "States": {"Double": {"Type": "Task", "Resource": "double", "End": True}}}

@@ -21,7 +21,7 @@ from unum_runtime.errors import (
     StatesError,
     TaskTimedOut,
 )
-from unum_runtime.features.activities.activities import Activities
+from unum_runtime.features.activities import Activities
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.protocol.requests import respond
 

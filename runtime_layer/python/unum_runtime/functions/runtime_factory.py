@@ -312,7 +312,7 @@ def _context_of(context: Any, call: Call) -> Any:
 
 def _offer(service: Service, call: Call, value: Json) -> CallbackPending:
     """Send a Task to the queue of its activity, where workers poll."""
-    from unum_runtime.features.activities.activities import Activities  # noqa: PLC0415 - few functions offer Tasks to workers
+    from unum_runtime.features.activities import Activities  # noqa: PLC0415 - few functions offer Tasks to workers
 
     Activities(client("sqs"), service.activities).offer(str(call.resource).removeprefix(ACTIVITY), call.token, value)
     return CallbackPending()
