@@ -14,7 +14,7 @@ from botocore.session import Session
 from tests.unit.services.https_server import Asked, Server, https_server
 from unum_compiler.services.service_permissions import iam_statements
 from unum_runtime.errors import StatesError
-from unum_runtime.features.kubernetes import kubernetes_jobs
+from unum_runtime.features.kubernetes import kubernetes
 from unum_runtime.features.services import Clients, Running, begin, call, delay_ms, poll, stop
 from unum_runtime.model.states import Json, Pattern
 
@@ -171,7 +171,7 @@ def test_a_prefix_becomes_one_name_for_each_attempt(server: Server, cluster: Clu
 def test_deliveries_that_do_not_know_their_job_would_be_noticed(
     server: Server, cluster: Cluster, own: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubernetes_jobs, "_EXISTS", "EKS.0")
+    monkeypatch.setattr(kubernetes, "_EXISTS", "EKS.0")
     with pytest.raises(StatesError):
         test_repeated_deliveries_create_one_job(server, cluster, own)
 

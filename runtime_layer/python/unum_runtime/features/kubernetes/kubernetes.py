@@ -3,13 +3,18 @@
 The cluster's endpoint has a certificate of the cluster's own authority, and accepts a token made of a presigned request
 to STS, in the form of ``aws eks get-token``. Source: Developer Guide, "Create and manage Amazon EKS clusters with Step
 Functions". Of responses and errors, that page shows one: the error ``EKS.401``.
+
+Jobs of Kubernetes on Amazon EKS: ``eks:runJob``.
+
+Source: Developer Guide, "Create and manage Amazon EKS clusters with Step Functions", RunJob; Kubernetes API Reference,
+"Job". AWS's sample project reads ``status`` and ``logs`` beside each other, so the result is the job with its logs.
 """
 
 import base64
 import binascii
 import http.client
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import quote, urlencode, urlsplit
 
 from botocore.auth import SigV4QueryAuth
@@ -20,6 +25,7 @@ from unum_runtime.errors import StatesError
 from unum_runtime.features.services.adjust import parse_if_json
 from unum_runtime.features.services.boto_clients import Clients
 from unum_runtime.features.services.shapes import BadParameter
+from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
 TIMEOUT_S = 60
@@ -32,6 +38,12 @@ _TOKEN_S = 60
 """Validity of the presigned request, in seconds; EKS accepts the token for 15 minutes from its date."""
 
 _SUCCESS = range(200, 300)
+
+ANNOTATION = "unum/attempt"
+"""Annotation of a job with the token of the Task's attempt, by which a repeated delivery finds its own job."""
+
+_LONGEST_NAME, _SUFFIX = 63, 10
+_EXISTS = "EKS.409"
 
 
 def call_cluster(parameters: Mapping[str, Json], clients: Clients) -> Json:
@@ -117,3 +129,104 @@ def _token(cluster: str, clients: Clients) -> str:
     request = AWSRequest(method="GET", url=url, headers={"x-k8s-aws-id": cluster})
     SigV4QueryAuth(clients.credentials, "sts", clients.region, expires=_TOKEN_S).add_auth(request)
     return f"k8s-aws-v1.{base64.urlsafe_b64encode(str(request.url).encode()).decode().rstrip('=')}"
+
+
+def create_job(parameters: Mapping[str, Json], clients: Clients, token: str | None) -> Json:
+    """Create the job in ``Job``, and return the cluster's response; one job for each `token`.
+
+    Raises:
+        StatesError: as for `request_text`; ``EKS.409`` for another job with the same name.
+    """
+    namespace, job = parameters.get("Namespace") or "default", _job(parameters)
+    if not isinstance(namespace, str) or not isinstance(parameters.get("LogOptions") or {}, dict):
+        raise BadParameter("$", "expected a string as Namespace, and an object as LogOptions")
+    metadata = _named(job.get("metadata"), token)
+    if token:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), ANNOTATION: token}
+    try:
+        return _call(parameters, clients, "POST", _jobs(namespace), RequestBody={**job, "metadata": metadata})
+    except StatesError as failed:
+        if failed.error != _EXISTS or not token or "name" not in metadata:
+            raise
+        found = _call(parameters, clients, "GET", _jobs(namespace, str(metadata["name"])))
+        if (found["ResponseBody"]["metadata"].get("annotations") or {}).get(ANNOTATION) != token:
+            raise
+        return found
+
+
+def _read(handle: Mapping[str, Json], clients: Clients) -> Json:
+    """Return the job's final condition, empty before its end, and the job, at its end with its logs if wanted."""
+    job = _call(handle, clients, "GET", _jobs(handle["Namespace"], handle["Name"]))["ResponseBody"]
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    ended = {each["type"] for each in conditions if each.get("status") == "True"} & {"Complete", "Failed"}
+    options = handle.get("LogOptions") or {}
+    logs = {"logs": _logs(handle, options, clients)} if ended and options.get("RetrieveLogs") is True else {}
+    return {"Condition": "".join(ended), "Job": {**job, **logs}}
+
+
+def _delete(handle: Mapping[str, Json], clients: Clients) -> Json:
+    """Delete the job and its pods."""
+    path = _jobs(handle["Namespace"], handle["Name"])
+    return _call(handle, clients, "DELETE", path, QueryParameters={"propagationPolicy": ["Background"]})
+
+
+REQUESTS: Mapping[str, Callable[[Mapping[str, Json], Clients], Json]] = {"read": _read, "delete": _delete}
+"""Requests for a created job, by name; they take the handle of `JOBS`."""
+
+
+def _job(parameters: Mapping[str, Json]) -> dict[str, Json]:
+    job = parameters.get("Job")
+    try:
+        job = parse_foreign(job) if isinstance(job, str) else job
+    except ValueError as error:
+        raise BadParameter("$.Job", f"expected a job, or its JSON text: {error}") from error
+    if not isinstance(job, dict) or not isinstance(job.get("metadata", {}), dict):
+        raise BadParameter("$.Job", "expected an object with the job, or its JSON text")
+    return job
+
+
+def _named(metadata: Json, token: str | None) -> dict[str, Json]:
+    """Return `metadata` with a name in place of a prefix: repeated deliveries must ask for one job."""
+    named = dict(metadata or {})
+    if token and named.get("generateName") and not named.get("name"):
+        named["name"] = named.pop("generateName")[: _LONGEST_NAME - _SUFFIX] + token[:_SUFFIX]
+    return named
+
+
+def _logs(handle: Mapping[str, Json], options: Mapping[str, Json], clients: Clients) -> Json:
+    """Return the logs of all containers by pod; error and cause in place of a log that cannot be read."""
+    pods = f"/api/v1/namespaces/{quote(handle['Namespace'], safe='')}/pods"
+    selector = {"labelSelector": [f"job-name={handle['Name']}"]}
+    try:
+        listed = _call(handle, clients, "GET", pods, QueryParameters=selector)["ResponseBody"].get("items") or ()
+    except StatesError as failed:  # the retrieval of logs fails no job
+        return {"pods": {}, "error": failed.error, "cause": failed.cause}
+
+    def one(pod: str, container: str) -> Json:
+        query = {**(options.get("LogParameters") or {}), "container": [container]}
+        try:
+            text = request_text(_request(handle, "GET", f"{pods}/{quote(pod)}/log", QueryParameters=query), clients)[1]
+        except StatesError as failed:
+            return {"error": failed.error, "cause": failed.cause}
+        return {"log": text if options.get("RawLogs") is True else parse_if_json(text)}
+
+    def containers(pod: str, listed: list[Json]) -> Json:
+        return {"containers": {each["name"]: one(pod, each["name"]) for each in listed}}
+
+    named = {pod["metadata"]["name"]: pod["spec"]["containers"] for pod in listed}
+    return {"pods": {name: containers(name, inside) for name, inside in named.items()}}
+
+
+def _call(parameters: Mapping[str, Json], clients: Clients, method: str, path: str, **more: Json) -> Json:
+    return call_cluster(_request(parameters, method, path, **more), clients)
+
+
+def _request(parameters: Mapping[str, Json], method: str, path: str, **more: Json) -> dict[str, Json]:
+    """Return parameters of ``eks:call`` for the cluster in `parameters`."""
+    cluster = {name: parameters.get(name) for name in ("ClusterName", "CertificateAuthority", "Endpoint")}
+    return {**cluster, "Method": method, "Path": path, **more}
+
+
+def _jobs(namespace: str, name: str = "") -> str:
+    path = f"/apis/batch/v1/namespaces/{quote(namespace, safe='')}/jobs"
+    return f"{path}/{quote(name, safe='')}" if name else path
