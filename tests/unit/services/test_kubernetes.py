@@ -13,7 +13,7 @@ from botocore.session import Session
 from tests.unit.services.https_server import Asked, Server, https_server
 from unum_compiler.services.service_permissions import iam_statements
 from unum_runtime.errors import StatesError
-from unum_runtime.features.kubernetes import kubernetes
+from unum_runtime.features import kubernetes
 from unum_runtime.features.services import Clients, call
 from unum_runtime.model.states import Pattern
 

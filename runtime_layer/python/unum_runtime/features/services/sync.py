@@ -48,11 +48,11 @@ def call(resource: str, parameters: Json, *, clients: Clients, token: str | None
         case "http:invoke":
             return invoke_endpoint(fields, clients)
         case "eks:call":
-            from unum_runtime.features.kubernetes.kubernetes import call_cluster  # noqa: PLC0415 - few workflows call clusters
+            from unum_runtime.features.kubernetes import call_cluster  # noqa: PLC0415 - few workflows call clusters
 
             return call_cluster(fields, clients)
         case "eks:runJob":
-            from unum_runtime.features.kubernetes.kubernetes import create_job  # noqa: PLC0415 - likewise
+            from unum_runtime.features.kubernetes import create_job  # noqa: PLC0415 - likewise
 
             return create_job(fields, clients, token)
     called = parse(resource)
@@ -159,7 +159,7 @@ def _description(called: Resource, job: Job, handle: Mapping[str, Json], clients
 
 def _request(called: Resource, operation: str, parameters: Json, clients: Clients) -> Json:
     if called.name == "eks:runJob":
-        from unum_runtime.features.kubernetes.kubernetes import REQUESTS  # noqa: PLC0415 - few workflows call clusters
+        from unum_runtime.features.kubernetes import REQUESTS  # noqa: PLC0415 - few workflows call clusters
 
         return REQUESTS[operation](parameters, clients)
     return send_request(replace(called, operation=operation), parameters, clients)
