@@ -9,7 +9,7 @@ from tests.simulation.broken_stores import TransitionStore
 from tests.simulation.mutations import CRASH, NONE, Mutation
 from tests.simulation.region_mutations import NUDGED, REDRIVEN
 from unum_runtime.features.eager_collection import collect
-from unum_runtime.features.waves import previous_results, wavefront
+from unum_runtime.features.waves import previous_results
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import Collection, Workflow
@@ -111,7 +111,7 @@ def one_set_for_all_scopes(patch: pytest.MonkeyPatch) -> None:
 
 
 def time_of_the_own_branch(patch: pytest.MonkeyPatch) -> None:
-    begin = wavefront.begin_joined
+    begin = previous_results.begin_joined
 
     def as_own(own: JoinNeighbour, previous: Checkpoint) -> Invoke:
         return begin(own, previous.saying(committed_ms=0))
@@ -147,7 +147,7 @@ def redrive_repeats_no_arrivals(patch: pytest.MonkeyPatch) -> None:
 
 
 def nudge_begins_without_the_result(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(wavefront, "begin_joined", lambda own, _previous: own.invoke)
+    patch.setattr(previous_results, "begin_joined", lambda own, _previous: own.invoke)
 
 
 def result_is_packed(patch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.protocol.planning.plan_workflows import graph
 from unum_compiler import graph as g
 from unum_runtime.errors import OutcomeCollected
-from unum_runtime.features.waves.wavefront import begin_joined, result_of
+from unum_runtime.features.waves.previous_results import begin_joined, result_of
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Outcome, Phase, Success
 from unum_runtime.model.naming import Execution, Frame, Name
 from unum_runtime.protocol.planning.plan import FeedNext, JoinNeighbour, fed_by, plan

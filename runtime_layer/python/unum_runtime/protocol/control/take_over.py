@@ -191,7 +191,7 @@ def _with_previous(rt: Runtime, effect: Effect) -> Effect:
     awaited = rt.workflow.task(effect.invoke.state).after_previous if isinstance(effect, JoinNeighbour) else None
     if not isinstance(effect, JoinNeighbour) or awaited is None:
         return effect
-    from unum_runtime.features.waves.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+    from unum_runtime.features.waves.previous_results import begin_joined, result_of  # noqa: PLC0415 - few workflows
 
     name = effect.invoke.name
     shard, place = divmod(name.frames[-1].index - 1, SHARD_SIZE)

@@ -284,7 +284,7 @@ class _Survey:
 
     def _joined(self, courses: list[list[Checkpoint]]) -> Iterator[Missing]:
         """Yield first commits of Tasks that have a result of the previous branch; note arrivals that wait for one."""
-        from unum_runtime.features.waves.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+        from unum_runtime.features.waves.previous_results import begin_joined, result_of  # noqa: PLC0415 - few workflows
 
         workflow, before = self.rt.workflow, self._sequences(self.shard - 1)[-1] if self.shard else []
         for previous, course in zip([before, *courses], [*courses, []], strict=True):

@@ -314,7 +314,7 @@ class Timeline:
         task = self.workflow.task
         if not isinstance(effect, JoinNeighbour) or (awaited := task(effect.invoke.state).after_previous) is None:
             return effect
-        from unum_runtime.features.waves.wavefront import begin_joined, result_of  # noqa: PLC0415 - few workflows
+        from unum_runtime.features.waves.previous_results import begin_joined, result_of  # noqa: PLC0415 - few workflows
 
         *around, own = effect.invoke.name.frames
         found = result_of(self._sequences.get((*around, replace(own, index=own.index - 1)), ()), awaited)
