@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.protocol.planning.plan_workflows import graph
 from unum_compiler import graph as g
-from unum_runtime.features.regions.planned_region import begin, begin_node
+from unum_runtime.features.regions.arrivals import begin, begin_node
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Phase, Success
 from unum_runtime.model.naming import Execution, Name, Scope
 from unum_runtime.protocol.history.timeline import started_branches

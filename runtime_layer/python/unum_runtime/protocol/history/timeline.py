@@ -159,7 +159,7 @@ def begin_effect(
     """
     if not opened.arrival.state.needs:
         return branch(opened, index, visits)
-    from unum_runtime.features.regions.planned_region import begin  # noqa: PLC0415 - few workflows have regions
+    from unum_runtime.features.regions.arrivals import begin  # noqa: PLC0415 - few workflows have regions
 
     try:
         return begin(opened, index, lasts, visits)
