@@ -62,7 +62,7 @@ def invoke_endpoint(parameters: Mapping[str, Json], clients: Clients) -> Json:
     except StatesError as error:
         if authorization.secret is None or error.error != f"{_STATUS}.{_UNAUTHORIZED}":
             raise
-    from unum_runtime.features.services.oauth import forget  # noqa: PLC0415 - see `authorize`
+    from unum_runtime.features.services.eventbridge_connection import forget  # noqa: PLC0415 - see `authorize`
 
     # The server may have revoked the token before its time; EventBridge asks for another one as well.
     forget(authorization.secret)
