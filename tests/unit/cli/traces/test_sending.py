@@ -17,8 +17,8 @@ from tests.unit.cli.traces.collector import Collector, decoded, facts
 from unum_cli.traces.conventions import ERROR
 from unum_cli.traces.exporter import document
 from unum_cli.traces.spans import Event, Kind, Link, Span, Trace
-from unum_runtime.features.traces.opentelemetry import otlp_exporter
-from unum_runtime.features.traces.opentelemetry.otlp_exporter import JsonExporter
+from unum_runtime.features.traces.opentelemetry import otel_spans
+from unum_runtime.features.traces.opentelemetry.otel_spans import JsonExporter
 from unum_runtime.features.traces.opentelemetry.otlp_json import attributes
 
 FUNCTION = """
@@ -150,5 +150,5 @@ def test_functions_and_the_command_write_equal_spans() -> None:
         events=(Event("retry", 3, {"n": 1}),),
         links=(Link(f"{5:032x}", f"{8:016x}", {"unum.link": "earlier"}),),
     )
-    written = {"resourceSpans": [otlp_exporter._resource_spans([sdk])]}
+    written = {"resourceSpans": [otel_spans._resource_spans([sdk])]}
     assert decoded(written) == decoded(document([Trace(own.trace_id, "w", "e", {"service.name": "shop"}, [own])]))

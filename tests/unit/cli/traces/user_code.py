@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from tests.unit.cli.traces.collector import decoded, spans_of
 from tests.unit.protocol.platform import Platform
-from unum_runtime.features.traces.opentelemetry import otel_spans, otlp_exporter
+from unum_runtime.features.traces.opentelemetry import otel_spans
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.runtime import Call
@@ -37,7 +37,7 @@ def sent() -> list[Any]:
     """Return the spans that functions have sent since the last call, as a collector reads them."""
     spans = exporter().get_finished_spans()
     exporter().clear()
-    return spans_of(decoded({"resourceSpans": [otlp_exporter._resource_spans(spans)]})) if spans else []
+    return spans_of(decoded({"resourceSpans": [otel_spans._resource_spans(spans)]})) if spans else []
 
 
 def query(name: str) -> None:
