@@ -15,7 +15,7 @@ from unum_compiler import compile_workflow
 from unum_runtime.errors import DefinitionNotStored, InvokeError, NotOurEvent, RouteGone
 from unum_runtime.functions import configuration, own_intake, runtime_factory
 from unum_runtime.functions.configuration import ENTRY
-from unum_runtime.functions.operations import failure_function, function_versions, refused_places
+from unum_runtime.functions.operations import failure_function, function_versions, runtime_in_place
 from unum_runtime.model.checkpoint import Began, Failure
 from unum_runtime.model.naming import Execution, Frame, Name
 from unum_runtime.model.take_over_request import TakeOver, is_take_over
@@ -111,11 +111,11 @@ def test_a_version_without_a_destination_has_no_intake(platform: Lambda) -> None
 @pytest.mark.parametrize(
     ("refusal", "error"),
     [
-        (denied(at("B"), is_deleted=True), refused_places.FUNCTION_GONE),
-        (denied(at("C"), is_deleted=True), refused_places.FUNCTION_GONE),
-        (denied(at("Other")), refused_places.FUNCTION_GONE),
-        (denied(QUEUE, is_deleted=True), refused_places.TIMER_GONE),
-        (denied("https://sqs/other"), refused_places.TIMER_GONE),
+        (denied(at("B"), is_deleted=True), runtime_in_place.FUNCTION_GONE),
+        (denied(at("C"), is_deleted=True), runtime_in_place.FUNCTION_GONE),
+        (denied(at("Other")), runtime_in_place.FUNCTION_GONE),
+        (denied(QUEUE, is_deleted=True), runtime_in_place.TIMER_GONE),
+        (denied("https://sqs/other"), runtime_in_place.TIMER_GONE),
         (denied(at("C")), None),
         (denied(at("A", "6")), None),
         (denied(QUEUE), None),
@@ -125,7 +125,7 @@ def test_a_refusal_is_final_unless_the_place_is_deployed(
     platform: Lambda, refusal: RouteGone, error: str | None
 ) -> None:
     assert platform
-    failure = refused_places.gone_failure("w", HANDLER, refusal)
+    failure = runtime_in_place.gone_failure("w", HANDLER, refusal)
     assert (failure and failure.error) == error
 
 
