@@ -17,8 +17,7 @@ from unum_runtime.functions import configuration, runtime_factory
 from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.operations import dead_letters, failure_function, remote_intake, runtime_in_place
 from unum_runtime.functions.operations.caller import LambdaCaller
-from unum_runtime.functions.operations.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
-from unum_runtime.functions.operations.failure_queue import DeadLetter, FailureQueue
+from unum_runtime.functions.operations.dead_letters import DAY_MS, HOUR_MS, DeadLetter, FailureQueue, Postman, is_due
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control import pausing
@@ -114,7 +113,7 @@ class Letters:
 
 @pytest.fixture
 def letters(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> Letters:
-    monkeypatch.setattr("unum_runtime.functions.operations.failure_queue._WAIT_S", 0)
+    monkeypatch.setattr("unum_runtime.functions.operations.dead_letters._WAIT_S", 0)
     deployed.begun()
     return Letters(deployed, boto3.client("sqs").create_queue(QueueName="failures")["QueueUrl"])
 

@@ -17,7 +17,7 @@ from unum_runtime.functions import own_intake
 from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.operations import function_versions
 from unum_runtime.functions.operations.caller import LambdaCaller
-from unum_runtime.functions.operations.dead_letters import DAY_MS, Postman
+from unum_runtime.functions.operations.dead_letters import DAY_MS, FailureQueue, Postman
 from unum_runtime.functions.operations.execution_versions import (
     deployed_runtime,
     newest_versions,
@@ -25,7 +25,6 @@ from unum_runtime.functions.operations.execution_versions import (
     recent_versions,
     runtime_on,
 )
-from unum_runtime.functions.operations.failure_queue import FailureQueue
 from unum_runtime.functions.operations.function_versions import function_of
 from unum_runtime.functions.runtime_factory import index_of
 from unum_runtime.json_text import parse_json, to_text
