@@ -10,7 +10,7 @@ from unum_compiler.analysis.edges import entering, leaving
 from unum_compiler.definition import Definition
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.states import FanOut, Wait
-from unum_runtime.protocol.control.acting_functions import senders
+from unum_runtime.protocol.control.versions import senders
 
 
 def task(following: str | None = None, **more: Any) -> Any:

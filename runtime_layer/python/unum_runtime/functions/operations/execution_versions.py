@@ -25,7 +25,7 @@ from unum_runtime.functions.operations.function_versions import (
 from unum_runtime.functions.operations.runtime_in_place import runtime_of
 from unum_runtime.functions.runtime_factory import status_events
 from unum_runtime.model.checkpoint import Began
-from unum_runtime.protocol.control.acting_functions import senders
+from unum_runtime.protocol.control.versions import senders
 from unum_runtime.protocol.runtime import Runtime
 
 
