@@ -35,7 +35,7 @@ from unum_runtime.functions.operations.caller import LONGEST_CALL_S
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import control_alias_name
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control import definition_request, operator_requests, pausing
+from unum_runtime.protocol.control import control_aliases, operator_requests, pausing
 from unum_runtime.protocol.control.control_aliases import CALL, ControlAlias, alias_for, call_alias
 from unum_runtime.protocol.control.operator_requests import THROTTLED_MS, On, ValidationException, VersionGone
 from unum_runtime.protocol.control.operator_requests import Control as Operation
@@ -381,7 +381,7 @@ class Control(SignalSender):
         Raises:
             InvokeError: no answer; call again.
         """
-        return str(self.send(definition_request.request())["digest"])
+        return str(self.send(control_aliases.request())["digest"])
 
     def _request(self, operation: Operation, execution: str, /, **content: Json) -> Json:
         """Send a request for `operation` and return the answer.

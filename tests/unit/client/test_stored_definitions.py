@@ -14,7 +14,7 @@ from unum_client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Failure, start_record
 from unum_runtime.model.naming import Execution, checkpoint_key
-from unum_runtime.protocol.control import definition_request, operator_requests
+from unum_runtime.protocol.control import control_aliases, operator_requests
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import record_start
 from unum_runtime.protocol.requests.definition_records import write_definition
@@ -44,8 +44,8 @@ class Handler:
     def call(self, address: str, payload: bytes) -> Any:
         assert address == "control:nudge-w"
         event = json.loads(payload)
-        if definition_request.is_request(event):
-            return definition_request.answer(self.platform.runtime())
+        if control_aliases.is_request(event):
+            return control_aliases.answer(self.platform.runtime())
         try:
             operator_requests.parse(event)
         except ClientError as error:

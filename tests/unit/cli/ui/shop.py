@@ -29,7 +29,7 @@ from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began, Success
 from unum_runtime.model.delivery_record import Arrival
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.protocol.control import definition_request, operator_requests
+from unum_runtime.protocol.control import control_aliases, operator_requests
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.requests.answers import refusal
@@ -180,8 +180,8 @@ class Shop:
 
     def control(self, _address: str, payload: bytes) -> Any:
         rt, request = self.platform.runtime(), json.loads(payload)
-        if definition_request.is_request(request):
-            return definition_request.answer(rt)
+        if control_aliases.is_request(request):
+            return control_aliases.answer(rt)
         try:
             done = operator_requests.answer(rt, operator_requests.parse(request), Began("v", {}))
             return done | {"on": "current", "reason": "both have the same definition"}

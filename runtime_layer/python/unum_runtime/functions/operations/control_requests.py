@@ -32,7 +32,7 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json
 from unum_runtime.model.variants import called, variant_like, why_not_called
-from unum_runtime.protocol.control import definition_request, operator_requests, pausing, versions
+from unum_runtime.protocol.control import control_aliases, operator_requests, pausing, versions
 from unum_runtime.protocol.control.control_aliases import CALL, OF_RESULTS, SIGNAL
 from unum_runtime.protocol.control.forks.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, On, Request, is_request
@@ -85,8 +85,8 @@ def answer(event: Json, context: Any) -> Json:
 
 def _of_workflow(event: Json) -> Callable[[Json, Any], Json] | None:
     """Return what answers a request about the deployed workflow; None for requests about one execution, and others."""
-    if definition_request.is_request(event):
-        return lambda _, context: definition_request.answer(deployed_runtime(context))
+    if control_aliases.is_request(event):
+        return lambda _, context: control_aliases.answer(deployed_runtime(context))
     if pausing.is_request(event):
         return lambda event, context: pausing.answer(own_runtime(context), event)
     if is_request(event) and event["control"] in OF_RESULTS:

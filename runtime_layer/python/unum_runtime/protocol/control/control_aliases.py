@@ -8,11 +8,18 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from unum_runtime.cold_start.digest import short_digest
+from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.naming import control_alias_name
-from unum_runtime.protocol.control.definition_request import DEFINITION
+from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import Control
+from unum_runtime.protocol.control.operator_requests import is_request as is_control_request
 from unum_runtime.protocol.control.pausing import PAUSE, RESUME
 from unum_runtime.protocol.control.sweep import SWEEP
+from unum_runtime.protocol.requests.definition_records import write_definition
+from unum_runtime.protocol.runtime import Runtime
+
+DEFINITION = "definition"
+"""Value of a request's ``control`` field, beside those of `Control`."""
 
 SIGNAL = "signal"
 """Value of the ``control`` field of signals, see `unum_runtime.features.signals.signal`."""
@@ -28,6 +35,27 @@ CALL = "call"
 
 OF_RESULTS = LIST, SHOW, FORGET = "list_remembered", "show_remembered", "forget_remembered"
 """Values of the ``control`` field of requests about memoized results, see `sharing.remembered`."""
+
+
+def request() -> dict[str, Json]:
+    """Return the event of the request."""
+    return {MARK: WIRE_VERSION, "control": DEFINITION}
+
+
+def is_request(event: Json) -> bool:
+    """Return True if `event` asks for the deployed definition."""
+    return is_control_request(event) and event["control"] == DEFINITION
+
+
+def answer(rt: Runtime) -> Json:
+    """Store the definition of `rt`, and return its digest, by which clients read it.
+
+    Raises:
+        StoreError: the definition may be stored or not; ask again.
+    """
+    # Only the digest: a definition may be larger than an answer of Lambda.
+    write_definition(rt)
+    return {"digest": rt.workflow.digest}
 
 
 class ControlAlias(StrEnum):
