@@ -26,7 +26,7 @@ from unum_runtime.protocol.control.deletions.delete import QUIET_MS
 from unum_runtime.protocol.control.forks import forking
 from unum_runtime.protocol.control.forks.fork import ForkRequest, fork, found
 from unum_runtime.protocol.control.redrives import redrive as control_redrive
-from unum_runtime.protocol.control.redrives.copying import note_copies
+from unum_runtime.protocol.control.redrives.entry import note_copies
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.walk import is_cursor

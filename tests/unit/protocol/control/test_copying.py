@@ -18,7 +18,7 @@ from unum_runtime.model.envelope import Value
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Key, Name, Scope
 from unum_runtime.protocol.control import versions, walk
 from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
-from unum_runtime.protocol.control.redrives import copying
+from unum_runtime.protocol.control.redrives import entry
 from unum_runtime.protocol.control.redrives import redrive as redrive_module
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.store.memory import MemoryStore
@@ -253,7 +253,7 @@ def test_two_versions_never_copy_for_one_redrive() -> None:
 
 def from_the_first(patch: pytest.MonkeyPatch) -> None:
     """Copies begin at the first branch of a part again and look at nothing."""
-    patch.setattr(copying, "of_shard", lambda *_: iter(()))
+    patch.setattr(entry, "of_shard", lambda *_: iter(()))
 
 
 def committed_first(patch: pytest.MonkeyPatch) -> None:
@@ -281,6 +281,6 @@ def test_copies_are_noted_as_the_step_that_opens_them_will_tell_of_them() -> Non
     """A deletion reads both alike."""
     platform = Platform.of(chain("A"), A=lambda event: event)
     name = Name(Execution("e", 5), (), 2)
-    copying.note_copies(platform.runtime(), name, Scope(name.execution, (), "M", 3, 1, 7))
+    entry.note_copies(platform.runtime(), name, Scope(name.execution, (), "M", 3, 1, 7))
     key = copies_key("w", name)
     assert platform.memory.read([key])[key] == {"ir": platform.workflow.digest, "opens": '["M",3,1,7]'}

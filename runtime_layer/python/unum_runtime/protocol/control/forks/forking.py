@@ -18,8 +18,14 @@ from unum_runtime.errors import (
 )
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, ForkOrigin
 from unum_runtime.model.naming import SHARD_SIZE, Execution, Name, Scope
-from unum_runtime.protocol.control.redrives.copying import copy_branches, note_copies
-from unum_runtime.protocol.control.redrives.entry import Entry, commit_step, entered, entering
+from unum_runtime.protocol.control.redrives.entry import (
+    Entry,
+    commit_step,
+    copy_branches,
+    entered,
+    entering,
+    note_copies,
+)
 from unum_runtime.protocol.control.walk import Tally, Trip, leave_rest_if_short, walk
 from unum_runtime.protocol.delivery.commit import draft
 from unum_runtime.protocol.delivery.join import join_results

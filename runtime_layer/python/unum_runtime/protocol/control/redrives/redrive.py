@@ -19,8 +19,15 @@ from unum_runtime.model.naming import SHARD_SIZE, Execution, Frames, Scope, chec
 from unum_runtime.model.states import Json, Work
 from unum_runtime.protocol.control.forks.forking import unfinished
 from unum_runtime.protocol.control.nudge import nudge_whole, own_steps
-from unum_runtime.protocol.control.redrives.copying import copy_branches, note_copies
-from unum_runtime.protocol.control.redrives.entry import Entry, commit_step, entered, entering, planned
+from unum_runtime.protocol.control.redrives.entry import (
+    Entry,
+    commit_step,
+    copy_branches,
+    entered,
+    entering,
+    note_copies,
+    planned,
+)
 from unum_runtime.protocol.control.versions import pin, pinned
 from unum_runtime.protocol.control.walk import Tally, Trip, walk
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
