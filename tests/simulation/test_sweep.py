@@ -9,7 +9,7 @@ from tests.simulation.definitions import Graph
 from tests.simulation.recovery_scenarios import RECOVERING
 from tests.simulation.scenarios import scenario
 from unum_runtime.protocol.control import nudge
-from unum_runtime.protocol.history import overdue
+from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_simulator import Faults, Invariant, Scenario, Violation, explore, search
 
@@ -48,14 +48,14 @@ def finds_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def waits_for_ever(patch: pytest.MonkeyPatch) -> None:
     """A Task with retriers may take any time."""
-    patch.setattr(overdue, "longest_wait_ms", lambda retriers: 10**12 if retriers else 0)
+    patch.setattr(pending, "longest_wait_ms", lambda retriers: 10**12 if retriers else 0)
 
 
 def leaves_jobs_alone(patch: pytest.MonkeyPatch) -> None:
     """A job may take any time, as if nothing told whether anybody looks at it."""
-    expected = overdue._expected_ms
+    expected = pending._expected_ms
     patch.setattr(
-        overdue, "_expected_ms", lambda flow, each: None if each.waits_for is WaitsFor.JOB else expected(flow, each)
+        pending, "_expected_ms", lambda flow, each: None if each.waits_for is WaitsFor.JOB else expected(flow, each)
     )
 
 

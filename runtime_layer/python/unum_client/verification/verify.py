@@ -35,9 +35,16 @@ from unum_runtime.protocol.control.redrives.entry import entered
 from unum_runtime.protocol.control.stop import note_key, notes_partition
 from unum_runtime.protocol.delivery.commit import limit_outcome
 from unum_runtime.protocol.delivery.join import join_results
-from unum_runtime.protocol.history.overdue import is_overdue
 from unum_runtime.protocol.history.past import past_digest
-from unum_runtime.protocol.history.pending import Complete, Missing, Opened, part_of, pending_after, pending_join
+from unum_runtime.protocol.history.pending import (
+    Complete,
+    Missing,
+    Opened,
+    is_overdue,
+    part_of,
+    pending_after,
+    pending_join,
+)
 from unum_runtime.protocol.history.start_records import start_record, stored_start
 from unum_runtime.protocol.history.timeline import Timeline, entered_state, top_level
 from unum_runtime.protocol.planning.plan import (

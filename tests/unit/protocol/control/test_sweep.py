@@ -21,7 +21,7 @@ from unum_runtime.protocol.control.operator_requests import ValidationException
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.sweep import ABANDONED, RESERVE_MS, Sweep, Swept, is_sweep, sweep
 from unum_runtime.protocol.control.sweep_memory import Memory
-from unum_runtime.protocol.history import list_entries, overdue
+from unum_runtime.protocol.history import list_entries, pending
 from unum_runtime.protocol.history.list_entries import Listed
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S, CallbackPending
 
@@ -138,7 +138,7 @@ def test_task_may_be_retried_as_often_and_as_late_as_its_retriers_say() -> None:
 
 
 def test_retriers_that_are_forgotten_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overdue, "longest_wait_ms", lambda _: 0)
+    monkeypatch.setattr(pending, "longest_wait_ms", lambda _: 0)
     with pytest.raises(AssertionError):
         test_task_may_be_retried_as_often_and_as_late_as_its_retriers_say()
 

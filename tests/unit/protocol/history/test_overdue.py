@@ -5,8 +5,7 @@ import pytest
 from tests.unit.protocol.map_platform import deployed, mapped
 from unum_runtime.cold_start.records import replace
 from unum_runtime.protocol.control.nudge import missing
-from unum_runtime.protocol.history.overdue import is_overdue
-from unum_runtime.protocol.history.pending import WaitsFor
+from unum_runtime.protocol.history.pending import WaitsFor, is_overdue
 
 RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 100, "MaxAttempts": 1}]}
 

@@ -18,7 +18,7 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import nudge
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.delivery import run_task
-from unum_runtime.protocol.history import overdue, pending
+from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.waiting import service_job
 
@@ -298,19 +298,19 @@ def a_term_is_of_its_delivery(patch: pytest.MonkeyPatch) -> None:
 
 
 def jobs_are_never_silent(patch: pytest.MonkeyPatch) -> None:
-    expected = overdue._expected_ms
+    expected = pending._expected_ms
     patch.setattr(
-        overdue, "_expected_ms", lambda flow, each: None if each.waits_for is WaitsFor.JOB else expected(flow, each)
+        pending, "_expected_ms", lambda flow, each: None if each.waits_for is WaitsFor.JOB else expected(flow, each)
     )
 
 
 def jobs_are_silent_from_their_start_on(patch: pytest.MonkeyPatch) -> None:
-    expected = overdue._expected_ms
-    patch.setattr(overdue, "_expected_ms", lambda flow, each: expected(flow, pending.replace(each, until_ms=None)))
+    expected = pending._expected_ms
+    patch.setattr(pending, "_expected_ms", lambda flow, each: expected(flow, pending.replace(each, until_ms=None)))
 
 
 def a_retry_is_not_waited_for(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(overdue, "longest_wait_ms", lambda _retriers: 0)
+    patch.setattr(pending, "longest_wait_ms", lambda _retriers: 0)
 
 
 def a_nudged_look_begins_no_term(patch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,6 @@ from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.start import execution_routes
 from unum_runtime.protocol.fanout.completion import add_completed_again
 from unum_runtime.protocol.fanout.neighbours import record_arrival, record_previous
-from unum_runtime.protocol.history.overdue import is_overdue
 from unum_runtime.protocol.history.pending import (
     Complete,
     EndedBranches,
@@ -31,6 +30,7 @@ from unum_runtime.protocol.history.pending import (
     Part,
     Resend,
     WaitsFor,
+    is_overdue,
     part_of,
     pending_after,
     pending_join,

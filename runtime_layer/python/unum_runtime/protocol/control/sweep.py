@@ -64,7 +64,7 @@ class Sweep:
     """A request for a sweep.
 
     Attributes:
-        silent_ms: time by which a commit is overdue, in milliseconds; see `unum_runtime.protocol.history.overdue`.
+        silent_ms: time by which a commit is overdue, in milliseconds; see `unum_runtime.protocol.history.pending`.
         nudges: True to resend pending events, False to log only.
         after: place after which the search begins, in the order of starts; an earlier delivery looked at those before.
         letters: URL of the failure queue whose dead letters are tried again; empty for none.

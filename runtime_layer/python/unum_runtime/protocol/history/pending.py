@@ -2,19 +2,26 @@
 
 Planning again from committed outcomes finds them, so nothing is written for this purpose. Performing a found effect is
 as harmless as a late delivery of its event.
+
+A commit that should have been made long ago is overdue. Evidence is the committed steps, stored jobs and the
+definition. Retries write nothing, and the queues of Lambda cannot be read. An overdue commit may therefore still come,
+so that every recovery must be harmless then.
 """
 
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
+from unum_runtime.asl.recovery import longest_wait_ms
 from unum_runtime.cold_start.records import dataclass, field, replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import SHARD_SIZE, Name, Scope
 from unum_runtime.model.states import SIGNAL, FanOut, Json, Map, Pattern, Task
 from unum_runtime.protocol.history.timeline import begin_effect, branches_of_shard, frees_lane
+from unum_runtime.protocol.planning.evaluation import deadline
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -444,3 +451,33 @@ def _resuming_event(rt: Runtime, tried: Try, by: By, slot: str | None = None) ->
 
 def _delivery(name: Name, state: str, since_ms: int, effect: Effect | EndedBranches | Complete) -> Missing:
     return Missing(name=name, state=state, since_ms=since_ms, waits_for=WaitsFor.DELIVERY, effect=effect)
+
+
+def is_overdue(rt: Runtime, missing: Missing, silent_ms: int) -> bool:
+    """Return True if `missing` was expected at least `silent_ms` milliseconds ago.
+
+    Args:
+        rt: a runtime of the execution's version.
+        missing: a pending commit.
+        silent_ms: longer than a Task takes with all attempts, the intervals between them not counted.
+    """
+    expected_ms = _expected_ms(rt.workflow, missing)
+    return expected_ms is not None and rt.clock.now_ms() - expected_ms >= silent_ms
+
+
+def _expected_ms(workflow: Workflow, missing: Missing) -> int | None:
+    """Return the due time of `missing`, in milliseconds since 1970; None without limit."""
+    match missing.waits_for:
+        case WaitsFor.TIME:
+            return None
+        case WaitsFor.DELIVERY:
+            return missing.due_ms + _longest_wait_ms(workflow, missing.state)
+        case WaitsFor.JOB:  # the last poll may have found a failure; a retry starts the job again after its interval
+            return (missing.until_ms or missing.due_ms) + _longest_wait_ms(workflow, missing.state)
+        case WaitsFor.ANSWER:  # a responder may take until the execution's deadline
+            return deadline(workflow, missing.name.execution)
+
+
+def _longest_wait_ms(workflow: Workflow, name: str) -> int:
+    state = workflow.states[name]
+    return longest_wait_ms(state.retry) if isinstance(state, Task) else 0
