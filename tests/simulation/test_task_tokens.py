@@ -14,7 +14,7 @@ from unum_runtime.features.task_tokens import given_tokens
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting import callback
 from unum_simulator import Context, Faults, Invariant, Scenario, Violation, explore, search
@@ -124,18 +124,18 @@ def accepts_twice(patch: pytest.MonkeyPatch) -> None:
         except TaskTimedOut:
             return
 
-    send_result = task_token.send_result
-    patch.setattr(task_token, "send_result", accept)
+    send_result = respond.send_result
+    patch.setattr(respond, "send_result", accept)
 
 
 def forgets_who_answered(patch: pytest.MonkeyPatch) -> None:
     """An answer does not know its own write when its sender, or the AWS client, repeats it."""
-    send_result = task_token.send_result
-    patch.setattr(task_token, "send_result", lambda rt, token, result, _request: send_result(rt, token, result, ""))
+    send_result = respond.send_result
+    patch.setattr(respond, "send_result", lambda rt, token, result, _request: send_result(rt, token, result, ""))
 
 
 def stores_without_continuing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(task_token, "nudge", lambda *_: None)
+    patch.setattr(respond, "nudge", lambda *_: None)
 
 
 def times_out_what_is_answered(patch: pytest.MonkeyPatch) -> None:

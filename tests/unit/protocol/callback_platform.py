@@ -13,7 +13,7 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.states import Guard
-from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.runtime import CallbackPending
 
 ASK = "arn:aws:states:::lambda:invoke.waitForTaskToken"
@@ -46,7 +46,7 @@ class Asking:
 
     def answer(self, token: str, result: Any = "yes", request: str = "") -> None:
         outcome = result if isinstance(result, Failure) else Success(result)
-        task_token.send_result(self.platform.runtime(), token, outcome, request)
+        respond.send_result(self.platform.runtime(), token, outcome, request)
 
     def answered(self, token: str, result: Any = "yes", request: str = "") -> None:
         """The answer, and all that follows."""
@@ -54,7 +54,7 @@ class Asking:
         self.platform.deliver_all()
 
     def beat(self, token: str) -> None:
-        task_token.beat(self.platform.runtime(), token)
+        respond.beat(self.platform.runtime(), token)
 
     def pass_time(self, seconds: float) -> None:
         """Time passes; what is due is delivered, in order."""

@@ -37,7 +37,7 @@ from unum_runtime.protocol.control.operator_requests import Control, answer, par
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import start_record as read_start
 from unum_runtime.protocol.planning.existing_start import DELETED
-from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH
@@ -79,7 +79,7 @@ def stopped(definition: dict[str, Any], value: Any, *answers: int) -> Platform:
     platform.start("e", value)
     platform.deliver_all()
     for each in answers:
-        task_token.send_result(platform.runtime(), tokens[each], Success(SECRET), "")
+        respond.send_result(platform.runtime(), tokens[each], Success(SECRET), "")
         platform.deliver_all()
     end(platform)
     return platform
@@ -113,7 +113,7 @@ def test_items_beside_packs_are_found_before_and_after_results_set_aside() -> No
     platform.start("e", [1, 2, 3])
     platform.deliver_all()
     for number, token in enumerate([*tokens][:2]):
-        task_token.send_result(platform.runtime(), token, Success([SECRET * 20, "small"][number]), "")
+        respond.send_result(platform.runtime(), token, Success([SECRET * 20, "small"][number]), "")
         platform.deliver_all()
     assert any(is_aside(key) for key in rest(platform))
     end(platform)
@@ -159,7 +159,7 @@ def test_tokens_of_all_tries_are_deleted(place: str) -> None:
     platform.start("e", [1])
     platform.deliver_all()
     for _ in range(3):
-        task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
+        respond.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
         platform.deliver_all()
         platform.deliver(platform.pass_to_next())
     assert len(tokens) == 4
@@ -230,7 +230,7 @@ def given_out_late_again(place: str) -> None:
     platform.options["own_address"] = "F:1"
     platform.start("e", [1])
     platform.deliver_all()
-    task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
+    respond.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
     platform.deliver_all()
     deletes_before(platform, is_token)
     platform.deliver(platform.pass_to_next())
@@ -293,10 +293,10 @@ def test_late_token_of_a_retried_task_that_has_ended_is_deleted(place: str) -> N
     platform.options["own_address"] = "F:1"
     platform.start("e", [1])
     platform.deliver_all()
-    task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
+    respond.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
     platform.deliver_all()
     platform.deliver(platform.pass_to_next())
-    task_token.send_result(platform.runtime(), tokens[-1], Success(SECRET), "")
+    respond.send_result(platform.runtime(), tokens[-1], Success(SECRET), "")
     platform.deliver_all()
     second = f"token:w/{tokens[1][:DIGEST_LENGTH]}"
     given = {key: item for key, (item, _) in platform.memory._items.items() if key.partition == second}
@@ -520,7 +520,7 @@ def test_late_token_of_the_fourth_try_is_deleted_by_the_second_deletion(place: s
     platform.start("e", [1])
     platform.deliver_all()
     for number in range(3):
-        task_token.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
+        respond.send_result(platform.runtime(), tokens[-1], Failure("Again", None), "")
         platform.deliver_all()
         if number == 2:
             deletes_before(platform, is_token)

@@ -22,7 +22,7 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control import take_over
-from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.runtime import CallbackPending
 
 RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "MaxAttempts": 2}]}
@@ -209,7 +209,7 @@ def test_answer_reaches_a_task_that_the_responder_may_not_invoke() -> None:
     platform.functions["B"] = lambda event: tokens.append(event["token"]) or CallbackPending()
     platform.run("e", 1)
     assert platform.ending() is None
-    task_token.send_result(platform.runtime(), tokens[0], platform.steps()[0].outcome, "")  # type: ignore[arg-type]
+    respond.send_result(platform.runtime(), tokens[0], platform.steps()[0].outcome, "")  # type: ignore[arg-type]
     platform.deliver_all()
     assert result(platform) == 1
     reasons = {

@@ -10,7 +10,7 @@ from tests.unit.protocol.counting_store import CountingStore
 from unum_runtime.errors import InvalidToken, TaskTimedOut
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.naming import pending_key
-from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.requests.respond import answer, request
 from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH, taken_key
 
@@ -20,7 +20,7 @@ def test_a_token_that_is_none_leads_to_no_key(token: str) -> None:
     platform = asking().platform
     platform.store = store = CountingStore(platform.memory)
     with pytest.raises(InvalidToken):
-        task_token.beat(platform.runtime(), token)
+        respond.beat(platform.runtime(), token)
     assert store.calls == {}
 
 
@@ -34,7 +34,7 @@ def test_an_answer_continues_the_function_that_gave_out_the_token() -> None:
             addresses.extend(address for address, _ in events)
 
     rt = replace(waiting.platform.runtime(), own_address="other", invoker=Sending())
-    task_token.send_result(rt, token, Success(1), "")
+    respond.send_result(rt, token, Success(1), "")
     assert addresses == ["F:1"]
 
 
@@ -50,18 +50,18 @@ def test_a_task_is_taken_twice_only_by_a_repeated_request() -> None:
     waiting = asking()
     token, rt = waiting.begun(), waiting.platform.runtime()
     for _ in range(2):
-        task_token.take(rt, token, "me", "r")
+        respond.take(rt, token, "me", "r")
     for again in ("", "another"):
         with pytest.raises(TaskTimedOut, match="another worker"):
-            task_token.take(rt, token, "me", again)
+            respond.take(rt, token, "me", again)
 
 
 def test_a_task_taken_without_a_request_is_not_taken_again() -> None:
     waiting = asking()
     token, rt = waiting.begun(), waiting.platform.runtime()
-    task_token.take(rt, token, "me", "")
+    respond.take(rt, token, "me", "")
     with pytest.raises(TaskTimedOut, match="another worker"):
-        task_token.take(rt, token, "me", "")
+        respond.take(rt, token, "me", "")
 
 
 def test_a_late_result_writes_nothing() -> None:

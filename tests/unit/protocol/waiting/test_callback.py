@@ -19,7 +19,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.control.platform_failure import fail_invocation
-from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests import respond
 from unum_runtime.protocol.runtime import Call, CallbackPending
 from unum_runtime.protocol.waiting import callback
 from unum_runtime.protocol.waiting.callback import hash_of, last_try, taken_key
@@ -396,14 +396,14 @@ def test_a_task_of_an_activity_is_taken_once_and_beats_from_then_on(monkeypatch:
     token = waiting.begun()
     waiting.pass_time(35)
     assert waiting.outcome is None
-    task_token.take(platform.runtime(), token, "one", "1")
-    task_token.take(platform.runtime(), token, "one", "1")
+    respond.take(platform.runtime(), token, "one", "1")
+    respond.take(platform.runtime(), token, "one", "1")
     with pytest.raises(TaskTimedOut, match=exactly("another worker has taken the task")):
-        task_token.take(platform.runtime(), token, "two", "2")
+        respond.take(platform.runtime(), token, "two", "2")
     waiting.pass_time(21)
     assert waiting.outcome == Failure("States.HeartbeatTimeout", None)
     with pytest.raises(TaskTimedOut):
-        task_token.take(platform.runtime(), token, "three", "3")
+        respond.take(platform.runtime(), token, "three", "3")
 
 
 def test_the_secret_part_of_a_token_may_be_any_text() -> None:

@@ -14,7 +14,7 @@ from unum_runtime.errors import RefusedDelivery, TaskTimedOut
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control.platform_failure import fail_invocation
-from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.requests.respond import send_result
 from unum_runtime.protocol.runtime import Call
 
 NAMES_TOKEN = {"Parameters": {"TaskDefinition.$": "$$.Task.Token"}}
@@ -31,7 +31,7 @@ def started(collection: Collection = Collection.TTL, **fields: Any) -> Watching:
 def respond(platform: Watching, outcome: Success | Failure, *, start: int = 0) -> None:
     """Respond with the token of the start with number `start`, and deliver what follows at once."""
     starts = [event["TaskDefinition"] for event in platform.events if set(event["TaskDefinition"]) != {"0"}]
-    task_token.send_result(platform.runtime(), starts[start], outcome, "")
+    send_result(platform.runtime(), starts[start], outcome, "")
     platform.deliver_all()
 
 
@@ -85,7 +85,7 @@ def test_response_after_the_end_of_a_job_is_refused() -> None:
 def test_next_poll_continues_from_a_response_whose_event_was_lost() -> None:
     platform = started()
     token = platform.events[0]["TaskDefinition"]
-    task_token.send_result(platform.runtime(), token, Success("response"), "")
+    send_result(platform.runtime(), token, Success("response"), "")
     platform.sent.clear()
     platform.pass_time(600)
     assert (result(platform), len(platform.started), platform.looks) == ("response", 1, 0)
@@ -116,7 +116,7 @@ def test_failed_job_refuses_later_responses() -> None:
 def test_response_counts_although_the_platform_reports_a_failed_poll() -> None:
     platform = started()
     poll = platform.later[0][1]
-    task_token.send_result(platform.runtime(), platform.events[0]["TaskDefinition"], Success("response"), "")
+    send_result(platform.runtime(), platform.events[0]["TaskDefinition"], Success("response"), "")
     fail_invocation(platform.runtime(), poll, Failure("Lambda.Unknown", None))
     platform.pass_time(600)
     assert result(platform) == "response"
@@ -125,7 +125,7 @@ def test_response_counts_although_the_platform_reports_a_failed_poll() -> None:
 @pytest.mark.parametrize("collection", Collection)
 def test_event_of_a_response_that_comes_again_has_no_effect(collection: Collection) -> None:
     platform = started(collection)
-    task_token.send_result(platform.runtime(), platform.events[0]["TaskDefinition"], Success("response"), "")
+    send_result(platform.runtime(), platform.events[0]["TaskDefinition"], Success("response"), "")
     (event,) = platform.sent
     platform.pass_time(600)
     with suppress(RefusedDelivery):
