@@ -28,7 +28,7 @@ from unum_runtime.model.states import Json
 from unum_runtime.protocol import runtime
 from unum_runtime.protocol.delivery import commit, deliver, ingress, join, perform, run_task, start
 from unum_runtime.protocol.delivery.delivery_state import DeliveredEvent, DeliveryState
-from unum_runtime.protocol.fanout import completion, lanes, read_outcome
+from unum_runtime.protocol.fanout import completion, lanes, packing
 from unum_runtime.protocol.planning import evaluation, plan, retry
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator import Faults, Invariant, simulated_deliveries
@@ -169,7 +169,7 @@ def keys_without_frames(patch: pytest.MonkeyPatch) -> None:
         frames = tuple(Frame(frame.state, frame.iteration, 0, 0, frame.size) for frame in name.frames)
         return naming.checkpoint_key(workflow, replace(name, frames=frames))
 
-    for module in (commit, collect, ingress, read_outcome, lanes):
+    for module in (commit, collect, ingress, packing, lanes):
         patch.setattr(module, "checkpoint_key", key)
 
 

@@ -10,7 +10,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Key, Name
 from unum_runtime.protocol.delivery import commit, join
-from unum_runtime.protocol.fanout import completion, packing, read_outcome
+from unum_runtime.protocol.fanout import completion, packing
 from unum_runtime.protocol.fanout.packing import Place
 from unum_runtime.protocol.history import timeline
 from unum_runtime.protocol.planning.plan import Effect
@@ -69,7 +69,7 @@ def packs_count_when_they_are_begun(patch: pytest.MonkeyPatch) -> None:
 
 def look_up_beside_the_pack(patch: pytest.MonkeyPatch) -> None:
     """The guard looks where the outcome would be without packs."""
-    patch.setattr(read_outcome, "place_of", lambda *_: None)
+    patch.setattr(packing, "place_of", lambda *_: None)
 
 
 def loser_of_a_place_stops(patch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def loser_of_a_place_stops(patch: pytest.MonkeyPatch) -> None:
             raise RefusedDelivery("done already")
         return None
 
-    patch.setattr(read_outcome, "find_packed", find)
+    patch.setattr(packing, "find_packed", find)
 
 
 def packs_are_not_collected(patch: pytest.MonkeyPatch) -> None:

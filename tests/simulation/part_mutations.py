@@ -10,7 +10,7 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.delivery import ingress, perform
 from unum_runtime.protocol.fanout import lanes
-from unum_runtime.protocol.fanout.read_outcome import Found
+from unum_runtime.protocol.fanout.packing import Found
 from unum_runtime.protocol.planning.plan import Invoke, OpenScope, parts
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator import Faults, Invariant

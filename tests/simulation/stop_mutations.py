@@ -13,7 +13,7 @@ from unum_runtime.protocol import runtime
 from unum_runtime.protocol.control import stop
 from unum_runtime.protocol.delivery import commit, deliver, run_task
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
-from unum_runtime.protocol.fanout import read_outcome
+from unum_runtime.protocol.fanout import packing
 from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_simulator import Faults, Invariant
@@ -36,17 +36,15 @@ def stop_after_the_next_step(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_looks_around(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(read_outcome, "join_keys", lambda *_: ())
+    patch.setattr(packing, "join_keys", lambda *_: ())
 
 
 def only_the_next_fan_out_is_looked_at(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(read_outcome, "join_keys", lambda workflow, name: naming.join_keys(workflow, name)[-1:])
+    patch.setattr(packing, "join_keys", lambda workflow, name: naming.join_keys(workflow, name)[-1:])
 
 
 def branches_begin_without_a_look(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        read_outcome, "join_keys", lambda workflow, name: naming.join_keys(workflow, name) if name.step else ()
-    )
+    patch.setattr(packing, "join_keys", lambda workflow, name: naming.join_keys(workflow, name) if name.step else ())
 
 
 def loser_to_a_stop_goes_on(patch: pytest.MonkeyPatch) -> None:

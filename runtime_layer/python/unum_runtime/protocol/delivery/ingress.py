@@ -10,7 +10,7 @@ from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.delivery.large_payload import read_stored
 from unum_runtime.protocol.fanout.lanes import read_part
 from unum_runtime.protocol.fanout.neighbours import read_neighbours
-from unum_runtime.protocol.fanout.read_outcome import read_outcome
+from unum_runtime.protocol.fanout.packing import read_outcome
 from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke, effects_after, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.waiting.callback import is_response_left

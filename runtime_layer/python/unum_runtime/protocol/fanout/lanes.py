@@ -9,7 +9,7 @@ from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Item, is_stop_record
 from unum_runtime.model.naming import Name, Scope, checkpoint_key
 from unum_runtime.model.states import Guard, Task
-from unum_runtime.protocol.fanout.read_outcome import Found, read_in_scopes, read_outcome
+from unum_runtime.protocol.fanout.packing import Found, read_in_scopes, read_outcome
 from unum_runtime.protocol.planning.plan import Commit, Invoke, OpenScope, branch, plan, started_after
 from unum_runtime.protocol.runtime import Runtime
 

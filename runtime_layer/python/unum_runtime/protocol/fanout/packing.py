@@ -9,6 +9,7 @@ another state only mark their place. Every delivery that sees a pack full adds i
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import InconsistentHistory
@@ -22,6 +23,7 @@ from unum_runtime.model.naming import (
     checkpoint_key,
     first_of,
     is_aside,
+    join_keys,
     pack_at,
     pack_key,
     pack_of,
@@ -32,6 +34,9 @@ from unum_runtime.model.states import Fail as FailState
 from unum_runtime.model.states import Succeed as SucceedState
 from unum_runtime.protocol.planning.plan import BranchFailed, CompleteBranch, Effect, plan
 from unum_runtime.protocol.runtime import Runtime
+
+Found: TypeAlias = tuple[Item | None, list[Item]]
+"""An item, None if it is absent; and the outcomes of the scopes around it, or the execution's stop record."""
 
 
 class Place(NamedTuple):
@@ -219,3 +224,29 @@ def _followers(state: State) -> Iterator[str]:
     elif isinstance(state, Work):
         targets = (state.next, *(catcher.next for catcher in state.catch))
     return (target for target in targets if target is not None)
+
+
+def read_outcome(rt: Runtime, name: Name, state: str) -> Found:
+    """Return invocation `name`'s committed outcome, with outcomes of settled scopes around it.
+
+    Raises:
+        InconsistentHistory: the branch has ended with another invocation.
+        StoreError: the store could not be read.
+    """
+    place = place_of(rt.workflow, state, name) if rt.workflow.small_results else None
+    if place is None:
+        return read_in_scopes(rt, checkpoint_key(rt.workflow.name, name), name)
+    pack, settled = read_in_scopes(rt, place.key, name)
+    return find_packed(rt, place, name, pack), settled
+
+
+def read_in_scopes(rt: Runtime, key: Key, name: Name) -> Found:
+    """Return the item at `key`, with outcomes of settled scopes around `name`.
+
+    Raises:
+        StoreError: the store could not be read.
+    """
+    around = join_keys(rt.workflow.name, name)
+    # Strongly consistent: a delivery that starts after a commit always sees it, so a later duplicate runs no user code.
+    items = rt.store.read([key, *around])
+    return items.get(key), [items[each] for each in around if each in items]
