@@ -11,11 +11,10 @@ from tests.contract.conftest import TEST_KEY, MovableClock
 from unum_runtime.aws.object_bucket import S3Objects
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
-from unum_runtime.store.base import Store
+from unum_runtime.store.base import Objects, Store
 from unum_runtime.store.erasable import ErasableObjects
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects, MemoryStore
-from unum_runtime.store.objects import Objects
 
 BIG = 1_000_000
 LATER = 1_900_000_000

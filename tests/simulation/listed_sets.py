@@ -6,8 +6,7 @@ from typing import Any
 
 from unum_runtime.model.checkpoint import MEMBERS, Item
 from unum_runtime.model.naming import Key
-from unum_runtime.store.base import Store
-from unum_runtime.store.objects import Objects
+from unum_runtime.store.base import Objects, Store
 from unum_simulator.scenario import Scenario
 
 

@@ -19,9 +19,8 @@ from unum_runtime.model.states import Json, Task
 from unum_runtime.protocol.control.forks.fork import ForkRequest
 from unum_runtime.protocol.requests.entry_aliases import run, start_by_event
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, MAX_DELIVERY_MS, Call, Runtime
-from unum_runtime.store.base import Store
+from unum_runtime.store.base import Objects, Store
 from unum_runtime.store.large_items import DAY_S, LargeItems, object_lifetime_days
-from unum_runtime.store.objects import Objects
 from unum_simulator.faults import RUN_S, Faults
 from unum_simulator.local import Function
 from unum_simulator.simulated_store import SimulatedStore

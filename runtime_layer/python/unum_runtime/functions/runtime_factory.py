@@ -26,10 +26,9 @@ from unum_runtime.model.states import ACTIVITY, SIGNAL, Json, Pattern
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.lease import maintain_by_default
 from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer, not_paused
-from unum_runtime.store.base import BUCKET, Index, Store
+from unum_runtime.store.base import BUCKET, Index, Objects, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.objects import Objects
 
 if TYPE_CHECKING:
     from unum_runtime.features.bucket_state.s3 import S3Store

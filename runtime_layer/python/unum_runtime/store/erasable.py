@@ -8,8 +8,7 @@ from typing import Protocol
 
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
-from unum_runtime.store.base import Store
-from unum_runtime.store.objects import Objects
+from unum_runtime.store.base import Objects, Store
 
 
 class ErasableStore(Store, Protocol):

@@ -16,8 +16,7 @@ from unum_runtime.cold_start.records import dataclass, field, replace
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import REFERENCE, VALUES, Item
 from unum_runtime.model.naming import Key, object_folder
-from unum_runtime.store.base import Store
-from unum_runtime.store.objects import Objects
+from unum_runtime.store.base import Objects, Store
 
 if TYPE_CHECKING:
     from unum_runtime.store.erasable import ErasableStore
