@@ -10,9 +10,9 @@ import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
 from unum_runtime.features import data_sets as items
-from unum_runtime.features.data_sets import dataset_objects
+from unum_runtime.features.data_sets import dataset_objects, parquet
 from unum_runtime.features.data_sets.config import ItemReaderFailed
-from unum_runtime.features.data_sets.parquet import encodings, rows, schema
+from unum_runtime.features.data_sets.parquet import encodings, rows
 
 FILES = Path(__file__).parent / "files"
 EXPECTED = json.loads((FILES / "rows.json").read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ def signs_are_dropped(patch: pytest.MonkeyPatch) -> None:
 
 def nulls_are_left_out(patch: pytest.MonkeyPatch) -> None:
     """Values move up to the rows before."""
-    patch.setattr(schema.Node, "values", lambda self, _count: iter(self.column.present))
+    patch.setattr(parquet.Node, "values", lambda self, _count: iter(self.column.present))
 
 
 def overlaps_are_cut(patch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def overlaps_are_cut(patch: pytest.MonkeyPatch) -> None:
 
 def lists_stay_wrapped(patch: pytest.MonkeyPatch) -> None:
     """Elements of lists are in groups."""
-    patch.setattr(schema.Node, "_wraps", lambda _self: False)
+    patch.setattr(parquet.Node, "_wraps", lambda _self: False)
 
 
 @pytest.mark.parametrize("mistake", [signs_are_dropped, nulls_are_left_out, overlaps_are_cut, lists_stay_wrapped])
