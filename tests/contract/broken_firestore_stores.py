@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from unum_google.firestore import FirestoreStore
-from unum_google.firestore_documents import Entry, fields_of, set_fields
+from unum_google.firestore import Entry, FirestoreStore, fields_of, set_fields
 from unum_runtime.features.document_stores.conditional import Document
 from unum_runtime.model.naming import Key
 

@@ -7,8 +7,7 @@ from grpc import StatusCode
 
 from tests.contract.conftest import MovableClock, firestore_store
 from tests.google.firestore_server import FirestoreServer
-from unum_google.firestore import FirestoreStore
-from unum_google.firestore_documents import EXPIRY, SORT
+from unum_google.firestore import EXPIRY, SORT, FirestoreStore
 from unum_runtime.errors import StoreDenied, StoreError
 from unum_runtime.features.document_stores import conditional
 from unum_runtime.model.naming import Key

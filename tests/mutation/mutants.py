@@ -54,7 +54,6 @@ RECORDS_AND_PORTS = frozenset(
 STORES = (
     PYTHON / "unum_azure" / "cosmos.py",
     PYTHON / "unum_google" / "firestore.py",
-    PYTHON / "unum_google" / "firestore_documents.py",
 )
 """Modules of other distributions that are mutated."""
 

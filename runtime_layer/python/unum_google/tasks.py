@@ -9,7 +9,7 @@ from typing import Any
 from google.api_core.exceptions import GoogleAPIError
 from google.cloud.tasks_v2 import HttpMethod
 
-from unum_google.firestore_documents import as_time
+from unum_google.firestore import as_time
 from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError, NoRoute

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_google.firestore_documents import document_id, document_of, fields_of, last_name, set_fields
+from unum_google.firestore import document_id, document_of, fields_of, last_name, set_fields
 from unum_runtime.features.document_stores.conditional import Document
 from unum_runtime.model.naming import Key
 
