@@ -13,7 +13,7 @@ from botocore.httpsession import URLLib3Session
 
 from tests.unit.services.https_server import Asked, Server, https_server
 from unum_runtime.errors import StatesError
-from unum_runtime.features.services import Clients, call, eventbridge_connection
+from unum_runtime.features.services import Clients, call, http
 
 
 class Provider:
@@ -55,7 +55,7 @@ class Ok:
 @pytest.fixture
 def invoke(aws: boto3.Session, server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Calls the API by a connection whose secret is the given one."""
-    monkeypatch.setattr(eventbridge_connection, "_kept", {})
+    monkeypatch.setattr(http, "_kept", {})
     manager = aws.client("secretsmanager")
     secret = manager.create_secret(Name="s", SecretString="{}")["ARN"]
     authority: Any = str(server.certificate)  # the stubs know no file
@@ -127,8 +127,8 @@ def test_an_expired_token_is_replaced(
     invoke: Callable[..., Any], server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     invoke()
-    later_s = time.monotonic() + 3600 - eventbridge_connection.MARGIN_S + 1
-    monkeypatch.setattr("unum_runtime.features.services.eventbridge_connection.time.monotonic", lambda: later_s)
+    later_s = time.monotonic() + 3600 - http.MARGIN_S + 1
+    monkeypatch.setattr("unum_runtime.features.services.http.time.monotonic", lambda: later_s)
     invoke()
     assert len(token_requests(server)) == 2
 
