@@ -6,7 +6,7 @@ they show that somebody let them expire early.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from unum_client.verification.findings import Finding, Rule
 from unum_runtime.errors import ClientError, InconsistentHistory, StoreError
@@ -31,7 +31,6 @@ from unum_runtime.protocol.planning.plan import DEFAULT_WIDTH_BUDGET
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import EXPIRY, PARTITION, SORT, DynamoStore
 from unum_runtime.store.large_items import LargeItems, resolve
-from unum_runtime.store.memory import MemoryStore
 from unum_runtime.wire.call_errors import call_errors, store_error
 
 NEVER_S = 2**63
@@ -43,6 +42,15 @@ class StoredItem(NamedTuple):
 
     item: Item
     expires_at_s: int
+
+
+@runtime_checkable
+class KeepsExpired(Protocol):
+    """Store that shows items beyond their expiry, such as one in memory."""
+
+    def kept_items(self, partition: str) -> Mapping[Key, tuple[Item, int]]:
+        """Return all items of `partition`, each with its expiry, in seconds since 1970."""
+        ...
 
 
 def stored_items(store: Store, partition: str) -> dict[Key, StoredItem]:
@@ -63,9 +71,8 @@ def stored_items(store: Store, partition: str) -> dict[Key, StoredItem]:
                 for key, each in store.documents(partition, None)
                 if each.members is None
             }
-        case MemoryStore():
-            items = sorted((key, found) for key, found in store._items.items() if key.partition == partition)  # noqa: SLF001 - the reference implementation
-            return {key: StoredItem(dict(item), expires_at_s) for key, (item, expires_at_s) in items}
+        case KeepsExpired():
+            return {key: StoredItem(*found) for key, found in sorted(store.kept_items(partition).items())}
     store.query(partition)  # raises for a client without a table
     raise ClientError(
         f"{type(store).__name__}: cannot show expired items; verify with a client of the workflow's table"

@@ -43,6 +43,11 @@ class MemoryStore:
             found = {key: self._set_item(key) if key in self._sets else self._live(key) for key in keys}
         return {key: dict(item) for key, item in found.items() if item is not None}
 
+    def kept_items(self, partition: str) -> dict[Key, tuple[Item, int]]:
+        """Return all items of `partition`, expired or not, each with its expiry, in seconds since 1970."""
+        with self._lock:
+            return {key: (dict(item), at_s) for key, (item, at_s) in self._items.items() if key.partition == partition}
+
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
         """See `Store.query`."""
         with self._lock:
