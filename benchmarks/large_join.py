@@ -22,8 +22,8 @@ from workloads import map_of_texts
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.ir import Collection
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryStore
 from unum_simulator.local import LocalWorkflow
+from unum_simulator.memory_store import MemoryStore
 
 MEGABYTE = 1_000_000
 

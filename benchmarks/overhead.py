@@ -28,7 +28,7 @@ from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime, silent
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 HOP = "chain hop, 1 KB"
 TARGET_US = 150

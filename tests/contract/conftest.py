@@ -27,8 +27,8 @@ from unum_runtime.features.bucket_state.s3 import S3Store
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
-from unum_runtime.store.memory import MemoryStore
 from unum_runtime.wire.service_clients import WireClient, wire_client
+from unum_simulator.memory_store import MemoryStore
 
 REGION = "us-east-1"
 TEST_KEY = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}

@@ -12,7 +12,7 @@ from unum_runtime.model.naming import definition_partition
 from unum_runtime.protocol.requests.definition_records import read_definition, write_definition
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 NOISE = "".join(f"{zlib.crc32(str(number).encode()):x}" for number in range(120_000))
 """Text that stays larger than an item, compressed as well."""

@@ -14,7 +14,7 @@ from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Objects, Store
 from unum_runtime.store.erasable import ErasableObjects
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects, MemoryStore
+from unum_simulator.memory_store import MemoryObjects, MemoryStore
 
 BIG = 1_000_000
 LATER = 1_900_000_000

@@ -19,7 +19,7 @@ from unum_google import adapters, function
 from unum_google.adapters import SERVICE
 from unum_google.tasks import EVENTS
 from unum_runtime.errors import ExecutionDoesNotExist, StoreError
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 NAME, HERE, ADDRESS, ACCOUNT = "fragile", "tests.google.one_process", "https://here", "fragile@example.com"
 behaviour: dict[str, Any] = {}

@@ -54,6 +54,7 @@ RECORDS_AND_PORTS = frozenset(
 STORES = (
     PYTHON / "unum_azure" / "cosmos.py",
     PYTHON / "unum_google" / "firestore.py",
+    PYTHON / "unum_simulator" / "memory_store.py",
 )
 """Modules of other distributions that are mutated."""
 

@@ -18,7 +18,7 @@ from unum_runtime.protocol.history.start_records import last_step, start_record
 from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.runtime import Call
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 from unum_simulator.scenario import Context
 
 NAME = "e"

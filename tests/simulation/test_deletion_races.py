@@ -32,7 +32,7 @@ from unum_runtime.protocol.delivery import deletion, deliver, ingress
 from unum_runtime.protocol.delivery.ingress import LATE_MS
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 SMALL = [
     "chain",

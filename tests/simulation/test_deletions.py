@@ -31,7 +31,7 @@ from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.control.walk import is_cursor
 from unum_runtime.protocol.history.start_records import start_record
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 CASES = [
     "chain",

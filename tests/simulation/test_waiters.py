@@ -21,7 +21,7 @@ from unum_runtime.model.naming import Key
 from unum_runtime.protocol.delivery import lease
 from unum_runtime.protocol.delivery.lease import LEASE_MS, RENEWALS
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 MANY = 1_000
 ITEM_LIMIT = 1_000

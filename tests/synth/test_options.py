@@ -25,7 +25,7 @@ from unum_constructs import (
 )
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 
 def store(**options: Any) -> Store:

@@ -21,7 +21,7 @@ from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime
 from unum_runtime.store.base import Store
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 from unum_simulator.stand_ins.called_handlers import handler_names, run_handler
 from unum_simulator.stand_ins.lambda_context import LambdaContext
 

@@ -21,9 +21,9 @@ from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import BATCH_SIZE, EXPIRY, OWNER, UNTIL_MS
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects, MemoryStore
 from unum_simulator.capacity import PAGE_BYTES, item_size, read_units, set_size, write_units
 from unum_simulator.local import Function, LocalWorkflow, Queue
+from unum_simulator.memory_store import MemoryObjects, MemoryStore
 
 
 @dataclass(slots=True)

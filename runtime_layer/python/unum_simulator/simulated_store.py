@@ -15,7 +15,7 @@ from unum_runtime.model.states import Json
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import DAY_S, object_lifetime_days
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 from unum_simulator.recorded_calls import Operation, Primitive
 
 OUTCOME_FIELDS = frozenset(OUTCOME)

@@ -50,8 +50,8 @@ from unum_runtime.protocol.planning.advance import exceeded, too_many_failed
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
 from unum_runtime.protocol.planning.retry import Retry, recover
 from unum_runtime.protocol.runtime import Call, JobPending, Runtime
-from unum_runtime.store.memory import MemoryStore
 from unum_simulator.local import Function, Queue
+from unum_simulator.memory_store import MemoryStore
 from unum_simulator.stand_ins.called_handlers import handler_names, run_handler
 from unum_simulator.stand_ins.lambda_context import LambdaContext
 

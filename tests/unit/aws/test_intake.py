@@ -22,7 +22,7 @@ from unum_runtime.model.take_over_request import TakeOver, is_take_over
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.runtime import NoTimer
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
 HANDLER = f"{ACCOUNT}:on-failure:3"

@@ -21,7 +21,7 @@ from unum_runtime.protocol.control.redrives import redrive as redriving
 from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.pending import WaitsFor
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 DAY_S = 86_400
 HOUR_S = 3_600

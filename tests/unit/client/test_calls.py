@@ -40,7 +40,7 @@ from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.requests import run
 from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 
 @pytest.fixture

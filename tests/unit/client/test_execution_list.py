@@ -20,7 +20,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Phase, Statu
 from unum_runtime.model.list_index import SHARDS, Kind, entry, partition, place, shard_of, stored_item
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition
 from unum_runtime.model.start_facts import to_text
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 BEGUN_MS = 1_800_000_000_000
 LATER = 4_000_000_000

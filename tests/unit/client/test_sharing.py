@@ -19,7 +19,7 @@ from unum_runtime.model.envelope import Writer, named_start, start_request, star
 from unum_runtime.model.naming import lease_key, start_key
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.requests.run import LEASE_MS
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 LEASE = lease_key(start_key("w", "n"))
 

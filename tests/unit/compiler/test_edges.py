@@ -42,7 +42,7 @@ from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 LOADED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 MOST_EVENTS = 60

@@ -15,8 +15,8 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.states import Guard, Json, Task
 from unum_runtime.protocol.control.redrives.redrive import redrive
-from unum_runtime.store.memory import MemoryStore
 from unum_simulator.local import Function
+from unum_simulator.memory_store import MemoryStore
 from unum_simulator.metering import MeteredStore, Usage, meter
 
 CHAIN = g.task("one") >> g.task("two") >> g.task("three")

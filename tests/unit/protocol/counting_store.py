@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Store
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 
 @dataclass

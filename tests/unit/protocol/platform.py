@@ -20,7 +20,7 @@ from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Call, Runtime
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 Function = Callable[[Any], Any]
 

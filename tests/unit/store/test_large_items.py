@@ -4,7 +4,7 @@ from tests.unit.protocol.counting_store import CountingStore
 from unum_runtime.clock import SystemClock
 from unum_runtime.model.naming import Key
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects, MemoryStore
+from unum_simulator.memory_store import MemoryObjects, MemoryStore
 
 KEY = Key("lease", "s")
 FAR_MS = 10**14

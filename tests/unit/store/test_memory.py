@@ -6,7 +6,7 @@ from unum_runtime.clock import SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import MAX_ITEM_BYTES
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 KEY = Key("p", "s")
 FAR_S = 10**11

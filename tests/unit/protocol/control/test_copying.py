@@ -21,7 +21,7 @@ from unum_runtime.protocol.control.forks.fork import ForkRequest, fork
 from unum_runtime.protocol.control.redrives import entry
 from unum_runtime.protocol.control.redrives import redrive as redrive_module
 from unum_runtime.protocol.control.redrives.redrive import redrive
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 WIDTH = 4 * SHARD_SIZE + 76
 AT_ONCE = 16

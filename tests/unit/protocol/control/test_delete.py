@@ -42,7 +42,7 @@ from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 SECRET = "confidential"
 DAY_MS = 86_400_000

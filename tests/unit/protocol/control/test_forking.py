@@ -37,7 +37,7 @@ from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.history import start_records
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 INPUT = [3, 1, 2]
 

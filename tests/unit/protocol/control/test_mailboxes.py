@@ -6,7 +6,7 @@ from tests.unit.protocol.platform import MovableClock
 from unum_runtime.features.signals.mailbox import Mailbox, listener_key
 from unum_runtime.features.signals.signal_slots import take_out
 from unum_runtime.model.naming import Execution
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 EXECUTION = Execution("e", 1)
 

@@ -17,7 +17,7 @@ from unum_runtime.model.states import MemoScope
 from unum_runtime.protocol.control.operator_requests import ValidationException
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 SHARED = FunctionOptions(memoize=True)
 

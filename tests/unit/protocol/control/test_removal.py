@@ -22,7 +22,7 @@ from unum_runtime.protocol.control.redrives.redrive import redrive
 from unum_runtime.protocol.control.sweep_memory import Memory, remember
 from unum_runtime.protocol.requests.definition_records import BODY, write_definition
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 C, B = Removed({"arn:C": "C"}), Removed({"arn:B": "B"})
 TIMER = Removed({}, timer=True)

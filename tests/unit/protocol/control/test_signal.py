@@ -31,7 +31,7 @@ from unum_runtime.protocol.planning.plan import WITHOUT_BUCKET
 from unum_runtime.protocol.requests.definition_records import write_definition
 from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 WAIT = {"Type": "Task", "Resource": "unum:signal:go"}
 KEYED = {**WAIT, "Parameters": {"Key.$": "$.order"}}

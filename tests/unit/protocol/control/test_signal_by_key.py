@@ -32,7 +32,7 @@ from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, CallbackPending
 from unum_runtime.protocol.waiting import callback
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 KEYED = {**WAIT, "Parameters": {"Key": "x"}}
 ONE = {"StartAt": "A", "States": {"A": {**KEYED, "End": True}}}

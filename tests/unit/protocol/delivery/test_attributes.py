@@ -22,7 +22,7 @@ from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 
 class Counting:

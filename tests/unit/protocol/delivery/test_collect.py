@@ -18,7 +18,7 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Call, Runtime
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from unum_runtime.model.naming import Key

@@ -14,7 +14,7 @@ from unum_runtime.model.variants import forced, variant_like
 from unum_runtime.protocol.delivery.commit import create
 from unum_runtime.protocol.delivery.start import new_record, resume
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects, MemoryStore
+from unum_simulator.memory_store import MemoryObjects, MemoryStore
 
 SHARED = FunctionOptions(memoize=True)
 

@@ -20,7 +20,7 @@ from unum_runtime.protocol.delivery.perform import _fuse
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects, MemoryStore
+from unum_simulator.memory_store import MemoryObjects, MemoryStore
 
 
 def event(**task: Any) -> tuple[Runtime, Envelope, Task]:

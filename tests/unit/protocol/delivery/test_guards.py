@@ -16,7 +16,7 @@ from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.lease import Lease
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 WITHOUT = FunctionOptions(checkpoint=False)
 TASK = {"Type": "Task", "Resource": "U"}

@@ -23,7 +23,7 @@ from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.ingress import is_unguarded, may_be_late
 from unum_runtime.protocol.waiting.callback import NUDGE
 from unum_runtime.store.large_items import LEAST_BYTES, LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 
 def echo(event: Any) -> Any:

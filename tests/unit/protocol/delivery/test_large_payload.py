@@ -26,8 +26,8 @@ from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import MAX_ITEM_BYTES
 from unum_runtime.store.large_items import LEAST_BYTES, MAX_EVENT_BYTES, LargeItems, object_lifetime_days
-from unum_runtime.store.memory import MemoryObjects, MemoryStore
 from unum_simulator.local import LocalWorkflow, Queue
+from unum_simulator.memory_store import MemoryObjects, MemoryStore
 
 BIG = 1_200_000
 """More than an event may have, and three items."""

@@ -25,7 +25,7 @@ from unum_runtime.protocol.requests import entry_aliases
 from unum_runtime.protocol.requests.begin import begin_with
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import LEAST_BYTES, LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 LARGE = "x" * LEAST_BYTES
 

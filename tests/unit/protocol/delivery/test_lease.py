@@ -21,7 +21,7 @@ from unum_runtime.model.states import Guard
 from unum_runtime.protocol.delivery.lease import LEASE_MS, REPEATED_MS, Lease, claim_start, maintain_by_default
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, NoTimer
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 LEASE = FunctionOptions(guard=Guard.LEASE)
 MINUTE_S = 60

@@ -24,7 +24,7 @@ from unum_runtime.model.states import Guard, Json
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.runtime import Call, Runtime
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 LEASE = FunctionOptions(guard=Guard.LEASE)
 BOTH = FunctionOptions(guard=Guard.LEASE, memoize=True)

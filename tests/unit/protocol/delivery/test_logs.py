@@ -16,7 +16,7 @@ from unum_runtime.model.states import Guard
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 BEGUN_MS = 1_800_000_000_000
 NAME = "e:1a3185c5000"

@@ -20,7 +20,7 @@ from unum_runtime.model.ir import Variant
 from unum_runtime.model.naming import Key, lease_key
 from unum_runtime.model.states import Guard, MemoScope
 from unum_runtime.protocol.delivery.lease import PATIENCE_MS
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 MEMOIZE = FunctionOptions(memoize=True)
 ARRAY = {"Parameters": {"n.$": "$.n"}}

@@ -8,7 +8,7 @@ from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import MovableClock, Platform, chain
 from unum_runtime.errors import StartsPaused
 from unum_runtime.protocol.delivery.pause import MAX_AGE_MS, Pause, PauseReader, newest_record, refuse_start
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 
 def test_sandbox_reads_every_ten_seconds_and_after_its_clock_was_set_back() -> None:

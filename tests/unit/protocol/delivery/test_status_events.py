@@ -33,7 +33,7 @@ from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH
 from unum_runtime.protocol.planning.existing_start import DELETED
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 BEGUN_MS = 1_800_000_000_000
 HOME = Home("aws", "eu-west-1", "123456789012")

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.protocol.platform import Platform
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.states import AT_ONCE
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 
 class Counting(MemoryStore):

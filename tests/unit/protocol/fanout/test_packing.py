@@ -31,7 +31,7 @@ from unum_runtime.protocol.fanout.packing import (
     uncollected,
 )
 from unum_runtime.protocol.planning.plan import BranchFailed, Commit, plan
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 from unum_simulator.metering import Metered, meter
 
 JOB = "arn:aws:states:::ecs:runTask.sync"

@@ -4,7 +4,7 @@ from unum_runtime.model.checkpoint import Item, start_record
 from unum_runtime.model.list_index import SHARDS, Kind, partition, place, stored_item
 from unum_runtime.model.naming import Execution, Key, start_key
 from unum_runtime.protocol.history.list_entries import Listed
-from unum_runtime.store.memory import MemoryStore
+from unum_simulator.memory_store import MemoryStore
 
 FAR = 10**10
 

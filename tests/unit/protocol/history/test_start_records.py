@@ -8,7 +8,7 @@ from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.history.start_records import checked_input, record_start, stored_start
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects, MemoryStore
+from unum_simulator.memory_store import MemoryObjects, MemoryStore
 
 FAR = 10**10
 

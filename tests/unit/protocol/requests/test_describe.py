@@ -16,7 +16,7 @@ from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.start_records import record_start
 from unum_runtime.protocol.requests.answers import INVALID_REQUEST
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 
 class Links:

@@ -14,7 +14,7 @@ from unum_runtime.protocol.control.deletions.delete import delete
 from unum_runtime.protocol.delivery.pause import Pause
 from unum_runtime.protocol.requests import entry_aliases, messages
 from unum_runtime.store.large_items import MAX_EVENT_BYTES, LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 QUEUE = "arn:aws:sqs:eu-west-1:123456789012:orders"
 ADDRESS = "arn:aws:lambda:eu-west-1:123456789012:function:a:7"

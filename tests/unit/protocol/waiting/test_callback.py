@@ -24,7 +24,7 @@ from unum_runtime.protocol.runtime import Call, CallbackPending
 from unum_runtime.protocol.waiting import callback
 from unum_runtime.protocol.waiting.callback import hash_of, last_try, taken_key
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 
 @pytest.fixture

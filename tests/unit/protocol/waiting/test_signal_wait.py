@@ -30,7 +30,7 @@ from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 from unum_runtime.protocol.waiting import callback
 from unum_runtime.protocol.waiting.callback import By, Limits
 from unum_runtime.store.large_items import LargeItems
-from unum_runtime.store.memory import MemoryObjects
+from unum_simulator.memory_store import MemoryObjects
 
 WAIT: dict[str, Any] = {"Type": "Task", "Resource": "unum:signal:go", "End": True}
 JSONATA = {"QueryLanguage": "JSONata"}
