@@ -42,6 +42,19 @@ def _runs(values: list[Json]) -> list[Json]:
     return [[value, sum(1 for _ in run)] for value, run in groupby(values)]
 
 
+def state_items(found: Json, *, takes_objects: bool) -> list[dict[str, Json]] | None:
+    """Return items in the state's input, in the form of ``Map.Item`` without ``Index``; None if `found` has none.
+
+    The items of an object are its fields. The Developer Guide ("ItemsPath") allows objects in every Map, but Step
+    Functions was observed to fail in an inline Map, not in a distributed one.
+    """
+    if isinstance(found, list):
+        return [{"Value": value, "Source": STATE_DATA} for value in found]
+    if takes_objects and isinstance(found, dict):
+        return [{"Key": key, "Value": value, "Source": STATE_DATA} for key, value in found.items()]
+    return None
+
+
 def item_fields(read: Json) -> list[dict[str, Json]]:
     """Return items that a reader has read, in the form of ``Map.Item`` without ``Index``.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.item_sources import STATE_DATA, batches, item_fields, plain_item
+from unum_runtime.asl.item_sources import batches, item_fields, plain_item, state_items
 from unum_runtime.asl.jsonata.expression_fields import Template, inside
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
@@ -143,11 +143,10 @@ class JsonataProgram:
         """Return the items in the form of ``$states.context.Map.Item`` without ``Index``."""
         template = self._fields.get("Items", _WHOLE_INPUT)
         found = template.evaluate(names)
-        if isinstance(found, list):
-            return [{"Value": value, "Source": STATE_DATA} for value in found]
-        if isinstance(found, dict) and self._takes_objects:
-            return [{"Key": key, "Value": value, "Source": STATE_DATA} for key, value in found.items()]
-        raise QueryEvaluationError.unexpected(template.text, template.field, "array", found)
+        items = state_items(found, takes_objects=self._takes_objects)
+        if items is None:
+            raise QueryEvaluationError.unexpected(template.text, template.field, "array", found)
+        return items
 
     def _batch(self, items: list[Json], names: Names) -> list[Json]:
         extra = self._fields.get("ItemBatcher/BatchInput")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.item_sources import STATE_DATA, batches, item_fields, plain_item
+from unum_runtime.asl.item_sources import batches, item_fields, plain_item, state_items
 from unum_runtime.asl.jsonpath.conditions import Condition, choose
 from unum_runtime.asl.jsonpath.dataflow import (
     DataFlow,
@@ -21,67 +21,6 @@ from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
 from unum_runtime.asl.timestamps import parse_timestamp, to_milliseconds
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.states import Catcher, Json
-
-# Branch inputs of a Map: items, ItemSelector, ItemBatcher.
-#
-# Source: Step Functions Developer Guide, "Map state input and output fields".
-
-
-def map_items(found: Json, path: str, *, takes_objects: bool) -> list[dict[str, Json]]:
-    """Convert `found`, the value at `path`, to items like ``$$.Map.Item`` without ``Index``.
-
-    The items of an object are its fields. The Developer Guide ("ItemsPath") allows objects in every Map, but Step
-    Functions was observed to fail in an inline Map, with this cause.
-
-    Raises:
-        RuntimeFailure: `found` is no array, and no object in a Map that `takes_objects`.
-    """
-    if isinstance(found, list):
-        return [{"Value": value, "Source": STATE_DATA} for value in found]
-    if takes_objects and isinstance(found, dict):
-        return [{"Key": key, "Value": value, "Source": STATE_DATA} for key, value in found.items()]
-    allowed = "array or object" if takes_objects else "array"
-    raise RuntimeFailure(f"Reference path {path!r} must point to {allowed}, but found {excerpt(found)}")
-
-
-def branch_inputs(
-    items: list[dict[str, Json]], selector: Template | None, data: Json, context: ExpressionContext
-) -> list[Json]:
-    """Return one input per item: `selector` applied to the item, or the value, or the pair of key and value.
-
-    Args:
-        items: result of `map_items`.
-        selector: ``ItemSelector``; None without one.
-        data: the Map's input after InputPath, ``$`` of the selector.
-        context: context of the Map.
-
-    Raises:
-        RuntimeFailure: a path of the selector has no value.
-    """
-    if selector is None:
-        return [plain_item(item) for item in items]
-    return [selector.render(data, _item_context(context, index, item)) for index, item in enumerate(items)]
-
-
-def _item_context(context: ExpressionContext, index: int, item: dict[str, Json]) -> ExpressionContext:
-    """Return the context of one item with separate random numbers."""
-    shown = {**context.context_object, "Map": {"Item": {"Index": index, **item}}}
-    return replace(context, context_object=shown, seed=f"{context.seed}/{index}")
-
-
-def batch_inputs(values: list[Json], batcher: Mapping[str, Json], data: Json, context: ExpressionContext) -> list[Json]:
-    """Return `values` in batches according to ``ItemBatcher``; items beyond the size limit form single batches.
-
-    Raises:
-        RuntimeFailure: a path of the batcher has no value or no valid number.
-    """
-    most, most_bytes = (
-        read_number(batcher, field, lambda path: select(path, data, context))
-        for field in ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
-    )
-    common = {"BatchInput": Template(batcher["BatchInput"]).render(data, context)} if "BatchInput" in batcher else {}
-    return batches(values, most_items=most, most_bytes=most_bytes, extra=common)
-
 
 _ASSIGN = "Assign"
 _ROOT = "$"
@@ -152,13 +91,12 @@ class JsonPathProgram:
         """Return the branch inputs for the value at ItemsPath, or for `read`."""
         data = select_or_empty(self._flow.input_path, raw, context)
         path = self._data.get("ItemsPath", _ROOT)
-        if read is None:
-            items = map_items(select(path, data, context), path, takes_objects=self._takes_objects)
+        items = self._map_items(select(path, data, context), path) if read is None else item_fields(read)
+        if self._selector is None:
+            values = [plain_item(item) for item in items]
         else:
-            items = item_fields(read)
-        values = branch_inputs(items, self._selector, data, context)
-        batcher = self._data.get("ItemBatcher")
-        return values if batcher is None else batch_inputs(values, batcher, data, context)
+            values = [self._selector.render(data, _of_item(context, each, item)) for each, item in enumerate(items)]
+        return self._batch(values, data, context) if "ItemBatcher" in self._data else values
 
     def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
         """Return the field's number, or the number at its path in the input after InputPath."""
@@ -181,6 +119,23 @@ class JsonPathProgram:
     def _select(self, path: str, raw: Json, context: ExpressionContext) -> Json:
         return select(path, select_or_empty(self._flow.input_path, raw, context), context)
 
+    def _map_items(self, found: Json, path: str) -> list[dict[str, Json]]:
+        """Return the items in `found`, the value at `path`, in the form of ``$$.Map.Item`` without ``Index``."""
+        items = state_items(found, takes_objects=self._takes_objects)
+        if items is None:
+            allowed = "array or object" if self._takes_objects else "array"
+            raise RuntimeFailure(f"Reference path {path!r} must point to {allowed}, but found {excerpt(found)}")
+        return items
+
+    def _batch(self, values: list[Json], data: Json, context: ExpressionContext) -> list[Json]:
+        batcher: Mapping[str, Json] = self._data["ItemBatcher"]
+        most, most_bytes = (
+            read_number(batcher, field, lambda path: select(path, data, context))
+            for field in ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
+        )
+        extra = {"BatchInput": Template(batcher["BatchInput"]).render(data, context)} if "BatchInput" in batcher else {}
+        return batches(values, most_items=most, most_bytes=most_bytes, extra=extra)
+
     def _text(self, field: str, raw: Json, context: ExpressionContext) -> str | None:
         path = f"{field}Path"
         if path not in self._data:
@@ -193,6 +148,12 @@ class JsonPathProgram:
         if not isinstance(value, str):
             raise RuntimeFailure(f"The {path} field must lead to a string: at {text!r} is {excerpt(value)}")
         return value
+
+
+def _of_item(context: ExpressionContext, index: int, item: dict[str, Json]) -> ExpressionContext:
+    """Return the context of one item with separate random numbers."""
+    shown = {**context.context_object, "Map": {"Item": {"Index": index, **item}}}
+    return replace(context, context_object=shown, seed=f"{context.seed}/{index}")
 
 
 def _variables(assign: Template | None, data: Json, context: ExpressionContext) -> Mapping[str, Json]:
