@@ -25,8 +25,9 @@ from tests.mutation.mutants import FOLDERS, OF_STORES, ROOT, STORES, Mutant, mod
 from tests.mutation.trial import PYTEST, Verdict
 
 TESTS = (
-    *("tests/unit/protocol", "tests/unit/store", "tests/contract", "tests/simulation", "tests/golden"),
-    *("tests/unit/client", "tests/unit/aws", "tests/unit/model", "tests/unit/services", "tests/unit/cli"),
+    *("tests/unit/protocol", "tests/unit/features", "tests/unit/store", "tests/contract"),
+    *("tests/simulation", "tests/golden", "tests/unit/client", "tests/unit/aws", "tests/unit/model"),
+    *("tests/unit/services", "tests/unit/cli"),
 )
 """All tests that execute the protocol or the stores without an emulator."""
 
@@ -150,9 +151,13 @@ def existing(tests: Sequence[str]) -> list[str]:
 def is_at_home(test: str, mutant: Mutant) -> bool:
     """Return True if the test is in the folder that mirrors the mutant's."""
     is_of_store = mutant.room in OF_STORES or mutant.path in STORES
-    # Tests of a feature are in the folders of the protocol's rooms that it extends.
-    room = "protocol" if mutant.room.startswith("features/") else mutant.room
-    homes = [f"tests/unit/{room}/", *(["tests/contract/"] if is_of_store else [])]
+    # Some tests of a feature are in the folders of the protocol's rooms that it extends.
+    extended = ["tests/unit/protocol/"] if mutant.room.startswith("features/") else []
+    homes = [
+        f"tests/unit/{mutant.room}/",
+        *extended,
+        *(["tests/contract/", "tests/unit/store/"] if is_of_store else []),
+    ]
     return test.startswith((*homes, *(() if mutant.scope else (VALUES,))))
 
 

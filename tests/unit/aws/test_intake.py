@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.aws.failure_platform import Context
-from tests.unit.protocol.delivery.test_status_events import announcing
+from tests.unit.features.status_events.test_status_events import announcing
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.errors import DefinitionNotStored, InvokeError, NotOurEvent, RouteGone

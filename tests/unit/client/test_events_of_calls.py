@@ -2,7 +2,7 @@
 
 from tests.unit.client.called_tasks import World
 from tests.unit.client.test_calls import world
-from tests.unit.protocol.delivery.test_status_events import Bus
+from tests.unit.features.status_events.test_status_events import Bus
 from unum_runtime.features.status_events.status_events import StatusEvents
 
 __all__ = ["world"]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.features.signals.test_signal import WAIT, WITH_KEY, before_its_wait
 from tests.unit.protocol.callback_platform import WAITING, asking
 from tests.unit.protocol.control.test_nudge import drawn
-from tests.unit.protocol.control.test_signal import WAIT, WITH_KEY, before_its_wait
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.job_platform import JOB, SERVICES, Watching, watching
 from tests.unit.protocol.map_platform import deployed, lose, mapped, result

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.features.status_events.test_status_events import BEGUN_MS, Bus, announcing, notes
 from tests.unit.protocol.cut_store import CutStore, Died
-from tests.unit.protocol.delivery.test_status_events import BEGUN_MS, Bus, announcing, notes
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.features.status_events.announcements import MOST_REFUSED, announce_noted, change_before

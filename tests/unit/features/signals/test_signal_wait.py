@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.control.test_signal import after_a_task
+from tests.unit.features.signals.test_signal import after_a_task
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import MovableClock, Platform, chain, exactly
 from unum_runtime.cold_start.records import replace

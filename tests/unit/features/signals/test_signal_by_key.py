@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.control.test_signal import LOOP, OTHER, WAIT, after_a_task
+from tests.unit.features.signals.test_signal import LOOP, OTHER, WAIT, after_a_task
 from tests.unit.protocol.platform import Platform, chain, exactly
 from unum_client.reading import stored_steps
 from unum_compiler import compile_workflow
