@@ -213,7 +213,7 @@ JOBS: Mapping[str, Job] = {
     "eks:deleteFargateProfile": _eks_deletion(_EKS_PROFILE, "DELETE_FAILED"),
     "eks:deleteNodegroup": _eks_deletion(_EKS_NODES, "DELETE_FAILED"),
     "eks:runJob": Job(
-        # Requests of `kubernetes_jobs`, where others have operations of an AWS API.
+        # Requests of the feature `kubernetes`, where others have operations of an AWS API.
         describe="read",
         handle={
             **{name: name for name in ("ClusterName", "CertificateAuthority", "Endpoint", "LogOptions")},
