@@ -13,8 +13,7 @@ from constructs import Construct, IConstruct
 
 from unum_constructs.cdk.lookup import stack_of
 from unum_constructs.errors import ConstructError
-from unum_constructs.state_machine.members import GUIDE, StateMachineMembers
-from unum_constructs.state_machine.misuses import PIPE, REST
+from unum_constructs.state_machine.members import GUIDE, PIPE, REST, StateMachineMembers
 
 METHODS: Mapping[str, str] = {
     "apply_removal_policy": "applyRemovalPolicy",
