@@ -34,6 +34,7 @@ from unum_emulator.aws_services import (
     parsing_cache,
     recorded_requests,
     scheduler,
+    stack_waits,
     state_machines,
 )
 from unum_emulator.aws_services.single_writes import SingleWriteProtocol
@@ -48,6 +49,7 @@ _GAPS = (
     node_errors,
     event_sources,
     cloudformation,
+    stack_waits,
     state_machines,
     iam_policies,
     parsing_cache,
