@@ -31,6 +31,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_migrate(commands)
     _add_compile(commands)
     _add_validate(commands)
+    _add_export(commands)
     _add_graph(commands)
     _add_diff(commands)
     _add_schema(commands)
@@ -112,6 +113,27 @@ def _add_validate(commands: _Commands) -> None:
 def _add_strict(parser: argparse.ArgumentParser) -> None:
     meaning = "also report everything that Step Functions refuses or does otherwise"
     parser.add_argument("--strict", action="store_true", help=meaning)
+
+
+def _add_export(commands: _Commands) -> None:
+    summary = "print a workflow as a state machine of Step Functions, and what stays behind"
+    parser = _add(commands, "export", "export_command", summary)
+    about = f"{_DEFINITION}; or FILE.py:NAME, a graph or a chain of the CDK (default: the deployed workflow)"
+    parser.add_argument("file", metavar="FILE", nargs="?", help=about)
+    parser.add_argument("--name", help="name of the workflow in FILE (default: file name without endings)")
+    parser.add_argument(
+        "--function",
+        metavar="KEY=ARN",
+        action="append",
+        default=[],
+        help="ARN of a function, any number of times (default: ${KEY}, for DefinitionSubstitutions)",
+    )
+    parser.add_argument("--anyway", action="store_true", help="export although results would change")
+    parser.add_argument("-o", "--output", metavar="MACHINE", help="output file (default: standard output)")
+    _add_address(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="print an object with machine, changed, lost, substitutions"
+    )
 
 
 def _add_graph(commands: _Commands) -> None:

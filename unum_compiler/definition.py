@@ -198,6 +198,10 @@ class Definition:
         )
         return with_extensions(workflow, self.extensions)
 
+    def machine(self) -> Json:
+        """Return the state machine in the Amazon States Language; None for a compiled definition."""
+        return self._json()
+
     def warnings(self) -> tuple[Warned, ...]:
         """Return warnings about valid parts that most likely mean something else; see ``docs/asl.md``."""
         return warnings_of(self._json())
@@ -232,6 +236,9 @@ class _Compiled(Definition):
         if self.compatibility is Compatibility.STRICT:
             refuse_ir()
         return with_calls(replace(read_ir(self._json(), functions, options), name=name), called)
+
+    def machine(self) -> None:
+        """Return nothing: the text is no state machine."""
 
     def warnings(self) -> tuple[Warned, ...]:
         """Return no warnings: IR means exactly its text."""

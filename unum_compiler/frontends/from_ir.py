@@ -372,13 +372,14 @@ def _shared_states(workflow: ir.Workflow, state: states.Parallel, place: str) ->
 
 
 _MAP = "branches of a Map do not wait for each other in Step Functions; run the later step after the Map"
-_REASONS = {
+REASONS = {
     "after_previous": _MAP,
     "left_out": "all branches of a Map run the same states in Step Functions; put a Choice before the state",
     "meets_previous": _MAP,
     "needs": "branches of a Parallel do not wait for each other in Step Functions; nest Parallel states instead",
     "quorum": "a Parallel or Map of Step Functions waits for all its branches; leave the number out",
 }
+"""Why Step Functions lacks a field of the IR, and what takes its place."""
 
 
 def with_extensions(workflow: Workflow, extensions: Mapping[str, Mapping[str, Json]]) -> Workflow:
@@ -404,7 +405,7 @@ def refuse_extensions(extensions: Mapping[str, Mapping[str, Json]]) -> None:
     for name, fields in extensions.items():
         for field in fields:
             place = member(member("$.states", name), field)
-            report.differs(place, Difference.EXTENSION, _REASONS.get(field, "Step Functions has no such state"))
+            report.differs(place, Difference.EXTENSION, REASONS.get(field, "Step Functions has no such state"))
     report.raise_problems(None)
 
 

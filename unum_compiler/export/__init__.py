@@ -1,0 +1,1 @@
+"""Definitions of Step Functions from definitions of workflows, with what stays behind."""
