@@ -70,5 +70,5 @@ def add_defaults(options: argparse.Namespace, environment: Mapping[str, str]) ->
 
 def _is_about_files(options: argparse.Namespace) -> bool:
     """Return True for a picture or a comparison of definitions in files alone."""
-    given = {"export": "file", "graph": "file", "diff": "old"}.get(options.command)
-    return given is not None and getattr(options, given) is not None
+    argument = {"export": "file", "graph": "file", "diff": "old"}.get(options.command)
+    return argument is not None and getattr(options, argument) is not None

@@ -65,9 +65,9 @@ class Definition:
         """
         if isinstance(definition, str):
             return cls._of(parse(definition), substitutions)
-        given = take_objects(definition)
-        kept = None if substitutions is None else {**substitutions, **{name: f"${{{name}}}" for name in given.values}}
-        return replace(cls._of(copy_json(given.machine), kept), values=given.values)
+        source = take_objects(definition)
+        kept = None if substitutions is None else {**substitutions, **{name: f"${{{name}}}" for name in source.values}}
+        return replace(cls._of(copy_json(source.machine), kept), values=source.values)
 
     @classmethod
     def from_asl_file(cls, path: str | Path, *, substitutions: Mapping[str, str] | None = None) -> "Definition":

@@ -316,11 +316,11 @@ def dag(graph: Mapping[str, Piece], *, name: str = "dag") -> nodes.Parallel:
     Raises:
         ValueError: there are no nodes, a node waits for one that does not exist, or some wait for each other.
     """
-    given = {each: node if isinstance(node, Node) else Node(nodes_of(node), ()) for each, node in graph.items()}
-    needs = nodes.ordered({each: node.sources for each, node in given.items()}, name)
+    made = {each: node if isinstance(node, Node) else Node(nodes_of(node), ()) for each, node in graph.items()}
+    needs = nodes.ordered({each: node.sources for each, node in made.items()}, name)
     return nodes.Parallel(
         name=name,
-        branches=tuple(given[each].piece for each, _ in needs),
+        branches=tuple(made[each].piece for each, _ in needs),
         extensions={"needs": needs},
     )
 

@@ -41,9 +41,9 @@ class FunctionOptions:
         if self.checkpoint:
             return
         if self.guard is Guard.LEASE or self.memoize:
-            given = "guard=Guard.LEASE" if self.guard is Guard.LEASE else f"memoize={self.memoize!r}"
+            other = "guard=Guard.LEASE" if self.guard is Guard.LEASE else f"memoize={self.memoize!r}"
             raise ValueError(
-                f"expected checkpoint=False alone, got {given} as well: without a checkpoint, user code runs on every "
+                f"expected checkpoint=False alone, got {other} as well: without a checkpoint, user code runs on every "
                 "delivery; remove one of both"
             )
 

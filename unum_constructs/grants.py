@@ -85,8 +85,8 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         Nothing else is allowed: neither alias tells what became of an execution, and no item or object may be written.
         A Python function of the app also gets a client with boto3's names, `unum_stepfunctions`.
         """
-        given = self._grant_on_alias(grantee, [INVOKE], self.run_alias, self.start_alias)
-        return self._equipped(given, grantee, self.start_alias.function_arn)
+        grant = self._grant_on_alias(grantee, [INVOKE], self.run_alias, self.start_alias)
+        return self._equipped(grant, grantee, self.start_alias.function_arn)
 
     @property
     def permanent_start_alias(self) -> lambda_.IFunction:
@@ -106,8 +106,8 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
             ConstructError: the workflow is imported without its control function.
         """
         start, run = self._permanent_aliases()
-        given = self._grant_on_alias(grantee, [INVOKE], run, start)
-        return self._equipped(given, grantee, start.function_arn)
+        grant = self._grant_on_alias(grantee, [INVOKE], run, start)
+        return self._equipped(grant, grantee, start.function_arn)
 
     def grant_start_sync(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow starting executions and waiting for their results (`run`, `start_sync_execution`).
@@ -127,8 +127,8 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
             raise ConstructError(
                 self, "describe_alias_arn: expected an ARN, got None; import the workflow with it (DescribeAlias)"
             )
-        given = self._grant_on_alias(grantee, [INVOKE], self.describe_alias)
-        return self._equipped(given, grantee, self.describe_alias.function_arn)
+        grant = self._grant_on_alias(grantee, [INVOKE], self.describe_alias)
+        return self._equipped(grant, grantee, self.describe_alias.function_arn)
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow reading steps and definitions, without task tokens, and describing executions.
@@ -140,8 +140,8 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         is_part = next(self._parts_before_aliases(grantee), None) is not None
         if is_part:
             return read
-        given = read if self.describe_alias is None else read.combine(self.grant_describe(grantee))
-        return self._equipped(given, grantee, f"{self.workflow_name}={self.storage.address}")
+        grant = read if self.describe_alias is None else read.combine(self.grant_describe(grantee))
+        return self._equipped(grant, grantee, f"{self.workflow_name}={self.storage.address}")
 
     def _grant_table_reads(self, grantee: iam.IGrantable) -> iam.Grant:
         definitions = definition_partition_prefix(self.workflow_name)
@@ -161,10 +161,10 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         Nothing else is allowed. A Python function of the app also gets a client for its code, `unum_task_responses`, in
         a layer, and the address of the response alias in its environment.
         """
-        given = self._grant_on_alias(grantee, [INVOKE], self.response_alias)
+        grant = self._grant_on_alias(grantee, [INVOKE], self.response_alias)
         if isinstance(grantee, lambda_.Function):
             TASK_RESPONSES.equip(grantee, self.response_alias.function_arn)
-        return given
+        return grant
 
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow every request to the control function, as administrators need: stop, redrive, fork, delete and others.
@@ -291,12 +291,14 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
         if not actions or not {action.partition(":")[0] for action in actions} <= {*services}:
             raise ConstructError(self, f"grant: expected actions of {[*services]}, got {[*actions]}")
         of_items, of_functions = ([each for each in actions if each.startswith(f"{service}:")] for service in services)
-        given = []
+        grants = []
         if of_functions:
-            given.append(self._grant_on_alias(grantee, of_functions, self.start_alias))
+            grants.append(self._grant_on_alias(grantee, of_functions, self.start_alias))
         if of_items:
-            given.append(iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=self.storage.arns))
-        return reduce(iam.Grant.combine, given)
+            grants.append(
+                iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=self.storage.arns)
+            )
+        return reduce(iam.Grant.combine, grants)
 
     def _permanent_aliases(self) -> tuple[lambda_.IFunction, lambda_.IFunction]:
         """Return the permanent start alias and run alias.
@@ -316,14 +318,14 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
 
     def _grant_control(self, grantee: iam.IGrantable, kind: str) -> iam.Grant:
         alias = self._control_alias(kind)
-        given = self._grant_on_alias(grantee, [INVOKE], alias)
-        return self._equipped(given, grantee, alias.function_arn) if kind in _IN_BOTO3 else given
+        grant = self._grant_on_alias(grantee, [INVOKE], alias)
+        return self._equipped(grant, grantee, alias.function_arn) if kind in _IN_BOTO3 else grant
 
-    def _equipped(self, given: iam.Grant, grantee: iam.IGrantable, *addresses: str) -> iam.Grant:
-        """Return `given`, after giving the function `grantee` boto3's client for executions, and `addresses`."""
+    def _equipped(self, grant: iam.Grant, grantee: iam.IGrantable, *addresses: str) -> iam.Grant:
+        """Return `grant`, after giving the function `grantee` boto3's client for executions, and `addresses`."""
         if isinstance(grantee, lambda_.Function):
             STEP_FUNCTIONS.equip(grantee, *addresses)
-        return given
+        return grant
 
     def _grant_on_alias(
         self, grantee: iam.IGrantable, actions: Sequence[str], *aliases: lambda_.IFunction
@@ -368,12 +370,12 @@ class IUnumWorkflow(StateMachineInterface, AnnouncedWorkflow):
             (self.storage, self.storage.reading, self.storage.service),
             (self.payload_bucket, READING_OBJECTS, "s3"),
         ]
-        given = [
+        grants = [
             _grant_service_use(each.encryption_key, actions, grantee, through=service)
             for each, actions, service in kept
             if each is not None and each.encryption_key is not None
         ]
-        return reduce(iam.Grant.combine, given, none)
+        return reduce(iam.Grant.combine, grants, none)
 
 
 def _grant_service_use(key: kms.IKey, actions: Actions, grantee: iam.IGrantable, *, through: str) -> iam.Grant:
@@ -383,10 +385,10 @@ def _grant_service_use(key: kms.IKey, actions: Actions, grantee: iam.IGrantable,
 
 def _grant_all(grantee: iam.IGrantable, statements: Iterable[iam.PolicyStatement]) -> iam.Grant:
     """Add one or more `statements` to the grantee's policy."""
-    given = (
+    grants = (
         iam.Grant.add_to_principal(
             grantee=grantee, actions=each.actions, resource_arns=each.resources, conditions=each.conditions
         )
         for each in statements
     )
-    return reduce(iam.Grant.combine, given)
+    return reduce(iam.Grant.combine, grants)

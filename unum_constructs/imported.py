@@ -112,20 +112,20 @@ class ImportedWorkflow(IUnumWorkflow):
             f"got {arn!r}",
         )
 
-    def _storage(self, given: dynamodb.ITable | str) -> Storage:
+    def _storage(self, table: dynamodb.ITable | str) -> Storage:
         """Return the table with this name or ARN, or the bucket with this address."""
-        if not isinstance(given, str):
-            check_is_table(self, "table", given)
-            return TableStorage(given)
-        if given.startswith(BUCKET):
-            return BucketStorage(s3.Bucket.from_bucket_name(self, "State", given.removeprefix(BUCKET)), is_shared=True)
-        known_by = dynamodb.Table.from_table_arn if given.startswith("arn:") else dynamodb.Table.from_table_name
-        return TableStorage(known_by(self, "Table", given))
+        if not isinstance(table, str):
+            check_is_table(self, "table", table)
+            return TableStorage(table)
+        if table.startswith(BUCKET):
+            return BucketStorage(s3.Bucket.from_bucket_name(self, "State", table.removeprefix(BUCKET)), is_shared=True)
+        known_by = dynamodb.Table.from_table_arn if table.startswith("arn:") else dynamodb.Table.from_table_name
+        return TableStorage(known_by(self, "Table", table))
 
-    def _bucket(self, given: s3.IBucket | str | None) -> s3.IBucket | None:
-        bucket = s3.Bucket.from_bucket_name(self, "Payloads", given) if isinstance(given, str) else given
+    def _bucket(self, value: s3.IBucket | str | None) -> s3.IBucket | None:
+        bucket = s3.Bucket.from_bucket_name(self, "Payloads", value) if isinstance(value, str) else value
         if bucket is not None and not hasattr(bucket, "bucket_name"):
-            raise ConstructError(self, f"payload_bucket: expected an aws_s3.IBucket or its name, got {given!r}")
+            raise ConstructError(self, f"payload_bucket: expected an aws_s3.IBucket or its name, got {value!r}")
         return bucket
 
     def _alias(self, construct_id: str, arn: str, *, same_environment: bool | None) -> lambda_.IFunction:

@@ -94,7 +94,7 @@ class Store:
         Returns:
             The storage, for `UnumWorkflow`; the workflow checks the options.
         """
-        given = {
+        options = {
             "billing": billing,
             "read_capacity": read_capacity,
             "write_capacity": write_capacity,
@@ -105,7 +105,7 @@ class Store:
             "removal_policy": removal_policy,
             "list_executions": list_executions,
         }
-        return cls(table=table, options={name: value for name, value in given.items() if value is not None})
+        return cls(table=table, options={name: value for name, value in options.items() if value is not None})
 
     @classmethod
     def s3(cls, *, bucket: s3.IBucket | None = None, encryption_key: IKey | None = None) -> "Store":
@@ -175,8 +175,8 @@ class Store:
         check_types(workflow, bool, {"store: list_executions": self.options.get("list_executions")})
         check_key(workflow, "store: encryption_key", self.options.get("encryption_key"))
         if self.table is None:
-            given = {"encryption_key": encryption_key, **self._checked_options(workflow)}
-            return _new_table(workflow, construct_id, given, name)
+            options = {"encryption_key": encryption_key, **self._checked_options(workflow)}
+            return _new_table(workflow, construct_id, options, name)
         if self.options:
             remedy = "set them where you make the table, or leave out `table`"
             raise ConstructError(
@@ -233,8 +233,8 @@ def claim_name(workflow: Construct, storage: Storage, name: str) -> None:
     Construct(resource, claimed)  # type: ignore[arg-type]  # every table and bucket is a construct
 
 
-def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any], name: str | None) -> Table:
-    key = given.get("encryption_key")
+def _new_table(scope: Construct, construct_id: str, options: Mapping[str, Any], name: str | None) -> Table:
+    key = options.get("encryption_key")
     table = Table(
         scope,
         construct_id,
@@ -242,37 +242,37 @@ def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any], na
         partition_key=Attribute(name=PARTITION, type=AttributeType.STRING),
         sort_key=Attribute(name=SORT, type=AttributeType.STRING),
         time_to_live_attribute=EXPIRY,
-        billing_mode=given.get("billing", BillingMode.PAY_PER_REQUEST),
-        read_capacity=given.get("read_capacity"),
-        write_capacity=given.get("write_capacity"),
+        billing_mode=options.get("billing", BillingMode.PAY_PER_REQUEST),
+        read_capacity=options.get("read_capacity"),
+        write_capacity=options.get("write_capacity"),
         encryption=TableEncryption.CUSTOMER_MANAGED if key else None,
         encryption_key=key,
-        removal_policy=given.get("removal_policy", RemovalPolicy.DESTROY),
-        deletion_protection=given.get("deletion_protection"),
-        **_specifications(given),
+        removal_policy=options.get("removal_policy", RemovalPolicy.DESTROY),
+        deletion_protection=options.get("deletion_protection"),
+        **_specifications(options),
     )
-    acknowledge(table, TABLE if given.get("point_in_time_recovery") else {**TABLE, **NO_RECOVERY})
-    if given.get("list_executions", True):
+    acknowledge(table, TABLE if options.get("point_in_time_recovery") else {**TABLE, **NO_RECOVERY})
+    if options.get("list_executions", True):
         table.add_global_secondary_index(
             index_name=INDEX,
             partition_key=Attribute(name=LISTED_IN, type=AttributeType.STRING),
             sort_key=Attribute(name=PLACE, type=AttributeType.STRING),
             projection_type=ProjectionType.INCLUDE,
             non_key_attributes=[*PROJECTED],
-            read_capacity=given.get("read_capacity"),
-            write_capacity=given.get("write_capacity"),
+            read_capacity=options.get("read_capacity"),
+            write_capacity=options.get("write_capacity"),
         )
     return table
 
 
-def _specifications(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _specifications(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the options that the CDK takes as structures."""
     found: dict[str, Any] = {}
-    if (recovery := given.get("point_in_time_recovery")) is not None:
+    if (recovery := options.get("point_in_time_recovery")) is not None:
         found["point_in_time_recovery_specification"] = PointInTimeRecoverySpecification(
             point_in_time_recovery_enabled=recovery
         )
-    if (insights := given.get("contributor_insights")) is not None:
+    if (insights := options.get("contributor_insights")) is not None:
         found["contributor_insights_specification"] = ContributorInsightsSpecification(enabled=insights)
     return found
 

@@ -129,14 +129,14 @@ class UnumSignalTarget:
         control: ControlFunction | None = getattr(workflow, "control", None)
         if control is None:
             raise ConstructError(workflow, "UnumSignalTarget: expected a workflow of this app, got an imported one")
-        given = {
+        fields = {
             "key": key,
             "execution": execution,
             "keep_s": None if keep is None else keep.to_seconds(),
             "value": checked_json(events.EventField.from_path(WHOLE_EVENT) if value is None else value, "value"),
             "id": events.EventField.event_id if id is None else id,
         }
-        known = {name: each for name, each in given.items() if each is not None}
+        known = {name: each for name, each in fields.items() if each is not None}
         request = {MARK: WIRE_VERSION, "control": ControlAlias.SIGNAL.value, "signal": signal, **known}
         self._target = targets.LambdaFunction(
             control.open_for_events(workflow),
@@ -248,8 +248,8 @@ def _rule_input(value: Any, name: str | None) -> events.RuleTargetInput | None:
 
 def _schedule_input(value: Any, name: str | None) -> scheduler.ScheduleTargetInput:
     schedule, time = scheduler.ContextAttribute.schedule_arn, scheduler.ContextAttribute.scheduled_time
-    given = {"schedule": schedule, "time": time} if value is None else value
-    return scheduler.ScheduleTargetInput.from_object(_named_start(name, f"{schedule} {time}", given))
+    start = {"schedule": schedule, "time": time} if value is None else value
+    return scheduler.ScheduleTargetInput.from_object(_named_start(name, f"{schedule} {time}", start))
 
 
 def _named_start(name: str | None, own: str, value: Any) -> Json:

@@ -53,13 +53,13 @@ def plain_settings(profile: str | None, region: str | None, environment: Mapping
     if any(environment.get(name) for name in _OTHER_SOURCES):
         return None
     # As botocore, keys in the environment come before a profile, unless that is given by an option.
-    given = {} if profile else {name: environment[name.upper()] for name in KEYS if environment.get(name.upper())}
+    own = {} if profile else {name: environment[name.upper()] for name in KEYS if environment.get(name.upper())}
     named = profile or next(filter(None, map(environment.get, _PROFILES)), None)
     config, shared = (Path(environment.get(name) or default).expanduser() for name, default in _FILES.items())
-    found = plain_profile(named or "default", config, shared, only_region=bool(given))
+    found = plain_profile(named or "default", config, shared, only_region=bool(own))
     if found is None or (named is not None and not found):
         return None
-    match [(given or found).get(name) for name in KEYS]:
+    match [(own or found).get(name) for name in KEYS]:
         case [str(key_id), str(secret), token]:
             region = region or environment.get("AWS_DEFAULT_REGION") or found.get("region")
             credentials = Credentials(key_id, secret, token or None)

@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from unum_compiler.definition import Definition
 
 
-def workflow_name(file: str, given: str | None) -> str:
+def workflow_name(file: str, name: str | None) -> str:
     """Return the name from the command line, or one made from the file's: ``orders`` for ``flows/orders.asl.json``.
 
     Raises:
         UsageError: a workflow name has other characters or length.
     """
-    if given is None:
+    if name is None:
         return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(file).name.split(".")[0])[:MAX_NAME] or "workflow"
-    if not is_name(given):
-        raise UsageError(f"--name: expected {NAME_RULE}, got {given!r}")
-    return given
+    if not is_name(name):
+        raise UsageError(f"--name: expected {NAME_RULE}, got {name!r}")
+    return name
 
 
-def attributes_in(given: Sequence[str]) -> dict[str, str]:
+def attributes_in(texts: Sequence[str]) -> dict[str, str]:
     """Return attributes by name from ``NAME=VALUE``.
 
     Raises:
         UsageError: a text lacks the equals sign, or the attributes are beyond their bounds.
     """
-    for text in given:
+    for text in texts:
         if "=" not in text:
             raise UsageError(f"--attribute: expected NAME=VALUE, such as customer=7, got {text!r}")
     try:
-        return checked_attributes(dict(text.split("=", 1) for text in given))
+        return checked_attributes(dict(text.split("=", 1) for text in texts))
     except ValueError as error:
         raise UsageError(f"--{error}") from error
 
@@ -124,28 +124,28 @@ def document(file: str) -> Json:
         return read_file(file)
 
 
-def execution_input(given: str) -> Json:
+def execution_input(value: str) -> Json:
     """Parse the value of ``--input``; see `json_option`."""
-    return json_option("--input", given)
+    return json_option("--input", value)
 
 
-def json_option(option: str, given: str) -> Json:
+def json_option(option: str, value: str) -> Json:
     """Parse an option value: JSON text, ``@FILE``, or ``-`` for standard input.
 
     Args:
         option: option name, for messages.
-        given: value on the command line.
+        value: value on the command line.
 
     Raises:
         UsageError: unreadable source or invalid JSON; names line and column.
     """
     from unum_compiler.parsing.document import DEEP_DATA, parse  # noqa: PLC0415
 
-    source, text = _given_text(option, given)
+    source, text = _given_text(option, value)
     try:
         return parse(text, source=source, too_deep=DEEP_DATA)
     except DefinitionError as error:
-        remedy = "" if given[:1] in "@-" else "; quote JSON for the shell, or write @FILE to read a file"
+        remedy = "" if value[:1] in "@-" else "; quote JSON for the shell, or write @FILE to read a file"
         raise UsageError(f"{option}: {error}{remedy}") from error
 
 
@@ -175,16 +175,16 @@ def _readable(file: str) -> Iterator[None]:
         raise UsageError(f"{file}: cannot be read: {error.strerror}; expected a file with a definition") from error
 
 
-def _given_text(option: str, given: str) -> tuple[str, str]:
+def _given_text(option: str, value: str) -> tuple[str, str]:
     """Return the name of the source and its text."""
     try:
-        if given == "-":
+        if value == "-":
             return "standard input", sys.stdin.read()
-        if given.startswith("@"):
+        if value.startswith("@"):
             # Editors on Windows begin files with a byte-order mark, which is no JSON.
-            return given[1:], Path(given[1:]).read_text(encoding="utf-8-sig")
+            return value[1:], Path(value[1:]).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UsageError(f"{option}: {given[1:]}: cannot be read: {error.strerror}") from error
+        raise UsageError(f"{option}: {value[1:]}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{option}: {given}: expected JSON text in UTF-8: {error}") from error
-    return "", given
+        raise UsageError(f"{option}: {value}: expected JSON text in UTF-8: {error}") from error
+    return "", value

@@ -136,12 +136,12 @@ def _guarded(workflow: Workflow, guard: Guard) -> Workflow:
     return replace(workflow, states=states)
 
 
-def _rate(given: str) -> float:
+def _rate(text: str) -> float:
     """Parse executions per second: ``10`` or ``10/s``."""
     with suppress(ValueError):
-        if 0 < (rate := float(given.removesuffix("/s"))) < inf:
+        if 0 < (rate := float(text.removesuffix("/s"))) < inf:
             return rate
-    raise UsageError(f"--rate: expected executions a second, such as 10/s, got {given}")
+    raise UsageError(f"--rate: expected executions a second, such as 10/s, got {text}")
 
 
 def _bills(receipt: Receipt) -> dict[str, Bill]:

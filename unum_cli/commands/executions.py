@@ -311,9 +311,9 @@ def definition_of(options: argparse.Namespace, client: Client) -> Workflow:
         CommandFailed: problems in the definition.
         ClientError: unknown execution, or no stored definition.
     """
-    given = given_definition(options, client)
-    if given is not None:
-        return given
+    own = given_definition(options, client)
+    if own is not None:
+        return own
     has_begun = next(client.steps(options.execution), None) is not None
     found = client.definition(options.execution)
     if not has_begun:  # it may be on its way on an earlier version

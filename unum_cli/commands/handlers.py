@@ -81,7 +81,7 @@ def handlers(module_name: str, tasks: Iterable[Task], *, complete: bool = True) 
     if not isinstance(found, Mapping):
         raise UsageError(f"--functions {module_name}: expected a dict {TABLE}, got {type(found).__name__}")
     names = [(task, [name for name in handler_names(task) if callable(found.get(name))]) for task in tasks]
-    missing = sorted({_expected(task) for task, given in names if not given})
+    missing = sorted({_expected(task) for task, functions in names if not functions})
     if missing and complete:
         place = "the module" if table is None else TABLE
         raise UsageError(
@@ -89,7 +89,7 @@ def handlers(module_name: str, tasks: Iterable[Task], *, complete: bool = True) 
             f"names; add handlers (event, context) of these names, or map them in a dict {TABLE}, or let --auto-mock "
             "answer"
         )
-    return {name: found[name] for _, given in names for name in given}
+    return {name: found[name] for _, functions in names for name in functions}
 
 
 def _expected(task: Task) -> str:

@@ -87,8 +87,8 @@ def failure_text(error: str | None, cause: str | None) -> str:
 
 
 def _reason(description: Description) -> str:
-    given = filter(None, (description.error, description.cause))
-    return "".join(f": {text}" for text in given)
+    texts = filter(None, (description.error, description.cause))
+    return "".join(f": {text}" for text in texts)
 
 
 def child_json(child: ChildExecution) -> Json:

@@ -80,9 +80,9 @@ def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> De
     raise UsageError(f"--workflow {workflow}: stack {stack} has no such workflow; it has {names}")
 
 
-def _meant(stack: str, by_construct: Mapping[str, Deployed], given: str) -> list[Deployed]:
-    """Return the workflows whose construct has the path or the ID `given`."""
-    plain = _SEPARATORS.sub("", given)
+def _meant(stack: str, by_construct: Mapping[str, Deployed], name: str) -> list[Deployed]:
+    """Return the workflows whose construct has the path or the ID `name`."""
+    plain = _SEPARATORS.sub("", name)
     by_path = [one for path, one in by_construct.items() if plain in (path, _SEPARATORS.sub("", stack) + path)]
     # A derived name is the path, joined by hyphens, and a hash; the construct's ID is the last part of the path.
     derived = re.compile(rf"(.*-)?{re.escape(plain)}-?[0-9A-F]{{8}}")

@@ -30,9 +30,9 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: unknown, failed or differently versioned execution, or AWS error.
     """
     client = connected(options)
-    given = given_definition(options, client)
+    definition = given_definition(options, client)
     try:
-        description = _watch(client, given, options)
+        description = _watch(client, definition, options)
     except UnumError as error:
         raise CommandFailed(str(error)) from error
     check_success(description)

@@ -82,9 +82,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _files(given: list[Path]) -> Iterator[Path]:
-    """Yield the files `given`, and the Python files in folders `given`, without those that tools put there."""
-    for each in given:
+def _files(paths: list[Path]) -> Iterator[Path]:
+    """Yield the files `paths`, and the Python files in folders `paths`, without those that tools put there."""
+    for each in paths:
         if not each.is_dir():
             yield each
             continue

@@ -68,15 +68,15 @@ class Settings:
         return context
 
 
-def settings(given: str, environment: Mapping[str, str]) -> Settings:
+def settings(endpoint: str, environment: Mapping[str, str]) -> Settings:
     """Return the settings for the URL in ``--otlp``, empty without one, and the environment variables.
 
     Raises:
         UsageError: a value that OpenTelemetry does not allow, or that this command does not support.
     """
-    _check_protocol(given, environment)
+    _check_protocol(endpoint, environment)
     return Settings(
-        url=_url(given, environment),
+        url=_url(endpoint, environment),
         headers=_headers(_variable(environment, "HEADERS")),
         timeout_s=_timeout_ms(_variable(environment, "TIMEOUT")) / 1000,
         compresses=_compresses(_variable(environment, "COMPRESSION")),
@@ -91,13 +91,13 @@ def _variable(environment: Mapping[str, str], name: str) -> str:
     return environment.get(f"{PREFIX}TRACES_{name}", "") or environment.get(PREFIX + name, "")
 
 
-def _url(given: str, environment: Mapping[str, str]) -> str:
-    exact = "" if given else environment.get(f"{PREFIX}TRACES_ENDPOINT", "")
+def _url(endpoint: str, environment: Mapping[str, str]) -> str:
+    exact = "" if endpoint else environment.get(f"{PREFIX}TRACES_ENDPOINT", "")
     if exact:
         return _checked(exact, f"{PREFIX}TRACES_ENDPOINT")
-    base = given or environment.get(f"{PREFIX}ENDPOINT", "") or DEFAULT_ENDPOINT
-    url = _checked(base, "--otlp" if given else f"{PREFIX}ENDPOINT").rstrip("/")
-    return url if given and url.endswith(PATH) else url + PATH
+    base = endpoint or environment.get(f"{PREFIX}ENDPOINT", "") or DEFAULT_ENDPOINT
+    url = _checked(base, "--otlp" if endpoint else f"{PREFIX}ENDPOINT").rstrip("/")
+    return url if endpoint and url.endswith(PATH) else url + PATH
 
 
 def _checked(url: str, where: str) -> str:
@@ -109,9 +109,9 @@ def _checked(url: str, where: str) -> str:
     return url
 
 
-def _check_protocol(given: str, environment: Mapping[str, str]) -> None:
+def _check_protocol(endpoint: str, environment: Mapping[str, str]) -> None:
     """Raise if the environment asks for gRPC; with HTTP, collectors take JSON beside Protobuf."""
-    if not given and _variable(environment, "PROTOCOL") == "grpc":
+    if not endpoint and _variable(environment, "PROTOCOL") == "grpc":
         raise UsageError(
             f"{PREFIX}PROTOCOL: expected http/json or http/protobuf, got grpc, which this command does not send; give "
             f"the collector's URL for HTTP, as in --otlp {DEFAULT_ENDPOINT}"

@@ -74,10 +74,10 @@ class OneTimeCode:
         self._is_used = False
         self._lock = threading.Lock()
 
-    def use(self, given: str) -> bool:
-        """Return True if `given` is the code, for the first time and in time."""
+    def use(self, code: str) -> bool:
+        """Return True if `code` is the code, for the first time and in time."""
         with self._lock:
-            if not compare_digest(given.encode(), self.value.encode()) or not self._is_good():
+            if not compare_digest(code.encode(), self.value.encode()) or not self._is_good():
                 return False
             self._is_used = True
             return True
@@ -176,9 +176,9 @@ class Guard:
         """Return the refusal of a forbidden request; None for an allowed request."""
         if headers.getlist("host") not in [[host] for host in self.secrets.hosts]:
             return PlainTextResponse("Expected the host 127.0.0.1 or localhost.\n", 421)
-        given = parse_qs(scope["query_string"].decode("latin-1"))
-        token = given.get("token", [""])[0]
-        if scope["method"] == "GET" and (_equal(token, self.secrets.token) or self._has_code(given)):
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        token = query.get("token", [""])[0]
+        if scope["method"] == "GET" and (_equal(token, self.secrets.token) or self._has_code(query)):
             return self._entry()
         if not self._is_own(headers):
             return PlainTextResponse("Open the URL that `unum ui` printed.\n", 403)
@@ -197,9 +197,9 @@ class Guard:
             return False
         return found is not None and _equal(found.value, self.secrets.session)
 
-    def _has_code(self, given: dict[str, list[str]]) -> bool:
+    def _has_code(self, query: dict[str, list[str]]) -> bool:
         """Return True for a query with the code that is good once."""
-        return self.secrets.code is not None and self.secrets.code.use(given.get("code", [""])[0])
+        return self.secrets.code is not None and self.secrets.code.use(query.get("code", [""])[0])
 
     def _entry(self) -> Response:
         response = HTMLResponse(_ENTRY)
@@ -212,5 +212,5 @@ def is_form_of(secrets_: Secrets, form: dict[str, list[str]]) -> bool:
     return _equal(form.get("csrf", [""])[0], secrets_.csrf)
 
 
-def _equal(given: str, expected: str) -> bool:
-    return compare_digest(given.encode(), expected.encode())
+def _equal(text: str, expected: str) -> bool:
+    return compare_digest(text.encode(), expected.encode())

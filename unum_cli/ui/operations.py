@@ -164,12 +164,12 @@ def _nudge(client: Client, name: str, _form: Form) -> list[str]:
 
 
 def _fork(client: Client, name: str, form: Form) -> list[str]:
-    given: dict[str, Any] = {"input": _json("input", form["input"])} if form.get("input", "").strip() else {}
+    fields: dict[str, Any] = {"input": _json("input", form["input"])} if form.get("input", "").strip() else {}
     visit = form.get("visit") or "1"
     if not visit.isdecimal() or len(visit) > _LONGEST_VISIT:
         raise HTTPException(400, f"visit: expected a number from 1, got {visit!r}.")
     started = client.fork(
-        name, from_node=form.get("node", ""), new_name=form.get("name", ""), visit=int(visit), **given
+        name, from_node=form.get("node", ""), new_name=form.get("name", ""), visit=int(visit), **fields
     )
     return [f"Started {started.name} from {form.get('node')}."]
 
@@ -286,9 +286,9 @@ class Operations:
         form = await _form_of(request)
         if not is_form_of(self.site.secrets, form):
             raise HTTPException(403, "Expected a form of this page; load the page again.")
-        given = {field: values[0] for field, values in form.items()}
-        lines = await run_in_threadpool(operation.perform, place.client, name, given)
-        target = given.get("name", "") if operation.verb in ("fork", "start") else name
+        fields = {field: values[0] for field, values in form.items()}
+        lines = await run_in_threadpool(operation.perform, place.client, name, fields)
+        target = fields.get("name", "") if operation.verb in ("fork", "start") else name
         is_gone = operation.verb in ("delete", "answer") or not target
         path = f"{place.path}/" if is_gone else f"{place.path}/executions/{target}"
         return self.site.render("done.html", place=place, operation=operation, lines=lines, path=path)

@@ -369,8 +369,8 @@ def _child(reading: Reading, scope: Scope, index: int) -> ChildExecution | None:
 
 
 def _number(request: Request, name: str, least: int = 1) -> int:
-    given = request.query_params.get(name, "")
-    return max(least, int(given)) if given.isdecimal() else least
+    text = request.query_params.get(name, "")
+    return max(least, int(text)) if text.isdecimal() else least
 
 
 def _pages(count: int, size: int, page: int) -> dict[str, int]:
@@ -383,9 +383,9 @@ def _attributes(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _time(given: str | None) -> datetime | None:
+def _time(text: str | None) -> datetime | None:
     try:
-        return datetime.fromisoformat(given).replace(tzinfo=UTC) if given else None
+        return datetime.fromisoformat(text).replace(tzinfo=UTC) if text else None
     except ValueError:
         return None
 

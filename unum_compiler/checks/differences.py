@@ -230,8 +230,8 @@ def _result(state: State) -> Iterator[Found]:
     call = "Arguments" if state.language is Language.JSONATA else "Parameters"
     if (
         state.resource == "bedrock:invokeModel"
-        and isinstance(given := state.data.get(call), dict)
-        and "Output" in given
+        and isinstance(value := state.data.get(call), dict)
+        and "Output" in value
     ):
         reason = "the form of the reference to the object is not documented; discard it, you know the location"
         yield Found(member(member(state.place, call), "Output"), Difference.RESULT, reason)

@@ -128,8 +128,8 @@ def _functions(task: Task) -> Iterator[tuple[str, str]]:
     """Yield place and text of each name of a function."""
     yield member(task.place, "Resource"), task.written
     for field in ("Parameters", "Arguments"):
-        given = task.data.get(field)
-        if isinstance(given, Mapping) and isinstance(name := given.get("FunctionName"), str):
+        named = task.data.get(field)
+        if isinstance(named, Mapping) and isinstance(name := named.get("FunctionName"), str):
             yield member(member(task.place, field), "FunctionName"), name
 
 

@@ -101,22 +101,22 @@ def read_chainable(
     graph = sfn.StateGraph(start, "UnumWorkflow definition")
     if timeout is not None:
         graph.timeout = timeout
-    given = take_objects(restore_objects(graph.to_graph_json(query_language), start, graph))
+    body = take_objects(restore_objects(graph.to_graph_json(query_language), start, graph))
     app = _App.of(start.node.root)
-    machine = _plain(given.machine, app.functions)
+    machine = _plain(body.machine, app.functions)
     if query_language is not None:
         # The graph's states omit their query language if it is the same.
         machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}
     if comment is not None:
         machine = {"Comment": comment, **machine}
-    return _built(machine, app, graph.policy_statements)._replace(values=given.values)
+    return _built(machine, app, graph.policy_statements)._replace(values=body.values)
 
 
-def is_body(given: object) -> bool:
+def is_body(value: object) -> bool:
     """Return True for a `DefinitionBody`, a state or a chain."""
-    if isinstance(given, sfn.StateGraph):  # its states cannot be in the graph that is rendered here
+    if isinstance(value, sfn.StateGraph):  # its states cannot be in the graph that is rendered here
         return False
-    return isinstance(given, sfn.DefinitionBody) or isinstance(getattr(given, "start_state", None), sfn.State)
+    return isinstance(value, sfn.DefinitionBody) or isinstance(getattr(value, "start_state", None), sfn.State)
 
 
 def is_chain(body: object) -> bool:

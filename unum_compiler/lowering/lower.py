@@ -156,14 +156,14 @@ def _task(state: tree.Task, shared: _Shared, around: _Around) -> states.State:
 
 
 def _memo(options: FunctionOptions) -> _Shared:
-    given = options.memoize
-    if not isinstance(given, Memoization):
+    memo = options.memoize
+    if not isinstance(memo, Memoization):
         return {}
     return {
-        "memo_key": given.places,
-        "memo_version": given.version,
-        "memo_lifetime_s": given.lifetime_s,
-        "memo_scope": given.scope,
+        "memo_key": memo.places,
+        "memo_version": memo.version,
+        "memo_lifetime_s": memo.lifetime_s,
+        "memo_scope": memo.scope,
     }
 
 

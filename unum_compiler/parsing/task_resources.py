@@ -313,10 +313,10 @@ def read_signal(task: Part) -> str:
     return f"{SIGNAL}{name}"
 
 
-def _check_key(given: Json, task: Part, field: str) -> None:
+def _check_key(value: Json, task: Part, field: str) -> None:
     dynamic = f"{_SIGNAL_KEY}.$" if task.language is Language.JSONPATH else ""
-    if not isinstance(given, dict) or len(given) != 1 or not given.keys() <= {_SIGNAL_KEY, dynamic}:
+    if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= {_SIGNAL_KEY, dynamic}:
         known = f'"{_SIGNAL_KEY}" or "{dynamic}"' if dynamic else f'"{_SIGNAL_KEY}"'
-        task.mistake(field, f"expected an object with {known} alone, the key of the signal, got {shown(given)}")
-    elif (key := given.get(_SIGNAL_KEY)) is not None and not is_expression(key) and not is_key(key):
+        task.mistake(field, f"expected an object with {known} alone, the key of the signal, got {shown(value)}")
+    elif (key := value.get(_SIGNAL_KEY)) is not None and not is_expression(key) and not is_key(key):
         task.mistake(field, f"{_SIGNAL_KEY}: expected {KEY_RULE}, got {shown(key)}")

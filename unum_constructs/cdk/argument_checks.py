@@ -46,34 +46,34 @@ def check_mappings(construct: Construct, options: Mapping[str, Mapping[str, obje
         ConstructError: names the option and the key or value.
     """
     check_types(construct, Mapping, options)
-    for option, given in options.items():
-        for key, value in (given or {}).items():
+    for option, mapping in options.items():
+        for key, value in (mapping or {}).items():
             if not isinstance(key, str) or not key:
                 raise ConstructError(construct, f"{option}: expected texts as keys, got {key!r}")
             if option == "tags" and not isinstance(value, str):
                 raise ConstructError(construct, f"tags[{key!r}]: expected text, got {value!r}")
 
 
-def seconds(construct: Construct, option: str, given: object) -> float:
-    """Return the seconds in `given`.
+def seconds(construct: Construct, option: str, duration: object) -> float:
+    """Return the seconds in `duration`.
 
     Raises:
         ConstructError: it is no `Duration`, or a token.
     """
-    if not isinstance(given, Duration):
-        raise ConstructError(construct, f"{option}: expected an aws_cdk.Duration, got {given!r}")
-    if given.is_unresolved():
+    if not isinstance(duration, Duration):
+        raise ConstructError(construct, f"{option}: expected an aws_cdk.Duration, got {duration!r}")
+    if duration.is_unresolved():
         raise ConstructError(construct, f"{option}: expected a Duration that is known at synth, got a token")
-    return given.to_milliseconds(integral=False) / 1000
+    return duration.to_milliseconds(integral=False) / 1000
 
 
-def whole_seconds(construct: Construct, option: str, given: object) -> int:
-    """Return the seconds in `given` as an integer.
+def whole_seconds(construct: Construct, option: str, duration: object) -> int:
+    """Return the seconds in `duration` as an integer.
 
     Raises:
         ConstructError: it is no `Duration`, a token, or a fraction of seconds.
     """
-    found = seconds(construct, option, given)
+    found = seconds(construct, option, duration)
     if found % 1:
         raise ConstructError(construct, f"{option}: expected whole seconds, got {found:g} s")
     return int(found)
@@ -122,13 +122,13 @@ def check_table(workflow: Construct, table: object) -> None:
         ConstructError: it is no table, or belongs to another account or region, if synth knows both.
     """
     check_is_table(workflow, "store: table", table)
-    given: dynamodb.ITable = table  # type: ignore[assignment]  # checked by its attribute
-    own, found = _region_and_account(workflow), _region_and_account_of_table(given)
+    own_table: dynamodb.ITable = table  # type: ignore[assignment]  # checked by its attribute
+    own, found = _region_and_account(workflow), _region_and_account_of_table(own_table)
     for what, here, there in zip(("region", "account"), own, found, strict=True):
         if _certainly_differ(here, there):
-            where = f"got {given.node.path} of {there}"
+            where = f"got {own_table.node.path} of {there}"
             raise ConstructError(workflow, f"store: expected a table of the workflow's {what}, {here}, {where}")
-    check_key(workflow, "store: the table's key", given.encryption_key)
+    check_key(workflow, "store: the table's key", own_table.encryption_key)
 
 
 def check_key(construct: IConstruct, option: str, key: object, *, child: str = "") -> None:
@@ -148,16 +148,16 @@ def check_key(construct: IConstruct, option: str, key: object, *, child: str = "
         return
     if not hasattr(key, "key_arn"):
         raise ConstructError(construct, f"{option}: expected an aws_kms.IKey, got {key!r}", child=child)
-    given: kms.IKey = key  # type: ignore[assignment]  # checked by its attribute
-    if hasattr(given, "alias_name") or ":alias/" in given.key_arn:
+    own_key: kms.IKey = key  # type: ignore[assignment]  # checked by its attribute
+    if hasattr(own_key, "alias_name") or ":alias/" in own_key.key_arn:
         reason = "permissions cannot name it; give the key itself"
         raise ConstructError(
-            construct, f"{option}: expected a key, got the alias {given.node.path}: {reason}", child=child
+            construct, f"{option}: expected a key, got the alias {own_key.node.path}: {reason}", child=child
         )
-    here, there = _region_and_account(construct)[0], given.env.region
+    here, there = _region_and_account(construct)[0], own_key.env.region
     if _certainly_differ(here, there):
         raise ConstructError(
-            construct, f"{option}: expected a key of the region {here}, got {given.node.path} of {there}", child=child
+            construct, f"{option}: expected a key of the region {here}, got {own_key.node.path} of {there}", child=child
         )
 
 

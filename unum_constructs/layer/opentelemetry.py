@@ -48,11 +48,11 @@ class OpenTelemetry:
 
     def __post_init__(self) -> None:
         """Raise ValueError unless `endpoint` is a URL."""
-        given = self.endpoint
-        if given is None or Token.is_unresolved(given):
+        url = self.endpoint
+        if url is None or Token.is_unresolved(url):
             return
-        if not isinstance(given, str) or urlsplit(given).scheme not in ("http", "https"):
-            raise ValueError(f"endpoint: expected a URL with http or https, got {given!r}")
+        if not isinstance(url, str) or urlsplit(url).scheme not in ("http", "https"):
+            raise ValueError(f"endpoint: expected a URL with http or https, got {url!r}")
 
 
 class SdkMissingError(Exception):

@@ -94,8 +94,8 @@ class ExecutionData:
         check_types(workflow, bool, {"execution_data.small_results": self.small_results})
 
 
-def _outliving_events_s(workflow: Construct, option: str, given: Duration) -> int:
-    seconds = whole_seconds(workflow, option, given)
+def _outliving_events_s(workflow: Construct, option: str, duration: Duration) -> int:
+    seconds = whole_seconds(workflow, option, duration)
     if seconds <= EVENT_LIFE_S:
         reason = "the longest life of an event; state must outlive every event that refers to it"
         raise ConstructError(workflow, f"{option}: expected more than {EVENT_LIFE_S} s, {reason}; got {seconds} s")

@@ -101,8 +101,8 @@ class Groups:
     of_state_machine: Mapping[str, Any]
 
     @classmethod
-    def of(cls, workflow: Construct, others: Mapping[str, Any], **given: Any) -> "Groups":
-        """Return the groups `given`, or those that the deprecated keywords among `others` mean.
+    def of(cls, workflow: Construct, others: Mapping[str, Any], **groups_by_name: Any) -> "Groups":
+        """Return the groups `groups_by_name`, or those that the deprecated keywords among `others` mean.
 
         Raises:
             ConstructError: a group has another type, or both a group and one of its attributes are given.
@@ -111,14 +111,14 @@ class Groups:
         _check_known(workflow, others)
         groups: dict[str, Any] = {}
         for group, kind in KINDS.items():
-            check_types(workflow, kind, {group: given[group]})
+            check_types(workflow, kind, {group: groups_by_name[group]})
             former = {word: value for word, value in others.items() if PLACES.get(word) == group}
             for word in former:
-                if given[group] is not None:
+                if groups_by_name[group] is not None:
                     problem = f"{word}, {group}: expected one of the two, got both"
                     raise ConstructError(workflow, f"{problem}; write {_in_group(word)}")
                 _warn(f"UnumWorkflow({word}=...) is deprecated; write {_in_group(word)}")
-            groups[group] = given[group] or kind(**former)
+            groups[group] = groups_by_name[group] or kind(**former)
         if TAGS in others:
             _warn(f"UnumWorkflow({TAGS}=...) is deprecated; write Tags.of(workflow).add(key, value)")
         of_state_machine = {word: value for word, value in others.items() if word in StateMachineWords.__annotations__}

@@ -45,13 +45,19 @@ class Monitoring:
         Raises:
             ConstructError: a name or a place is not valid, there are too many, or no state has the language of a place.
         """
-        given = self.attributes
-        if not given:
+        attributes = self.attributes
+        if not attributes:
             return compiled
-        if not isinstance(given, Mapping) or not all(map(is_attribute_name, given)) or len(given) > MOST_ATTRIBUTES:
-            raise ConstructError(construct, f"monitoring.attributes: expected places by name ({RULE}), got {given!r}")
+        if (
+            not isinstance(attributes, Mapping)
+            or not all(map(is_attribute_name, attributes))
+            or len(attributes) > MOST_ATTRIBUTES
+        ):
+            raise ConstructError(
+                construct, f"monitoring.attributes: expected places by name ({RULE}), got {attributes!r}"
+            )
         try:
-            places = {name: place_of(name, text) for name, text in given.items()}
+            places = {name: place_of(name, text) for name, text in attributes.items()}
         except ValueError as error:
             raise ConstructError(construct, f"monitoring.{error}") from None
         languages = {state.language for state in compiled.states.values()}

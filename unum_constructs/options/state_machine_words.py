@@ -154,22 +154,22 @@ def translate(
     Raises:
         ConstructError: an argument is invalid, or contradicts an option.
     """
-    given = {word: value for word, value in words.items() if value is not None}
-    check_types(workflow, str, {"comment": given.get("comment")})
-    _check_type(workflow, given.get("state_machine_type"))
-    _check_language(workflow, given.get("query_language"))
-    log_group, log_level = _logging(workflow, given.get("logs"))
-    name, traced = given.get("state_machine_name"), _traced(workflow, given.get("tracing_enabled"))
-    key = _key(workflow, given.get("encryption_configuration"))
+    used = {word: value for word, value in words.items() if value is not None}
+    check_types(workflow, str, {"comment": used.get("comment")})
+    _check_type(workflow, used.get("state_machine_type"))
+    _check_language(workflow, used.get("query_language"))
+    log_group, log_level = _logging(workflow, used.get("logs"))
+    name, traced = used.get("state_machine_name"), _traced(workflow, used.get("tracing_enabled"))
+    key = _key(workflow, used.get("encryption_configuration"))
     return Translated(
         _one_of(workflow, "workflow_name", workflow_name, "state_machine_name", name),
         _one_of(workflow, "own_functions.tracing", tracing, "tracing_enabled", traced),
-        _one_of(workflow, "store", store, "removal_policy", _removed(given.get("removal_policy"))),
+        _one_of(workflow, "store", store, "removal_policy", _removed(used.get("removal_policy"))),
         _one_of(workflow, "encryption_key", encryption_key, "encryption_configuration", key),
-        _role(workflow, given.get("role")),
+        _role(workflow, used.get("role")),
         log_group,
         log_level,
-        {word: given[word] for word in OF_CHAINS if word in given},
+        {word: used[word] for word in OF_CHAINS if word in used},
     )
 
 
@@ -180,9 +180,9 @@ def _one_of(workflow: Construct, option: str, value: Any, word: str, meant: Any)
     return value if meant is None else meant
 
 
-def _traced(workflow: Construct, given: object) -> lambda_.Tracing | None:
-    check_types(workflow, bool, {"tracing_enabled": given})
-    return None if given is None else lambda_.Tracing.ACTIVE if given else lambda_.Tracing.DISABLED
+def _traced(workflow: Construct, enabled: object) -> lambda_.Tracing | None:
+    check_types(workflow, bool, {"tracing_enabled": enabled})
+    return None if enabled is None else lambda_.Tracing.ACTIVE if enabled else lambda_.Tracing.DISABLED
 
 
 def _removed(policy: "RemovalPolicy | None") -> Store | None:

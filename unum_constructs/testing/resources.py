@@ -196,9 +196,9 @@ def assert_workflow(
     return found
 
 
-def _check_keys(given: Mapping[str, object]) -> None:
+def _check_keys(arguments: Mapping[str, object]) -> None:
     """Raise if an argument, by name, is text: its characters would count as keys."""
-    for argument, keys in given.items():
+    for argument, keys in arguments.items():
         if isinstance(keys, str):
             raise TypeError(f"{argument}: expected a collection of keys, got the text {keys!r}; write [{keys!r}]")
 

@@ -37,10 +37,10 @@ def open_store(clock: Clock) -> CosmosStore:
 def _account() -> dict[str, Any]:
     # A `StoreError` puts an event off; any other error counts as a death of the function, and fails Tasks in the end.
     try:
-        given = parse_json(os.environ.get(SETTINGS, "{}"))
+        settings = parse_json(os.environ.get(SETTINGS, "{}"))
     except ValueError as error:
         raise StoreError(f"{SETTINGS}: expected a JSON object: {error}") from error
-    if not isinstance(given, dict) or not given.keys() >= _REQUIRED:
-        found = sorted(given) if isinstance(given, dict) else type(given).__name__
+    if not isinstance(settings, dict) or not settings.keys() >= _REQUIRED:
+        found = sorted(settings) if isinstance(settings, dict) else type(settings).__name__
         raise StoreError(f"{SETTINGS}: expected a JSON object with {', '.join(sorted(_REQUIRED))}, got {found}")
-    return given
+    return settings

@@ -60,7 +60,7 @@ class AsyncClient:
         if name.startswith("_") or not callable(method):
             raise AttributeError(f"AsyncClient has no method {name!r}; attributes are those of `client`")
         if name in ITERATES:
-            return lambda *given, **named: self._iterate(partial(method, *given, **named))
+            return lambda *args, **named: self._iterate(partial(method, *args, **named))
         return partial(self._run, method)
 
     def as_completed(self, pending: Iterable[Call], *, timeout_s: float | None = None) -> AsyncIterator[Call]:
@@ -71,10 +71,10 @@ class AsyncClient:
         """Wait for the end of `call`; see `Call.result`."""
         return await self._run(call.result, timeout_s=timeout_s)
 
-    async def _run(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    async def _run(self, method: Callable[..., Any], *args: Any, **named: Any) -> Any:
         import asyncio  # noqa: PLC0415 - as above
 
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(method, *given, **named))
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(method, *args, **named))
 
     async def _iterate(self, begin: Callable[[], Iterator[Any]]) -> AsyncIterator[Any]:
         iterator = await self._run(lambda: iter(begin()))

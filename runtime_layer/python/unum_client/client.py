@@ -178,8 +178,8 @@ class Client(PastReader):
             InvokeError: unknown whether the execution exists, and whether it has begun; call again with the same name.
         """
         name, value = self._checked(input, name)
-        given, pauses = as_attributes(attributes), self._pauses(name, None)
-        answer = self._starts.start(name, value, lease=lease, force=force, attributes=given, pauses=pauses)
+        checked, pauses = as_attributes(attributes), self._pauses(name, None)
+        answer = self._starts.start(name, value, lease=lease, force=force, attributes=checked, pauses=pauses)
         return Started(name=name, started_at=to_datetime(answer["StartDate"]), is_new=answer["IsNew"])
 
     def submit(
@@ -243,8 +243,8 @@ class Client(PastReader):
         """
         begun_s = self.waiter.now_s()  # before the start: `timeout_s` covers start and wait
         name, value = self._checked(input, name)
-        given, pauses = as_attributes(attributes), self._pauses(name, timeout_s)
-        answer = self._starts.start(name, value, lease=True, force=force, attributes=given, pauses=pauses)
+        checked, pauses = as_attributes(attributes), self._pauses(name, timeout_s)
+        answer = self._starts.start(name, value, lease=True, force=force, attributes=checked, pauses=pauses)
         left_s = None if timeout_s is None else begun_s + timeout_s - self.waiter.now_s()
         reader = self.descriptions or descriptions_by(answer, self._starts.caller) or self._descriptions
         return self._wait(name, reader, left_s, on_step)

@@ -251,5 +251,5 @@ def service() -> Service:
     Raises:
         KeyError: the environment has none.
     """
-    given = parse_json(os.environ[SERVICE])
-    return Service(**given | {"starters": tuple(given.get("starters", ()))})
+    fields = parse_json(os.environ[SERVICE])
+    return Service(**fields | {"starters": tuple(fields.get("starters", ()))})

@@ -203,8 +203,8 @@ class Scenario:
         Raises:
             ValueError: the record has another input.
         """
-        given = [(self.execution_name, self.input), *self.starts]
-        values = [value for each, value in given if each == name]
+        starts = [(self.execution_name, self.input), *self.starts]
+        values = [value for each, value in starts if each == name]
         if not values:  # the run of a call
             return parse_json(str(record["value"]))
         if len(values) < 2 or "value" not in record:  # an input that is too large is not in the record  # noqa: PLR2004

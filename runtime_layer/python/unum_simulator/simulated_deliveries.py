@@ -482,14 +482,14 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
         raise _BrokenInUserCode(broken) from None
     until_ms = delivery.begun_ms + world.scenario.timeout_s * 1000
     context = Context(call, run, world.clock, call.function, str(delivery.event), until_ms)
-    given = Given(invocation, call.state, call.attempt)
+    issued = Given(invocation, call.state, call.attempt)
     try:
         returned = coroutines.finish(world.scenario.handler(call.state)(event, context))
-        given = given._replace(is_answered=not isinstance(returned, CallbackPending))
+        issued = issued._replace(is_answered=not isinstance(returned, CallbackPending))
         return returned
     finally:
         if call.token:
-            world.tokens = world.tokens.plus(call.token, given)
+            world.tokens = world.tokens.plus(call.token, issued)
         # Also after an exception: Lambda kills the sandbox before the runtime could commit the failure.
         if world.clock.ms - delivery.begun_ms > world.scenario.timeout_s * 1000:
             raise _TimedOut

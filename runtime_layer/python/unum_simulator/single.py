@@ -189,10 +189,10 @@ def _faults(value: Json, shape: Any, place: str, *, strict: bool) -> Iterator[st
 def _structure_faults(value: dict[str, Json], shape: Any, place: str, *, strict: bool) -> Iterator[str]:
     from unum_runtime.features.services.spelling import capitalize, fold_name  # noqa: PLC0415 - as above
 
-    given = {fold_name(name): (name, item) for name, item in value.items()}
+    fields = {fold_name(name): (name, item) for name, item in value.items()}
     for name, inner in shape.members.items():
-        if fold_name(name) in given:
-            spelled, item = given[fold_name(name)]
+        if fold_name(name) in fields:
+            spelled, item = fields[fold_name(name)]
             yield from _faults(item, inner, member(place, spelled), strict=strict)
         elif strict and name in shape.required_members:
             yield f"{place}: the required field {capitalize(name)!r} is missing"

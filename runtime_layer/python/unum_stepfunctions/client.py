@@ -85,10 +85,10 @@ class StepFunctions:
             ClientError: the function may not start executions; or, with the code ``ServiceUnavailable``, it is unknown
                 whether the execution exists: call again with the same name.
         """
-        given = {"stateMachineArn": stateMachineArn, "input": input, **_given(name=name), **more}
+        arguments = {"stateMachineArn": stateMachineArn, "input": input, **_given(name=name), **more}
         workflow = self._addresses.by_machine(stateMachineArn)
         if workflow is None:
-            return self._machines.start_execution(**given)
+            return self._machines.start_execution(**arguments)
         called, started = self._start("StartExecution", workflow, name, input, more)
         arn = workflow.execution(called)
         if not started["IsNew"] and started["Status"] != "RUNNING":
@@ -108,10 +108,10 @@ class StepFunctions:
         Raises:
             ClientError: as `start_execution` does; the function needs `grant_start_sync`.
         """
-        given = {"stateMachineArn": stateMachineArn, "input": input, **_given(name=name), **more}
+        arguments = {"stateMachineArn": stateMachineArn, "input": input, **_given(name=name), **more}
         workflow = self._addresses.by_machine(stateMachineArn)
         if workflow is None:
-            return self._machines.start_sync_execution(**given)
+            return self._machines.start_sync_execution(**arguments)
         included = more.pop("includedData", _INCLUDED[0])
         called, started = self._start("StartSyncExecution", workflow, name, input, more)
         pause_s = FIRST_PAUSE_S

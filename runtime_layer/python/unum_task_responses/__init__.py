@@ -88,8 +88,8 @@ class TaskResponses:
             TaskTimedOut: the Task has a result already, or its timeout has passed.
             ClientError: as for `send_task_success`.
         """
-        given = {key: value for key, value in (("error", error), ("cause", cause)) if value is not None}
-        return self._send("send_task_failure", taskToken, given, error=error, cause=cause)
+        details = {key: value for key, value in (("error", error), ("cause", cause)) if value is not None}
+        return self._send("send_task_failure", taskToken, details, error=error, cause=cause)
 
     def send_task_heartbeat(self, *, taskToken: str) -> dict[str, Any]:
         """Tell that work on the Task of `taskToken` continues.

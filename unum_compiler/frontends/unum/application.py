@@ -158,10 +158,10 @@ def _node(name: str, folder: Path, at: Place, *, starts: bool) -> Node:
     return Node(name, bool(config.get("Start", starts)), edges, place)
 
 
-def _edge(given: Json, config: Mapping[str, Any], source: str, place: Place) -> Edge:
-    edge = {"Name": given} if isinstance(given, str) else given
+def _edge(value: Json, config: Mapping[str, Any], source: str, place: Place) -> Edge:
+    edge = {"Name": value} if isinstance(value, str) else value
     if not isinstance(edge, dict) or not isinstance(edge.get("Name"), str):
-        place.refuse(f'expected the name of a function, or an object with "Name", got {shown(given)}')
+        place.refuse(f'expected the name of a function, or an object with "Name", got {shown(value)}')
     _check_names(edge, _EDGE, place)
     kind, values = _kind(edge, config, source, place)
     if kind not in _KINDS:
@@ -170,24 +170,24 @@ def _edge(given: Json, config: Mapping[str, Any], source: str, place: Place) -> 
     if condition is not None and not isinstance(condition, str):
         place.refuse(f"Conditional: expected an expression as text, got {shown(condition)}")
     lists = (edge.get("Payload Modifiers"), config.get("Next Payload Modifiers"), config.get("Fan-out Modifiers"))
-    modifiers = tuple(re.sub(r"\s", "", str(each)) for given in lists for each in given or ())
+    modifiers = tuple(re.sub(r"\s", "", str(each)) for values in lists for each in values or ())
     return Edge(edge["Name"], kind, values, condition, modifiers, place)
 
 
 def _kind(edge: Mapping[str, Any], config: Mapping[str, Any], source: str, place: Place) -> tuple[Json, Any]:
     """Return the type of `edge`, and the sources of a fan-in."""
-    given = edge.get("InputType", edge.get("Type", config.get("NextInput", "Scalar")))
-    if isinstance(given, dict) and given.keys() == {"Fan-in"} and isinstance(given["Fan-in"], dict):
-        _check_names(given["Fan-in"], frozenset(("Values", "Wait")), place)
-        return "Fan-in", tuple(_invocations(given["Fan-in"].get("Values"), place))
-    if given != "Fan-in":
-        return given, ()
+    kind = edge.get("InputType", edge.get("Type", config.get("NextInput", "Scalar")))
+    if isinstance(kind, dict) and kind.keys() == {"Fan-in"} and isinstance(kind["Fan-in"], dict):
+        _check_names(kind["Fan-in"], frozenset(("Values", "Wait")), place)
+        return "Fan-in", tuple(_invocations(kind["Fan-in"].get("Values"), place))
+    if kind != "Fan-in":
+        return kind, ()
     if "WaitFor" not in config:
-        return given, tuple(_invocations(edge.get("Values"), place))
+        return kind, tuple(_invocations(edge.get("Values"), place))
     waits = config["WaitFor"]
     others = waits if isinstance(waits, list) else [waits]
     # This dialect names the others alone; they and this function arrive in the order of their branches.
-    return given, tuple(Invocation(name, "") for name in (source, *others))
+    return kind, tuple(Invocation(name, "") for name in (source, *others))
 
 
 def _invocations(values: Json, place: Place) -> Iterator[Invocation]:
@@ -199,9 +199,9 @@ def _invocations(values: Json, place: Place) -> Iterator[Invocation]:
         yield Invocation(found["name"], found["index"])
 
 
-def _check_names(given: Json, known: Collection[str], place: Place) -> None:
-    if not isinstance(given, dict):
-        place.refuse(f"expected an object, got {shown(given)}")
-    for name in given:
+def _check_names(names: Json, known: Collection[str], place: Place) -> None:
+    if not isinstance(names, dict):
+        place.refuse(f"expected an object, got {shown(names)}")
+    for name in names:
         if name not in known:
             place._replace(field=member(place.field, name)).refuse(f"not supported; {did_you_mean(name, known)}")

@@ -405,8 +405,8 @@ def _fields(run: Run, waits: Mapping[str, str]) -> dict[str, Json]:
 
 def _task(run: Run, runs: Sequence[Run], waits: Mapping[str, str]) -> dict[str, Json]:
     task: dict[str, Json] = {"Type": "Task", "QueryLanguage": "JSONata", "Resource": "arn:aws:states:::lambda:invoke"}
-    given = "$states.input.own" if run.function in waits else "$states.input"
-    task["Arguments"] = {"FunctionName": run.function, "Payload": _payload(run, runs, waits, given)}
+    path = "$states.input.own" if run.function in waits else "$states.input"
+    task["Arguments"] = {"FunctionName": run.function, "Payload": _payload(run, runs, waits, path)}
     assigned: dict[str, Json] = {}
     later = runs[runs.index(run) + 1 :]
     if any(Source(run.function, 0) in other.sources for other in later):
@@ -414,12 +414,12 @@ def _task(run: Run, runs: Sequence[Run], waits: Mapping[str, str]) -> dict[str, 
     waited = waits.get(run.function)
     if waited is not None and any(Source(waited, 1) in other.sources for other in later):
         assigned[_previous(runs, waited)] = "{% $states.input.previous %}"
-    return {**task, **({"Assign": assigned} if assigned else {}), "Output": _result(run, given)}
+    return {**task, **({"Assign": assigned} if assigned else {}), "Output": _result(run, path)}
 
 
-def _payload(run: Run, runs: Sequence[Run], waits: Mapping[str, str], given: str) -> Json:
+def _payload(run: Run, runs: Sequence[Run], waits: Mapping[str, str], path: str) -> Json:
     if not run.arrivals:  # the first function of the branch gets the item
-        return f"{{% {given} %}}"
+        return f"{{% {path} %}}"
     columns = zip(*(arrival.sources for arrival in run.arrivals), strict=True)
     values = [_by_branch(run, [_value(source, run, runs, waits) for source in column]) for column in columns]
     return values if run.arrivals[0].is_list else values[0]

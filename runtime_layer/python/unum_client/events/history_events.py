@@ -193,9 +193,9 @@ class TaskAttempt:
     def _scheduled(self) -> dict[str, Json] | None:
         """Return details of the schedule event; None if the data flow failed before it."""
         kind = self.kind
-        given = {**kind.where, **kind.work}
+        details = {**kind.where, **kind.work}
         if self.entered is None:
-            return given
+            return details
         program, context = compiled(self.workflow, self.task), self._context_of(self.entered)
         try:
             arguments: Known = Success(program.arguments(self.entered.value, context))
@@ -204,9 +204,9 @@ class TaskAttempt:
                 for each in (("Timeout",) if kind.prefix == "LambdaFunction" else ("Timeout", "Heartbeat"))
             }
         except StatesError:
-            return given if "Task.Token" in to_text(dict(self.task.data)) else None  # the token is unknown to readers
-        given |= {name: int(limit) for name, limit in limits.items() if limit is not None}
-        return given | data(**{kind.carries: arguments})
+            return details if "Task.Token" in to_text(dict(self.task.data)) else None  # the token is unknown to readers
+        details |= {name: int(limit) for name, limit in limits.items() if limit is not None}
+        return details | data(**{kind.carries: arguments})
 
     def _context_of(self, entered: Value) -> ExpressionContext:
         attempt = 0 if self.checkpoint is None else self.checkpoint.attempt

@@ -38,16 +38,16 @@ def _warn(key: Key, item: Item) -> None:
     _LOG.warning("skipped a malformed entry of the list: item %r at %r", key, item.get(PLACE))
 
 
-def checked_status(given: str | None, parameter: str = "status") -> Status | None:
-    """Return the status called `given`; None for any status.
+def checked_status(text: str | None, parameter: str = "status") -> Status | None:
+    """Return the status called `text`; None for any status.
 
     Raises:
         ClientError: no such status.
     """
     try:
-        return None if given is None else Status(given)
+        return None if text is None else Status(text)
     except ValueError:
-        raise ClientError(f"{parameter}: expected one of {[*map(str, Status)]}, got {given!r}") from None
+        raise ClientError(f"{parameter}: expected one of {[*map(str, Status)]}, got {text!r}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -443,7 +443,7 @@ class _Checking:
         if is_silent(rt, timeline):
             yield Finding(Rule.SILENCE, str(timeline.top_level[-1].name), "nothing is committed after it for a day")
 
-    def _definitions(self, given: Workflow | None) -> tuple[list[Workflow], list[Finding]]:
+    def _definitions(self, deployed: Workflow | None) -> tuple[list[Workflow], list[Finding]]:
         """Return definitions named in the history, newest first, and faults of missing or forged definitions."""
         own = [each.checkpoint for each in self.history.live]
         digests = dict.fromkeys(step.digest for step in _newest_first([self.start.checkpoint, *own]) if step.digest)
@@ -451,16 +451,16 @@ class _Checking:
         found: list[Workflow] = []
         findings: list[Finding] = []
         for digest in (*digests, *(each for each in copied if each not in digests)):
-            if given is not None and given.digest == digest:
-                found.append(given)
+            if deployed is not None and deployed.digest == digest:
+                found.append(deployed)
                 continue
             try:
                 found.append(read_definition(self.store, self.workflow, digest))
             except (DefinitionNotStored, InconsistentHistory) as error:
                 if digest in digests:
                     findings.append(Finding(Rule.DEFINITION, digest, str(error)))
-        if not found and not findings and given is not None:
-            found.append(given)
+        if not found and not findings and deployed is not None:
+            found.append(deployed)
         return found, findings
 
     def _check_copies(self, record: Checkpoint) -> Iterator[Finding]:

@@ -53,9 +53,9 @@ class _Field:
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of `dataclasses.field` for an equal field."""
-        given = {name: value for name, value in vars(self).items() if value is not _MISSING}
-        del given["name"]
-        return given
+        passed = {name: value for name, value in vars(self).items() if value is not _MISSING}
+        del passed["name"]
+        return passed
 
 
 class _StandardFields:

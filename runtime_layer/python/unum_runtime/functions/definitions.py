@@ -46,8 +46,8 @@ def load_workflow(name: str) -> Workflow:
         FileNotFoundError: no folder on the path contains it.
     """
     service = services().get(name)
-    if service is not None and (given := definition_in(name, service)) is not None:
-        return given
+    if service is not None and (own := definition_in(name, service)) is not None:
+        return own
     values = {} if service is None else service.values
     if service is not None and service.definition is not None:
         from unum_runtime.aws.definition_object import read_definition  # noqa: PLC0415 - only container images need it
@@ -66,13 +66,13 @@ def load_workflow(name: str) -> Workflow:
 
 def definition_in(name: str, service: Service) -> Workflow | None:
     """Return the definition that `service` contains, which may configure another function; None without one."""
-    given = service.definition or ""
-    return _inflated(name, given, tuple(service.values.items())) if given.startswith(INLINE) else None
+    text = service.definition or ""
+    return _inflated(name, text, tuple(service.values.items())) if text.startswith(INLINE) else None
 
 
 @cache
-def _inflated(_name: str, given: str, values: tuple[tuple[str, str], ...]) -> Workflow:
-    return _parsed(zlib.decompress(binascii.a2b_base64(given.removeprefix(INLINE))).decode(), dict(values))
+def _inflated(_name: str, text: str, values: tuple[tuple[str, str], ...]) -> Workflow:
+    return _parsed(zlib.decompress(binascii.a2b_base64(text.removeprefix(INLINE))).decode(), dict(values))
 
 
 def _home_beside(function_arn: str) -> Home:
@@ -110,9 +110,9 @@ def definition_at(store: Store, name: str, service: Service, digest: str | None,
 def _found(store: Store, name: str, service: Service, digest: str | None) -> Workflow:
     if digest == NO_DEFINITION:
         return Workflow(name=name, start_at="", states={})
-    given = definition_in(name, service) or (load_workflow(name) if has_own_definition(name) else None)
-    if given is not None and digest in (None, given.digest):
-        return given
+    own = definition_in(name, service) or (load_workflow(name) if has_own_definition(name) else None)
+    if own is not None and digest in (None, own.digest):
+        return own
     if digest is None:
         raise NotOurEvent(f"workflow {name!r}: no execution starts in this function")
     if (name, digest) not in _stored:

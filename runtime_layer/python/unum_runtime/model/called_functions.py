@@ -41,6 +41,6 @@ def arguments_field(task: Task) -> str:
 
 
 def _arguments(task: Task) -> Mapping[str, Json]:
-    given = task.data.get(arguments_field(task))
-    inner = given.get("Parameters") if task.assumes_role and isinstance(given, dict) else given
+    arguments = task.data.get(arguments_field(task))
+    inner = arguments.get("Parameters") if task.assumes_role and isinstance(arguments, dict) else arguments
     return inner if isinstance(inner, dict) else {}

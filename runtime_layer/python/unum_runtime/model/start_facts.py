@@ -46,16 +46,18 @@ def are_attributes(found: object) -> TypeGuard[dict[str, str]]:
     )
 
 
-def checked_attributes(given: object) -> dict[str, str]:
-    """Return `given`, numbers and truth values as text.
+def checked_attributes(attributes: object) -> dict[str, str]:
+    """Return `attributes`, numbers and truth values as text.
 
     Raises:
         ValueError: no attributes within their bounds.
     """
-    found: object = {name: as_text(value) for name, value in given.items()} if isinstance(given, Mapping) else given
+    found: object = (
+        {name: as_text(value) for name, value in attributes.items()} if isinstance(attributes, Mapping) else attributes
+    )
     if are_attributes(found):
         return found
-    raise ValueError(f"attributes: expected {RULE}, got {given!r}")
+    raise ValueError(f"attributes: expected {RULE}, got {attributes!r}")
 
 
 def merged(chosen: Mapping[str, str], found: Mapping[str, Json]) -> dict[str, str]:

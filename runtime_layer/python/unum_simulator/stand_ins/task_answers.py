@@ -53,5 +53,5 @@ def answers(
     if unanswered and not samples:
         raise NothingAnswers(unanswered)
     sampled = ModelledServices(workflow).handlers() if unanswered else {}
-    given = {name: functions[name] for task in others for name in handler_names(task) if name in functions}
-    return {**given, **{task.name: sampled[task.name] for task in unanswered}, **mocks}
+    handled = {name: functions[name] for task in others for name in handler_names(task) if name in functions}
+    return {**handled, **{task.name: sampled[task.name] for task in unanswered}, **mocks}

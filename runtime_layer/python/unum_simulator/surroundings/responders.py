@@ -54,7 +54,7 @@ def check_answered(world: World, key: Key, item: Item) -> None:
         return
     if item["phase"] != Phase.LEFT:
         return
-    found = [token for token, given in world.tokens.items() if _is_of(world, given, key, item)]
+    found = [token for token, tried in world.tokens.items() if _is_of(world, tried, key, item)]
     answers = [_stored(world, token) for token in found]
     accepted = [answer for answer in answers if answer is not None and answer["by"] == By.RESPONDER]
     if "value" not in item:
@@ -66,9 +66,9 @@ def check_answered(world: World, key: Key, item: Item) -> None:
         raise Broken(Invariant.CONSISTENT, f"{key}: commits {item['value']}, but the stored answers are {answers}")
 
 
-def _is_of(world: World, given: Given, key: Key, item: Item) -> bool:
-    tried = (given.state, given.attempt) == (item["state"], item["attempt"])
-    return tried and checkpoint_key(world.scenario.workflow.name, given.name) == key
+def _is_of(world: World, answered: Given, key: Key, item: Item) -> bool:
+    tried = (answered.state, answered.attempt) == (item["state"], item["attempt"])
+    return tried and checkpoint_key(world.scenario.workflow.name, answered.name) == key
 
 
 def _stored(world: World, token: str) -> Item | None:
@@ -78,5 +78,5 @@ def _stored(world: World, token: str) -> Item | None:
 
 
 def _is_result_of(stored: Item, payload: str) -> bool:
-    given = stored.get("value") or stored.get("cause")
-    return stored["by"] == By.RESPONDER and to_text(given)[1:-1] in payload
+    text = stored.get("value") or stored.get("cause")
+    return stored["by"] == By.RESPONDER and to_text(text)[1:-1] in payload

@@ -260,10 +260,10 @@ def _assemble(components: dict[str, Any], now_ms: int) -> float:
     Raises:
         JException: a component between two others is missing, or a date is given by weeks.
     """
-    given = {component for component in "YXMxWwdDPHhmsf" if components.get(component)}
-    date = next((order for order, marks in _DATES if _is_kind(given & set("YXMxWwdD"), marks)), "YMD")
+    present = {component for component in "YXMxWwdDPHhmsf" if components.get(component)}
+    date = next((order for order, marks in _DATES if _is_kind(present & set("YXMxWwdD"), marks)), "YMD")
     time = "Hmsf"
-    if not _is_kind(given & set("PHhmsf"), "Hmsf") and _is_kind(given & set("PHhmsf"), "Phmsf"):
+    if not _is_kind(present & set("PHhmsf"), "Hmsf") and _is_kind(present & set("PHhmsf"), "Phmsf"):
         time = "Phmsf"
     _complete(components, date + time, now_ms)
     if date in ("XxwF", "XWF"):
@@ -281,8 +281,8 @@ def _assemble(components: dict[str, Any], now_ms: int) -> float:
     return _utc_ms(*parts, components["f"]) - zone * 60_000
 
 
-def _is_kind(given: set[str], marks: str) -> bool:
-    return bool(given) and given <= set(marks)
+def _is_kind(present: set[str], marks: str) -> bool:
+    return bool(present) and present <= set(marks)
 
 
 def _complete(components: dict[str, Any], order: str, now_ms: int) -> None:

@@ -45,16 +45,16 @@ def handle(
     match call.resource:
         case states.READ_ITEMS | states.WRITE_RESULTS:
             return _read_or_write(call, parameters, own.client("s3"))
-    given, clients = _parameters_and_clients(call, parameters, clock, own)
+    sent, clients = _parameters_and_clients(call, parameters, clock, own)
     if str(call.resource).startswith("arn:"):
-        invoked = with_arn({"FunctionName": call.resource, "Payload": given}, functions)
+        invoked = with_arn({"FunctionName": call.resource, "Payload": sent}, functions)
         return services.call(INVOKE, invoked, clients=clients)["Payload"]
     if call.resource == INVOKE:
-        given = with_arn(given, functions)
-    given = services.with_start_alias(str(call.resource), given, call.start_aliases)
+        sent = with_arn(sent, functions)
+    sent = services.with_start_alias(str(call.resource), sent, call.start_aliases)
     if call.pattern is Pattern.SYNC:
-        return _poll(call, clients, clock) if call.job else _begin(call, given, clients, clock)
-    response = services.call(str(call.resource), given, clients=clients, token=_token(call))
+        return _poll(call, clients, clock) if call.job else _begin(call, sent, clients, clock)
+    response = services.call(str(call.resource), sent, clients=clients, token=_token(call))
     return CallbackPending() if call.pattern is Pattern.CALLBACK else response
 
 
@@ -73,8 +73,8 @@ def _parameters_and_clients(
     """Return call parameters, and clients with the call's role."""
     # The shape is unambiguous: no API has parameters called ``Credentials`` and ``Parameters``.
     match parameters:
-        case {"Credentials": {"RoleArn": str(role_arn)}, "Parameters": given}:
-            return given, _roles(own).clients(role_arn, call.execution, clock.now_ms())
+        case {"Credentials": {"RoleArn": str(role_arn)}, "Parameters": sent}:
+            return sent, _roles(own).clients(role_arn, call.execution, clock.now_ms())
         case {"Credentials": credentials, "Parameters": _}:
             raise StatesError("States.Runtime", f"Credentials: expected the ARN of a role, got {excerpt(credentials)}")
     return parameters, own

@@ -279,9 +279,9 @@ def _resource() -> Resource:
     # The service of `unum trace` is the workflow; a function of several workflows is a service of its own.
     own = [*services()]
     facts = {SERVICE_NAME: own[0] if len(own) == 1 else function, "cloud.provider": "aws", "faas.name": function}
-    given = Resource.create()
+    detected = Resource.create()
     named = os.environ.get("OTEL_SERVICE_NAME") or SERVICE_NAME in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    return Resource(facts).merge(given) if named else given.merge(Resource(facts))
+    return Resource(facts).merge(detected) if named else detected.merge(Resource(facts))
 
 
 _IDS = _Chosen()
