@@ -28,8 +28,8 @@ class BucketCleanup:
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
 
-    def __call__(self, func: Mapping[str, Any], event: Mapping[str, Any]) -> str | None:
-        """Empty the bucket at a deletion; return the physical id, which follows the bucket's name in updates.
+    def __call__(self, func: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
+        """Empty the bucket at a deletion; answer with a physical id, which follows the bucket's name in updates.
 
         Raises:
             ClientError: S3 refused a request.
@@ -37,12 +37,12 @@ class BucketCleanup:
         bucket = event["ResourceProperties"]["BucketName"]
         match event["RequestType"]:
             case "Create":
-                return str(uuid.uuid4())
+                return {"PhysicalResourceId": str(uuid.uuid4())}
             case "Update":
-                return str(bucket)
+                return {"PhysicalResourceId": str(bucket)}
             case _:
                 _empty(self._client(func["config"]), bucket)
-                return None
+                return {"PhysicalResourceId": None}
 
     def _client(self, config: Mapping[str, Any]) -> Any:
         credentials = role_credentials(config)

@@ -19,15 +19,15 @@ from ministack.services import lambda_svc, stepfunctions
 from ministack.services.cloudformation import custom_resource
 
 from unum_emulator.aws_lambda.destinations import Condition
-from unum_emulator.aws_services import bucket_cleanup
+from unum_emulator.aws_services import bucket_cleanup, sdk_calls
 from unum_emulator.patching import replace
 
 _QUIET_S = 5.0
 """Time without any running function after which nothing answers any more; longer than all delays of retries."""
 _POLL_S = 0.1
 
-Provider = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
-"""What a function would do, from its record and the request; returns a new physical id, or None to keep it."""
+Provider = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
+"""What a function would do, from its record and the request; returns fields of the answer."""
 
 _is_requesting: contextvars.ContextVar[bool] = contextvars.ContextVar("is_requesting", default=False)
 
@@ -38,7 +38,7 @@ def install(endpoint: str) -> None:
     Args:
         endpoint: AWS endpoint for providers whose functions do not run here.
     """
-    providers = {bucket_cleanup.RESOURCE_TYPE: bucket_cleanup.BucketCleanup(endpoint)}
+    cleanup, calls = bucket_cleanup.BucketCleanup(endpoint), sdk_calls.SdkCalls(endpoint)
     request = replace(custom_resource, "invoke_custom_resource", None)
     execute = replace(lambda_svc, "_execute_function_with_config_scope", None)
 
@@ -53,10 +53,15 @@ def install(endpoint: str) -> None:
         finally:
             _is_requesting.reset(token)
 
+    def provider_of(event: Mapping[str, Any]) -> Provider | None:
+        if event["ResourceType"] == bucket_cleanup.RESOURCE_TYPE:
+            return cleanup
+        return calls if sdk_calls.is_sdk_call(event) else None
+
     def execute_or_send(func: Mapping[str, Any], event: Any) -> Any:
         if not _is_requesting.get():
             return execute(func, event)
-        _Request(func, event).send(providers.get(event["ResourceType"]))
+        _Request(func, event).send(provider_of(event))
         return {}
 
     replace(custom_resource, "invoke_custom_resource", request_and_wait)
@@ -89,8 +94,8 @@ class _Request:
             lambda_svc.invoke_async_with_retry(self.func, self.event, on_end=self._end)
             return
         try:
-            self._answer("SUCCESS", PhysicalResourceId=provider(self.func, self.event))
-        except (ClientError, BotoCoreError) as error:
+            self._answer("SUCCESS", **provider(self.func, self.event))
+        except (ClientError, BotoCoreError, ValueError) as error:
             self._fail(f"failed: {error}")
 
     def _end(self, condition: Condition, result: Mapping[str, Any] | None) -> None:
