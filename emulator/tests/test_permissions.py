@@ -48,6 +48,14 @@ LOOKING = """
 """
 
 
+ANSWERING = """
+    import boto3
+
+    def handler(event, context):
+        boto3.client("stepfunctions").send_task_success(taskToken=event["token"], output='"answered"')
+"""
+
+
 def _role(guarded: Any, name: str, *grants: tuple[str, str]) -> str:
     roles = guarded.client("iam")
     arn: str = roles.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]["Arn"]
@@ -171,3 +179,51 @@ def test_a_condition_on_leading_keys_denies_other_partitions(guarded: Any) -> No
         assert guarded.invoke(user, {"call": call, "arguments": arguments})[0] == 200, call
     for call, arguments in _calls("others/1"):
         assert "AccessDenied" in guarded.invoke(user, {"call": call, "arguments": arguments})[0]["errorMessage"], call
+
+
+def _machine(guarded: Any, name: str, task: dict[str, Any], *grants: tuple[str, str]) -> str:
+    definition = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "End": True, "TimeoutSeconds": 60, **task}}}
+    made = guarded.client("stepfunctions").create_state_machine(
+        name=name, definition=json.dumps(definition), roleArn=_role(guarded, f"{name}-machine", *grants)
+    )
+    arn: str = made["stateMachineArn"]
+    return arn
+
+
+def test_answer_with_a_token_needs_a_grant_on_its_state_machine(guarded: Any) -> None:
+    arns = [f"arn:aws:states:us-east-1:000000000000:stateMachine:{name}" for name in ("asking", "unasked")]
+    functions = [
+        guarded.function(ANSWERING, Role=_role(guarded, f"answers-{number}", ("states:SendTaskSuccess", arn)))
+        for number, arn in enumerate(arns)
+    ]
+    queue = guarded.client("sqs").create_queue(QueueName="tokens")["QueueUrl"]
+    task = {
+        "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "Parameters": {"QueueUrl": queue, "MessageBody.$": "$$.Task.Token"},
+    }
+    machine = _machine(guarded, "asking", task, ("sqs:SendMessage", "*"))
+    started = guarded.client("stepfunctions").start_execution(stateMachineArn=machine)["executionArn"]
+    messages = guarded.until(lambda: guarded.client("sqs").receive_message(QueueUrl=queue).get("Messages"))
+    token = {"token": messages[0]["Body"]}
+    assert "AccessDenied" in str(guarded.invoke(functions[1], token)[0])
+    assert guarded.invoke(functions[0], token)[0] is None
+    ended = guarded.until(lambda: _ended_execution(guarded, started))
+    assert ended == ("SUCCEEDED", '"answered"')
+
+
+def test_answer_to_an_activity_needs_a_grant_on_the_activity(guarded: Any) -> None:
+    states = guarded.client("stepfunctions")
+    activity = states.create_activity(name="work")["activityArn"]
+    function = guarded.function(ANSWERING, Role=_role(guarded, "worker", ("states:SendTaskSuccess", activity)))
+    machine = _machine(guarded, "working", {"Resource": activity})
+    started = states.start_execution(stateMachineArn=machine)["executionArn"]
+    token = guarded.until(lambda: states.get_activity_task(activityArn=activity).get("taskToken"))
+    other = guarded.function(ANSWERING, Role=_role(guarded, "loafer", ("states:SendTaskSuccess", machine)))
+    assert guarded.invoke(other, {"token": token})[0]
+    assert guarded.invoke(function, {"token": token})[0] is None
+    assert guarded.until(lambda: _ended_execution(guarded, started)) == ("SUCCEEDED", '"answered"')
+
+
+def _ended_execution(guarded: Any, arn: str) -> tuple[str, str | None] | None:
+    found = guarded.client("stepfunctions").describe_execution(executionArn=arn)
+    return None if found["status"] == "RUNNING" else (found["status"], found.get("output"))
