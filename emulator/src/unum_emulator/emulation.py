@@ -32,6 +32,7 @@ from unum_emulator.aws_services import (
     iam_policies,
     message_senders,
     parsing_cache,
+    pipes,
     recorded_requests,
     scheduler,
     stack_waits,
@@ -54,6 +55,7 @@ _GAPS = (
     iam_policies,
     parsing_cache,
     scheduler,
+    pipes,
     message_senders,
     dynamodb_attributes,
 )
