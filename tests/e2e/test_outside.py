@@ -56,6 +56,15 @@ def test_function_stops_a_running_execution(ask: Ask, machine: str) -> None:
     assert (found["status"], found["error"], found["cause"]) == ("ABORTED", "Enough", "of it")
 
 
+def test_function_redrives_a_failed_execution(ask: Ask, machine: str) -> None:
+    failed = ask("Everything", "start_sync_execution", stateMachineArn=machine, name="failed", input='{"seconds": 0}')
+    assert (failed["status"], failed["error"]) == ("FAILED", "KeyError")
+    assert "redriveDate" in ask("Everything", "redrive_execution", executionArn=failed["executionArn"])
+    succeeded = ask("Everything", "start_sync_execution", stateMachineArn=machine, input='{"n": 1, "seconds": 0}')
+    refused = ask("Everything", "redrive_execution", executionArn=succeeded["executionArn"])
+    assert refused["error"] == "ExecutionNotRedrivable"
+
+
 def test_function_waits_for_the_result_of_a_synchronous_start(ask: Ask, machine: str) -> None:
     found = ask("Everything", "start_sync_execution", stateMachineArn=machine, input='{"n": 5, "seconds": 1}')
     assert (found["status"], json.loads(found["output"])) == ("SUCCEEDED", {"doubled": 10})

@@ -37,7 +37,8 @@ class Outside(Stack):
             self, "Workflow", definition=Definition.from_asl(DEFINITION), functions={"Double": double}
         )
         everything = self._caller("Everything")
-        for grant in (self.workflow.grant_start_sync, self.workflow.grant_stop, self.workflow.grant_read):
+        flow = self.workflow
+        for grant in (flow.grant_start_sync, flow.grant_stop, flow.grant_redrive, flow.grant_read):
             grant(everything)
         self.workflow.grant_start_execution(self._caller("Starting"))
         self.workflow.grant_describe(self._caller("Describing"))

@@ -302,6 +302,11 @@ def test_expired_executions_are_in_no_list(aws: Aws, monkeypatch: pytest.MonkeyP
     assert aws.client().list_executions(stateMachineArn=START)["executions"] == []
 
 
+def test_list_of_state_in_a_bucket_names_the_client(aws: Aws) -> None:
+    with pytest.raises(NotImplementedError, match=r"Client\.list"):
+        aws.client(f"{START},w=s3://bucket").list_executions(stateMachineArn=START)
+
+
 def test_requests_about_state_machines_go_to_step_functions(aws: Aws) -> None:
     client, real = aws.client(), f"arn:aws:states:{REGION}:000000000000:execution:real:e"
     elsewhere = EXECUTION.replace(REGION, "eu-west-3") + "e"
