@@ -32,7 +32,7 @@ def test_workflow_without_the_address_pays_nothing() -> None:
     assert [each for each in deployment.template["Resources"] if "ControlFunctionStart" in each] == []
 
 
-def test_address_is_three_aliases_of_the_control_function() -> None:
+def test_address_is_two_aliases_of_the_control_function() -> None:
     without, with_it = flow_of(chain("A"), "A"), flow_of(chain("A"), "A")
     assert with_it[1].permanent_start_alias is with_it[1].permanent_start_alias
     deployment = with_it[0]
@@ -41,8 +41,8 @@ def test_address_is_three_aliases_of_the_control_function() -> None:
         "AWS::Lambda::Alias",
         "AWS::Lambda::EventInvokeConfig",
     }
-    assert len(more) == 5
-    for kind in ("Start", "Run", "Respond"):
+    assert len(more) == 4
+    for kind in ("Start", "Run"):
         alias = deployment.properties(f"{CONTROL}/{kind}")
         assert alias["Name"] == f"{kind.lower()}-Flow"
         assert flat(alias["FunctionVersion"]) == f"{deployment.version(f'{CONTROL}/Function')}.Version"

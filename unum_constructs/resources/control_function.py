@@ -69,12 +69,10 @@ class PermanentAliases(NamedTuple):
     Attributes:
         start: takes events of event sources.
         run: takes starts by name.
-        respond: takes answers with a task token.
     """
 
     start: lambda_.Alias
     run: lambda_.Alias
-    respond: lambda_.Alias
 
 
 class ControlFunction(PlanningFunction):
@@ -151,9 +149,8 @@ class ControlFunction(PlanningFunction):
         return self._signal_events
 
     def open_for_starts(self, failures: Failures, destination: lambda_.Alias) -> PermanentAliases:
-        """Make the aliases that send on starts and answers, and send starts that they give up to `destination`."""
-        kinds = ("start", "run", "respond")
-        start, run, respond = (self._new_alias(kind, self._start_alias) for kind in kinds)
+        """Make the aliases that send on starts, and send those that they give up to `destination`."""
+        start, run = (self._new_alias(kind, self._start_alias) for kind in ("start", "run"))
         for alias in (start, run):
             configuration = failures.configure(
                 alias,
@@ -163,7 +160,7 @@ class ControlFunction(PlanningFunction):
             )
             # The configuration names the alias by text, which CloudFormation takes for no dependency.
             configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias), self.policy)
-        return PermanentAliases(start, run, respond)
+        return PermanentAliases(start, run)
 
     @cached_property
     def sync_alias(self) -> lambda_.Alias:

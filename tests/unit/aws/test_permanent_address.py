@@ -1,4 +1,4 @@
-"""Start, run and response alias of the control function, which send on what arrives."""
+"""Start alias and run alias of the control function, which send on what arrives."""
 
 from typing import Any
 
@@ -66,8 +66,6 @@ def test_start_by_name_is_sent_on_as_it_is(deployed: Deployed, event: Any) -> No
     [
         ("run", {"$unum": 1, "start": "named", "answer": True, "input": 1}),
         ("run", {"$unum": 1, "upload": "0" * 64, "bytes": 7}),
-        ("respond", {"$unum": 1, "token": "t", "output": "1"}),
-        ("respond", {"body": "{}", "headers": {}}),
     ],
 )
 def test_requests_are_answered(deployed: Deployed, kind: str, event: Any) -> None:

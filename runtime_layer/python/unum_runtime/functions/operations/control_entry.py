@@ -17,7 +17,6 @@ from unum_runtime.functions.runtime_factory import links, runtime_here
 from unum_runtime.model.naming import (
     control_alias_name,
     describe_alias,
-    response_alias,
     run_alias,
     start_alias,
 )
@@ -86,8 +85,8 @@ def handle(event: Json, context: Any) -> Json:
 
 
 def _permanent_aliases() -> list[str]:
-    """Return the names of the aliases that send on starts and answers."""
-    return [alias(workflow) for workflow in services() for alias in (start_alias, run_alias, response_alias)]
+    """Return the names of the aliases that send on starts."""
+    return [alias(workflow) for workflow in services() for alias in (start_alias, run_alias)]
 
 
 def _hear(event: Json, context: Any) -> Json:

@@ -1,8 +1,8 @@
 """Requests at the permanent address: aliases of the control function that stay when a definition changes.
 
-The start alias, the run alias and the response alias belong to the function in which executions start, which may be
-another one after a deployment. The aliases of the same names at the control function send on what arrives. A start
-becomes a start by name, so a repeated delivery of one event finds its execution.
+The start alias and the run alias belong to the function in which executions start, which may be another one after a
+deployment. The aliases of the same names at the control function send on what arrives. A start becomes a start by name,
+so a repeated delivery of one event finds its execution.
 """
 
 from typing import Any
@@ -15,15 +15,9 @@ from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import is_answered, named_start, start_event, with_alias
 from unum_runtime.model.identity import event_name
-from unum_runtime.model.naming import response_alias, run_alias, start_alias
+from unum_runtime.model.naming import run_alias, start_alias
 from unum_runtime.model.states import Json
 from unum_runtime.store.large_items import MAX_EVENT_BYTES
-
-
-def aliases(workflow: str) -> tuple[str, str, str]:
-    """Return the names of the aliases that belong to the permanent address of `workflow`."""
-    return start_alias(workflow), run_alias(workflow), response_alias(workflow)
-
 
 QUEUE = "aws:sqs"
 """Event source of messages; see `unum_runtime.protocol.requests.messages`, which the control function lacks."""
@@ -44,10 +38,10 @@ def send_on(event: Json, context: Any) -> Json:
         InvokeError: nobody knows whether it has arrived; Lambda, or who waits, sends it again.
     """
     alias = context.invoked_function_arn.rpartition(":")[2]
-    workflow = next(each for each in services() if alias in aliases(each))
+    workflow = next(each for each in services() if alias in (start_alias(each), run_alias(each)))
     is_start = alias == start_alias(workflow)
     # A mapping of a queue waits for the answer, which says the messages that come again.
-    if _has_messages(event) if is_start else alias == response_alias(workflow) or is_answered(event):
+    if _has_messages(event) if is_start else is_answered(event):
         return _send(alias, to_text(event).encode(), context, waits=True)
     if is_start:
         # Lambda's request id is the same on every delivery of one asynchronous event.
