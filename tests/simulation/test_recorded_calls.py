@@ -10,8 +10,8 @@ from tests.simulation.scenarios import CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.states import Json
 from unum_simulator import Context, Faults, Figures, Scenario, Violation, explore, invariants, simulated_deliveries
-from unum_simulator.ports import Ports
 from unum_simulator.recorded_calls import Answer, Operation, Progress
+from unum_simulator.simulated_deliveries import Ports
 from unum_simulator.world import Delivery, World
 
 

@@ -17,7 +17,7 @@ from unum_simulator.invariants import Broken, Invariant
 from unum_simulator.recorded_calls import Operation
 
 if TYPE_CHECKING:
-    from unum_simulator.ports import Ports
+    from unum_simulator.simulated_deliveries import Ports
     from unum_simulator.world import Delivery, World
 
 
