@@ -112,8 +112,11 @@ def _moved(path: Path, *, written: bool) -> _Moved:
 def _edited(file: str, content: bytes, *, written: bool) -> _Moved:
     import libcst  # noqa: PLC0415 - `run` has checked that it is there
 
-    from unum_cli.migration.rewriting import rewrite  # noqa: PLC0415 - needs libcst
-    from unum_cli.migration.text_edits import diff_text, moved_line  # noqa: PLC0415 - only this command needs it
+    from unum_cli.migration.rewriting import (  # noqa: PLC0415 - needs libcst
+        diff_text,
+        moved_line,
+        rewrite,
+    )
 
     try:
         encoding, _ = detect_encoding(BytesIO(content).readline)
