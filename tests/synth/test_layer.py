@@ -41,8 +41,8 @@ from unum_constructs.layer.content import (
 )
 from unum_constructs.layer.features import USED_BY, LayerFacts, unused_by_own_functions, unused_folders
 from unum_constructs.layer.interpreters import FOLDERS
-from unum_constructs.layer.runtime_layer import RuntimeLayer
 from unum_constructs.layer.strip import strip_source
+from unum_constructs.layer.workflow_layer import RuntimeLayer
 from unum_runtime.model import ir
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER

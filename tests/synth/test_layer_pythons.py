@@ -28,7 +28,7 @@ from unum_constructs.layer.content import (
 )
 from unum_constructs.layer.features import LayerFacts, unused_folders
 from unum_constructs.layer.interpreters import FOLDERS
-from unum_constructs.layer.runtime_layer import RuntimeLayer
+from unum_constructs.layer.workflow_layer import RuntimeLayer
 from unum_runtime.model.ir import Workflow
 
 PYTHON = str(this_python())
