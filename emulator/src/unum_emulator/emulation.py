@@ -30,6 +30,7 @@ from unum_emulator.aws_services import (
     custom_resources,
     dynamodb_attributes,
     iam_policies,
+    mapping_templates,
     message_senders,
     parsing_cache,
     pipes,
@@ -56,6 +57,7 @@ _GAPS = (
     parsing_cache,
     scheduler,
     pipes,
+    mapping_templates,
     message_senders,
     dynamodb_attributes,
 )
