@@ -9,7 +9,7 @@ from tests.contract.conftest import MovableClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.list_index import PARTITION, PLACE
 from unum_runtime.model.naming import Key
-from unum_runtime.store import erasable
+from unum_runtime.store import erasure
 from unum_runtime.store.erasable import ErasableStore
 
 LATER = 1_900_000_000
@@ -100,7 +100,7 @@ def test_writes_that_dynamodb_leaves_are_repeated_and_then_an_error(monkeypatch:
         made.append(parameters["RequestItems"]["t"])
         return {"UnprocessedItems": {"t": made[-1][1:]}} if len(made[-1]) > 20 else {}
 
-    assert erasable.erase(call, "t", "p", ()) == 30
+    assert erasure.erase(call, "t", "p", ()) == 30
     assert [len(each) for each in made] == [25, 24, 23, 22, 21, 20, 5]
     assert pauses == [0.05, 0.1, 0.2, 0.4, 0.8]
 
@@ -108,4 +108,4 @@ def test_writes_that_dynamodb_leaves_are_repeated_and_then_an_error(monkeypatch:
         return {"UnprocessedItems": parameters["RequestItems"]} if operation != "query" else call(operation)
 
     with pytest.raises(StoreError, match="batch_write_item t: 25 writes unprocessed after 8 requests"):
-        erasable.erase(refuse, "t", "p", ())
+        erasure.erase(refuse, "t", "p", ())

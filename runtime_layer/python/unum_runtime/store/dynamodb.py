@@ -186,7 +186,7 @@ class DynamoStore:
 
     def erase(self, partition: str, *, keep: Collection[str] = ()) -> int:
         """See `ErasableStore.erase`."""
-        from unum_runtime.store.erasable import erase  # noqa: PLC0415 - deletions of executions alone
+        from unum_runtime.store.erasure import erase  # noqa: PLC0415 - deletions of executions alone
 
         return erase(self._call, self.table, partition, keep)
 
