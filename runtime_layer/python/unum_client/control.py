@@ -381,7 +381,7 @@ class Control(SignalSender):
         Raises:
             InvokeError: no answer; call again.
         """
-        return str(self.send(control_aliases.request())["digest"])
+        return str(self.send(control_aliases.definition_request())["digest"])
 
     def _request(self, operation: Operation, execution: str, /, **content: Json) -> Json:
         """Send a request for `operation` and return the answer.

@@ -44,8 +44,8 @@ class Handler:
     def call(self, address: str, payload: bytes) -> Any:
         assert address == "control:nudge-w"
         event = json.loads(payload)
-        if control_aliases.is_request(event):
-            return control_aliases.answer(self.platform.runtime())
+        if control_aliases.asks_for_definition(event):
+            return control_aliases.store_definition(self.platform.runtime())
         try:
             operator_requests.parse(event)
         except ClientError as error:

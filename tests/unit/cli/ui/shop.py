@@ -180,8 +180,8 @@ class Shop:
 
     def control(self, _address: str, payload: bytes) -> Any:
         rt, request = self.platform.runtime(), json.loads(payload)
-        if control_aliases.is_request(request):
-            return control_aliases.answer(rt)
+        if control_aliases.asks_for_definition(request):
+            return control_aliases.store_definition(rt)
         try:
             done = operator_requests.answer(rt, operator_requests.parse(request), Began("v", {}))
             return done | {"on": "current", "reason": "both have the same definition"}

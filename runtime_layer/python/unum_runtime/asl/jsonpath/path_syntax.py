@@ -29,9 +29,6 @@ from unum_runtime.asl.jsonpath.path_steps import (
 from unum_runtime.json_text import parse_foreign
 from unum_runtime.model.states import Json
 
-_SPACE = re.compile(r"\s*")
-_Part = TypeVar("_Part")
-
 __all__ = ["RESERVED_VARIABLE", "PathParser", "PathSyntaxError"]
 
 RESERVED_VARIABLE = "states"
@@ -40,6 +37,9 @@ RESERVED_VARIABLE = "states"
 MAX_NESTING = 100
 """Most parentheses and negations around a condition of a filter; each is a call of a Python function."""
 
+_Part = TypeVar("_Part")
+
+_SPACE = re.compile(r"\s*")
 _CALL = re.compile(r"\s*[A-Za-z0-9._]+\(")
 _VARIABLE = re.compile(r"[^\W\d]\w*")
 _NAME = re.compile(r"(?:\\.|[^\s.\[\]()@,:?*'\"\\])+", re.DOTALL)

@@ -85,8 +85,8 @@ def answer(event: Json, context: Any) -> Json:
 
 def _of_workflow(event: Json) -> Callable[[Json, Any], Json] | None:
     """Return what answers a request about the deployed workflow; None for requests about one execution, and others."""
-    if control_aliases.is_request(event):
-        return lambda _, context: control_aliases.answer(deployed_runtime(context))
+    if control_aliases.asks_for_definition(event):
+        return lambda _, context: control_aliases.store_definition(deployed_runtime(context))
     if pausing.is_request(event):
         return lambda event, context: pausing.answer(own_runtime(context), event)
     if is_request(event) and event["control"] in OF_RESULTS:

@@ -1,7 +1,8 @@
 """The aliases of the control function, each of which takes requests of one kind, and one that takes all.
 
 IAM tells the aliases apart, so whoever may invoke one of them can make no other request. Those of one kind exist where
-somebody was granted that kind alone.
+somebody was granted that kind alone. The request for the deployed definition is here, too: the control alias leads to
+the deployed version, which knows its own.
 """
 
 from collections.abc import Mapping
@@ -11,8 +12,7 @@ from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.naming import control_alias_name
 from unum_runtime.model.states import Json
-from unum_runtime.protocol.control.operator_requests import Control
-from unum_runtime.protocol.control.operator_requests import is_request as is_control_request
+from unum_runtime.protocol.control.operator_requests import Control, is_request
 from unum_runtime.protocol.control.pausing import PAUSE, RESUME
 from unum_runtime.protocol.control.sweep import SWEEP
 from unum_runtime.protocol.requests.definition_records import write_definition
@@ -37,17 +37,17 @@ OF_RESULTS = LIST, SHOW, FORGET = "list_remembered", "show_remembered", "forget_
 """Values of the ``control`` field of requests about memoized results, see `sharing.remembered`."""
 
 
-def request() -> dict[str, Json]:
-    """Return the event of the request."""
+def definition_request() -> dict[str, Json]:
+    """Return the event that asks for the deployed definition."""
     return {MARK: WIRE_VERSION, "control": DEFINITION}
 
 
-def is_request(event: Json) -> bool:
+def asks_for_definition(event: Json) -> bool:
     """Return True if `event` asks for the deployed definition."""
-    return is_control_request(event) and event["control"] == DEFINITION
+    return is_request(event) and event["control"] == DEFINITION
 
 
-def answer(rt: Runtime) -> Json:
+def store_definition(rt: Runtime) -> Json:
     """Store the definition of `rt`, and return its digest, by which clients read it.
 
     Raises:
