@@ -55,7 +55,7 @@ class Ok:
 @pytest.fixture
 def invoke(aws: boto3.Session, server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Calls the API by a connection whose secret is the given one."""
-    monkeypatch.setattr(http, "_kept", {})
+    monkeypatch.setattr(http, "_tokens", {})
     manager = aws.client("secretsmanager")
     secret = manager.create_secret(Name="s", SecretString="{}")["ARN"]
     authority: Any = str(server.certificate)  # the stubs know no file

@@ -54,7 +54,7 @@ class _Token(NamedTuple):
     until_s: float
 
 
-_kept: dict[str, _Token] = {}
+_tokens: dict[str, _Token] = {}
 
 
 def authorization_header(secret: str, clients: Clients) -> str:
@@ -67,15 +67,15 @@ def authorization_header(secret: str, clients: Clients) -> str:
     Raises:
         StatesError: ``Events.ConnectionResource.InvalidConnectionState``: the server gives no token.
     """
-    kept = _kept.get(secret)
+    kept = _tokens.get(secret)
     if kept is None or kept.until_s <= time.monotonic():
-        kept = _kept[secret] = _request_token(parse_foreign(secret), clients)
+        kept = _tokens[secret] = _request_token(parse_foreign(secret), clients)
     return kept.header
 
 
-def forget(secret: str) -> None:
+def forget_token(secret: str) -> None:
     """Forget the token of a connection, which an endpoint refused."""
-    _kept.pop(secret, None)
+    _tokens.pop(secret, None)
 
 
 def _request_token(secret: Mapping[str, Any], clients: Clients) -> _Token:
@@ -218,7 +218,7 @@ def invoke_endpoint(parameters: Mapping[str, Json], clients: Clients) -> Json:
         if authorization.secret is None or error.error != f"{_STATUS}.{_UNAUTHORIZED}":
             raise
     # The server may have revoked the token before its time; EventBridge asks for another one as well.
-    forget(authorization.secret)
+    forget_token(authorization.secret)
     return _invoke_authorized(parameters, authorize(connection.get("ConnectionArn"), clients), clients)
 
 
