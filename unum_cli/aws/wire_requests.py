@@ -106,7 +106,7 @@ class _Api(Api):
 
 
 class _Connections(Connections):
-    """Connections with a time limit of their own, whose errors are all in JSON."""
+    """Connections with their own time limit and JSON errors."""
 
     def __init__(self, route: Route, timeout_s: int) -> None:
         super().__init__(route)

@@ -88,7 +88,7 @@ class _Lines:
     _unnamed: set[str] = field(default_factory=set)
 
     def there(self, *, also_unfinished: bool = True) -> Iterator[tuple[Invocation, Line]]:
-        """Yield the lines that are there, invocation after invocation, at first only of those that have ended."""
+        """Yield new lines by invocation; of invocations that may still commit only with `also_unfinished`."""
         for invocation in self.search.invocations(self.name, self.only):
             if invocation.request_id in self._printed:
                 continue

@@ -1,4 +1,4 @@
-"""Places of an app that a person must decide about, by what they name, and what to write there."""
+"""Places of an app that need a person's decision, by the name used there, with a proposed replacement."""
 
 import re
 from collections.abc import Mapping
@@ -131,7 +131,7 @@ _TEXTS: Mapping[str, str] = {
 
 
 def about_name(name: str) -> str | None:
-    """Return what to decide about a name of the CDK, or about a member of what it names; None for nothing."""
+    """Return the decision about a CDK name or its member; None without one."""
     parts = name.split(".")
     for length in range(3, len(parts) + 1):
         text = NAMED.get(".".join(parts[:length]))
@@ -142,12 +142,12 @@ def about_name(name: str) -> str | None:
 
 
 def about_module(name: str) -> str | None:
-    """Return what to decide about an imported module; None for nothing."""
+    """Return the decision about an imported module; None without one."""
     return OLD_CDK if name == "aws_cdk.core" or name.startswith("aws_cdk.core.") else None
 
 
 def about_keyword(word: str) -> str | None:
-    """Return what to decide about a keyword argument; None for nothing."""
+    """Return the decision about a keyword argument; None without one."""
     return PIPE if word in _PIPE_WORDS else None
 
 
@@ -157,7 +157,7 @@ def about_service(name: str | None) -> str | None:
 
 
 def about_text(text: str) -> str | None:
-    """Return what to decide about a string; None for nothing."""
+    """Return the decision about a string; None without one."""
     if _ACTION.fullmatch(text):
         return ANY_ACTION.format(action=text) if "*" in text else POLICY.format(action=text, quoted=f'"{text}"')
     if _MANAGED_POLICY.fullmatch(text):

@@ -247,7 +247,7 @@ class _Visitor(libcst.CSTVisitor):
             self.decisions.add(Decision(self._names.line(node), text))
 
     def _see(self, node: Chain, dotted: str) -> None:
-        """Note what to do about a name that is read."""
+        """Note the edit or decision for a name that is read."""
         meaning = self._names.meaning(dotted, node)
         whole = ".".join(meaning.name.split(".")[:3])
         if whole in CLASSES:

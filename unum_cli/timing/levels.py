@@ -54,7 +54,7 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One step, one fan-out, or what a level waits for.
+    """Step, fan-out, or pending wait of a level.
 
     Attributes:
         key: invocation name as text; for a fan-out, that of the step before it.
@@ -164,7 +164,7 @@ class Levels:
         return [each or self._first_status(scope, index, running) for index, each in enumerate(found)]
 
     def branch(self, scope: Scope, index: int, status: Shown) -> Row:
-        """Return the row of one branch, with all that passed at its own level."""
+        """Return a branch's row, with the stretches of all rows at its own level."""
         rows = self.rows(scope.branch(index))
         return Row(
             key=str(scope.origin),

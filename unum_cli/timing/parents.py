@@ -101,7 +101,7 @@ _PART_OF_ARN = ":execution:"
 
 @dataclass(frozen=True)
 class Relations:
-    """Relations of one execution to those that it has started.
+    """Relations of an execution to started executions.
 
     Attributes:
         client: client of its workflow.

@@ -111,7 +111,7 @@ class ExecutionSpans:
         return spans, last_id
 
     def _step(self, row: Row, parent_id: str, causes: tuple[Link, ...]) -> tuple[list[Span], str]:
-        """Return the spans of a step, after that of a Wait before it, and the id of the last of the two."""
+        """Return the spans of a step and of a Wait before it, and the id of the last."""
         name = row.name
         assert name is not None  # noqa: S101 - `_level` leaves out others
         own, spans, wait = self._links.get(str(name), ()), list[Span](), self._levels.wait_before(name)
@@ -239,7 +239,7 @@ class Causes:
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """The links that a span may have."""
+        """Possible links of a span."""
         return self.all[:MOST_LINKS]
 
     @property
@@ -460,7 +460,7 @@ class Family:
     warn: Callable[[str], None]
 
     def traces(self, client: Client, name: str, definition: Workflow | None = None) -> Iterator[Trace]:
-        """Yield the trace of an execution, then those of the executions that it has started, in turn.
+        """Yield the trace of an execution, then traces of started executions, breadth first.
 
         Args:
             client: client of the execution's workflow.
@@ -580,7 +580,7 @@ def _trace(levels: Levels, links: Mapping[str, tuple[Link, ...]]) -> Trace:
 
 
 def _link(one: Started, execution: Execution, relation: str, step: str | None = None) -> Link:
-    """Return a link to an execution, or to one of its steps."""
+    """Return a link to an execution or a step."""
     own = span_ids.execution_span(one.workflow, execution)
     span_id = own if step is None else span_ids.step_span(one.workflow, step)
     facts = {conventions.LINK: relation, "unum.workflow": one.workflow, "unum.execution": one.name}

@@ -62,7 +62,7 @@ def _report(traces: list[Trace], url: str, *, as_json: bool) -> None:
 
 
 def _family(client: Client, options: argparse.Namespace) -> Family:
-    """Return what reads the execution and its relatives: in the same stack, else in the same table."""
+    """Return a reader of the execution and its relatives, in its stack or else in its table."""
     return Family(*relatives(client, options), _warn)
 
 
@@ -97,7 +97,7 @@ def _row(span: Span, depth: int, from_ms: int) -> tuple[str, ...]:
 
 
 def _index(span: Span) -> str:
-    """Return the number of a branch; its steps are below it."""
+    """Return a branch's number; its steps follow below."""
     found = span.attributes.get("unum.index")
     is_branch = isinstance(found, list) and "unum.invocation" not in span.attributes
     return f" {found[-1]}" if is_branch and isinstance(found, list) else ""

@@ -1,4 +1,4 @@
-"""Access to the page: from this machine, by whom has its secret URL, and from no other site.
+"""Access control of the page: local requests with the secret URL, none from other sites.
 
 A page on localhost can be reached by every site that the same browser shows, and by every user of the machine. So each
 request needs a secret: once in the URL, then as a cookie that no other site makes the browser send. Names of hosts are

@@ -1,4 +1,4 @@
-"""Pages that change something: each says what it will do and what that costs, before a form that does it."""
+"""Pages of changes: effect and cost of an operation, before the form that starts it."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -126,7 +126,7 @@ Form = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A change of one execution, or of one workflow.
+    """Change of an execution or a workflow.
 
     Attributes:
         verb: name in the path, and on the button.
@@ -264,7 +264,7 @@ class Operations:
     site: Site
 
     def ask(self, request: Request) -> Response:
-        """Show what an operation will do and cost, with the form that does it."""
+        """Show effect and cost of an operation, with the form that starts it."""
         operation, place, name = self._asked(request)
         if not name:
             return self._form(

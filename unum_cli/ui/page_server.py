@@ -163,7 +163,7 @@ class Pages:
     site: Site
 
     def workflows(self, _request: Request) -> Response:
-        """Show the list of workflows, or the only one."""
+        """List workflows; show a single workflow at once."""
         places = [*self.site.directory.places().values()]
         if len(places) == 1:
             return RedirectResponse(f"{places[0].path}/", 303)
@@ -510,7 +510,7 @@ def _link(places: Mapping[Address, Place], one: Started) -> ExecutionLink:
 
 
 def _place(places: Mapping[Address, Place], name: str) -> Place | None:
-    """Return the workflow with a name; None for none, and for several."""
+    """Return the only workflow with a name; otherwise None."""
     found = [place for (_, workflow), place in places.items() if workflow == name]
     return found[0] if len(found) == 1 else None
 

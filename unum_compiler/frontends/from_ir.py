@@ -61,7 +61,7 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
 
 
 def _branch_problems(workflow: Workflow, task: states.Task, place: str) -> Iterator[Problem]:
-    """Yield the problems of what `task` has to do with other branches of its Map."""
+    """Yield problems in references of `task` to other branches of its Map."""
     if task.meets_previous:
         yield from _neighbour_problems(workflow, task, member(place, "meets_previous"))
     if task.after_previous is not None:

@@ -194,7 +194,7 @@ class TableStorage:
         """See `Storage`."""
 
     def expire(self, workflow: Construct, workflow_name: str, retention_s: int) -> None:
-        """Do nothing: the table has a time to live."""
+        """Change nothing: DynamoDB deletes expired items by their time to live."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _archives: dict[str, bytes] = {}
 
 
 def _read(key: str) -> bytes | None:
-    """Return the entry `key`; None if there is none, or a damaged one."""
+    """Return the entry `key`; None for a missing or damaged entry."""
     folder = _folder()
     if folder is None:
         return None

@@ -73,7 +73,7 @@ class FormerKeywords(TypedDict, total=False):
 
 
 class OtherKeywords(FormerKeywords, StateMachineWords, total=False):
-    """Keywords that `UnumWorkflow` takes beside those of its own: deprecated ones, and those of `StateMachine`."""
+    """Further keywords of `UnumWorkflow`: deprecated ones, and keywords of `StateMachine`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ def _check_known(workflow: Construct, words: Iterable[str]) -> None:
 
 
 def _parameters(workflow: Construct) -> Iterable[str]:
-    """Return the keywords in the signatures of the workflow's class, and of those that it is derived from."""
+    """Return the keywords in the signatures of the workflow's class and its bases."""
     makers = (vars(each)["__init__"] for each in type(workflow).__mro__ if "__init__" in vars(each))
     return [
         each.name for made in makers for each in signature(made).parameters.values() if each.kind is each.KEYWORD_ONLY

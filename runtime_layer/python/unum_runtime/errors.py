@@ -99,7 +99,7 @@ class OtherDefinition(UnumError):
 
 
 class StartRefused(RefusedDelivery):
-    """Start request without an input of its own that nothing stored answers to; nothing is lost with it."""
+    """Start request without input, and without a stored execution that could answer it; nothing is lost."""
 
 
 class ExecutionDeleted(RefusedDelivery):

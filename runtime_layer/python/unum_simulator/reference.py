@@ -377,7 +377,7 @@ class Reference:
         return self._after_commit(checkpoint, checkpoint.state)
 
     def _joined(self, name: Name, arrived: AtTask) -> AtTask | None:
-        """Return the arrival at a Task with the inputs that it gets, or None before all of them are there."""
+        """Return the arrival at a Task with its inputs; None while one is missing."""
         if arrived.task.after_previous is not None:
             return with_previous(self.results, name, arrived)
         return with_neighbour(self.neighbours, name, arrived) if arrived.task.meets_previous else arrived

@@ -174,7 +174,7 @@ class Run(NamedTuple):
 
     @property
     def sources(self) -> set[Source]:
-        """All results that it gets in one branch or another."""
+        """Results used in any branch."""
         return {source for arrival in self.arrivals for source in arrival.sources}
 
 
@@ -291,7 +291,7 @@ def _check_equal(
 
 
 def _run(node: Node, plays: Mapping[int, _Play]) -> Run:
-    """Return where and with what `node` runs, if that is the same rule for every number of branches."""
+    """Return the branches and inputs of `node`, if one rule holds for every number of branches."""
     longest = max(plays)
     where = _places(node.name, plays[longest])
     if not where:
@@ -317,7 +317,7 @@ def _places(name: str, play: _Play) -> list[int]:
 
 
 def _in_order(nodes: Mapping[str, Node], runs: Mapping[str, Run]) -> list[str]:
-    """Return the functions, each after those whose results of its own branch it gets."""
+    """Return the functions, sorted so that each follows its sources in its own branch."""
     order: list[str] = []
     left = [*runs]
     while left:

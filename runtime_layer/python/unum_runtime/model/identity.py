@@ -87,7 +87,7 @@ def is_same_event(one: Json, other: Json) -> bool:
 
 
 def _message(event: Mapping[str, Json]) -> Json:
-    """Return the content of the only message of a queue in `event`; None for any other event."""
+    """Return the content of a queue's single message in `event`; None for other events."""
     match event:
         case {"Records": [{"eventSource": "aws:sqs", "body": body, **rest}]}:
             return [body, rest.get("messageAttributes", {})]

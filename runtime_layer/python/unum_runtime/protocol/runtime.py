@@ -124,7 +124,7 @@ def silent(_message: str, /, **_fields: Json) -> None:
 
 
 def one_by_one(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """Return the results of `work` for each of `items`, one after the other."""
+    """Call `work` for each item in turn; return the results."""
     return [work(item) for item in items]
 
 

@@ -1,4 +1,4 @@
-"""Status events in simulations: what is put on the bus, and what must be there in the end."""
+"""Status events in simulations: events put on the bus, and events required at the end."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -31,7 +31,7 @@ class Mailbox(NamedTuple):
     key: str
 
     def to_json(self) -> dict[str, str]:
-        """Return the signal for people: its name, and its key if it has one."""
+        """Return the signal as text for people: name and key, if any."""
         return {"name": self.signal, "key": self.key} if self.key else {"name": self.signal}
 
     def slot(self, number: int) -> str:

@@ -48,7 +48,7 @@ Put = Callable[[Mapping[str, Json], int], None]
 
 
 class Redriven(NamedTuple):
-    """Redrives of an execution until one of its commits.
+    """Redrives of an execution before a commit.
 
     Attributes:
         times: their number.
@@ -251,7 +251,7 @@ def _detail(rt: Runtime, change: StatusChange, record: Checkpoint | None) -> dic
 
 
 def _about_redrives(change: StatusChange) -> dict[str, Json]:
-    """Return the fields about redrives, before the change and after it."""
+    """Return the redrive fields before and after the change."""
     reason = None
     if change.status in (Status.RUNNING, Status.SUCCEEDED):
         reason = f"Execution is {change.status} and cannot be redriven"

@@ -99,5 +99,5 @@ def alias_for(control: object) -> ControlAlias | None:
 
 
 def alias_named(name: str, workflow: str) -> ControlAlias | None:
-    """Return the alias of the control function with `name`; None if there is none."""
+    """Return the control function's alias `name`, if it exists."""
     return next((alias for alias in ControlAlias if control_alias_name(alias, workflow) == name), None)

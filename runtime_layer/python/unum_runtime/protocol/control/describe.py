@@ -113,7 +113,7 @@ def _origin(start: Checkpoint, last: Checkpoint | None) -> dict[str, Json]:
 
 
 def _facts(start: Checkpoint) -> dict[str, Json]:
-    """Return the attributes of an execution, if it has any."""
+    """Return an execution's attributes, if any."""
     attributes = attributes_in(start.about)
     return {"Attributes": dict(attributes)} if attributes else {}
 

@@ -34,7 +34,7 @@ def begin_with(rt: Runtime, name: str, value: Json, attributes: Json = None) -> 
 
 
 def _started_by(rt: Runtime, name: str, work: Callable[[], None]) -> Json:
-    """Execute `work`, and return the answer to a start, also to the repetition of one that needs nothing any more."""
+    """Execute `work` and answer a start, also a repeated one without remaining work."""
     try:
         work()
     except (ExecutionDeleted, StartRefused):

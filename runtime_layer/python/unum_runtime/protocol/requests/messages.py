@@ -72,7 +72,7 @@ def start_each(rt: Runtime, event: Mapping[str, Json], queues: Mapping[str, str]
 
 
 def _is_started(rt: Runtime, one: tuple[str, Json]) -> bool:
-    """Start one execution, which may have been started; return False if it was not."""
+    """Start one execution, possibly again; return False after a failure."""
     try:
         _start_all(rt, [one], sends=True)
     except StartsPaused as paused:  # no line for each message: they come again for as long as the pause lasts
