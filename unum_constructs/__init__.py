@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from unum_compiler.compatibility import Compatibility
     from unum_compiler.memoization import Memoization
     from unum_compiler.options import FunctionOptions
+    from unum_constructs.control_plane import UnumControlPlane
     from unum_constructs.definition import Definition
     from unum_constructs.errors import ConstructError
     from unum_constructs.function import UnumFunction
@@ -58,6 +59,7 @@ __all__ = [
     "Payload",
     "Store",
     "Sweep",
+    "UnumControlPlane",
     "UnumFunction",
     "UnumScheduleTarget",
     "UnumSignalTarget",
@@ -94,6 +96,7 @@ _MODULES = {
     "Payload": "unum_constructs.payload",
     "Store": "unum_constructs.store",
     "Sweep": "unum_constructs.sweep",
+    "UnumControlPlane": "unum_constructs.control_plane",
     "UnumFunction": "unum_constructs.function",
     "UnumScheduleTarget": "unum_constructs.targets",
     "UnumSignalTarget": "unum_constructs.targets",

@@ -1,6 +1,6 @@
 """Periodic search for stalled executions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aws_cdk import Annotations, Aws, Duration, Token
@@ -18,9 +18,7 @@ from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host, async_configuration
 from unum_constructs.resources import permissions
-from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.schedule_group import new_scheduler_role
-from unum_runtime.protocol.control.control_aliases import ControlAlias
 from unum_runtime.protocol.control.sweep import Sweep as Request
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 
@@ -73,13 +71,30 @@ class Sweep:
         if self is HOURLY and not storage.lists(if_imported=False):
             Annotations.of(workflow).add_info_v2("unum:NoSweep", NO_SWEEP)
             return None
+        self.checked_interval(workflow).check_workflow(workflow, storage, hosts)
+        return self
+
+    def checked_interval(self, scope: Construct) -> "Sweep":
+        """Return these options.
+
+        Raises:
+            ConstructError: the interval is no number of minutes, or a value has another type.
+        """
+        interval_s = HOUR_S if self.interval is None else seconds(scope, "sweep: every", self.interval)
+        if interval_s < MINUTE_S or interval_s % MINUTE_S:
+            raise ConstructError(scope, f"sweep: every: expected whole minutes, at least one, got {interval_s:g} s")
+        check_types(scope, bool, {"sweep: nudge": self.nudge})
+        return self
+
+    def check_workflow(self, workflow: Construct, storage: Storage, hosts: Iterable[Host]) -> None:
+        """Check that sweeps find what stands still in `workflow`, and nothing else.
+
+        Raises:
+            ConstructError: `storage` does not list executions, or a function of `hosts` may be silent for longer.
+        """
         if not storage.lists():
             remedy = "give `store=Store.dynamodb(list_executions=True)`, or the table such an index"
             raise ConstructError(workflow, f"sweep: expected a table that lists executions, got none; {remedy}")
-        interval_s = HOUR_S if self.interval is None else seconds(workflow, "sweep: every", self.interval)
-        if interval_s < MINUTE_S or interval_s % MINUTE_S:
-            raise ConstructError(workflow, f"sweep: every: expected whole minutes, at least one, got {interval_s:g} s")
-        check_types(workflow, bool, {"sweep: nudge": self.nudge})
         silent_s = SILENT_FOR_S if self.silent_for is None else seconds(workflow, "sweep: silent_for", self.silent_for)
         # A function may be silent for its whole timeout without any loss. None has a longer one than Lambda's limit, so
         # the functions of most workflows need not be asked, which takes requests to the CDK's process.
@@ -90,7 +105,6 @@ class Sweep:
                 f"sweep: silent_for: expected more than {timeout_s:g} s, the timeout of the function {path}, "
                 f"got {silent_s:g} s",
             )
-        return self
 
     def request(self, failure_queue: sqs.IQueue) -> Request:
         """Return the control request of each sweep, which also tries the dead letters of `failure_queue` again."""
@@ -116,8 +130,8 @@ class WorkflowSweep(Construct):
         scope: the workflow.
         construct_id: id below `scope`.
         options: interval and limits.
-        listing: permission to list executions.
-        control: control function, which runs the sweep.
+        alias: alias of the control function that runs the sweep.
+        policy: policy of that function.
         dead_letters: queue for failed sweeps, whose dead letters each sweep tries again.
 
     Attributes:
@@ -130,17 +144,15 @@ class WorkflowSweep(Construct):
         construct_id: str,
         *,
         options: Sweep,
-        listing: Sequence[iam.PolicyStatement],
-        control: ControlFunction,
+        alias: lambda_.Alias,
+        policy: iam.Policy | iam.ManagedPolicy,
         dead_letters: sqs.IQueue,
     ) -> None:
         super().__init__(scope, construct_id)
-        retries = permissions.retry_statements(dead_letters)
-        alias = control.aliases[ControlAlias.SWEEP]
-        control.policy.add_statements(*listing, *retries)
+        policy.add_statements(*permissions.retry_statements(dead_letters))
         configuration = async_configuration(
             self,
-            function_name=control.function.function_name,
+            function_name=alias.lambda_.function_name,
             qualifier=alias.alias_name,
             destination=dead_letters.queue_arn,
         )
@@ -158,7 +170,7 @@ class WorkflowSweep(Construct):
             ),
             description="Looks for executions of a workflow that stand still",
         )
-        self.schedule.node.add_dependency(control.policy)
+        self.schedule.node.add_dependency(policy)
 
     def _new_role(self, alias: lambda_.Alias) -> iam.IRole:
         """Make the role of the schedule, which may invoke `alias` alone."""

@@ -28,6 +28,7 @@ from unum_constructs.assembly.shared_resources import new_shared_resources
 from unum_constructs.assembly.wired_program import wire_program
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.lookup import forget_given_properties, function_behind
+from unum_constructs.control_plane import UnumControlPlane
 from unum_constructs.function import UnumFunction
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.hosting.host import Failures
@@ -100,6 +101,8 @@ class UnumWorkflow(
         monitoring: log level, metrics, status events, spans of user code, and attributes to find executions.
         own_functions: functions that the workflow makes: VPC, architecture, tracing, logs.
         upgrades: deployments while executions run.
+        control_plane: control function, failure handler, queue and sweep that other workflows of the stack share.
+            Default: of the workflow's own.
         others: other arguments of `StateMachine`: `state_machine_name`, `tracing_enabled`, and for chains `comment` and
             `query_language` work; what could have no effect is refused, with the name of ours. Attributes of the groups
             are also taken as keywords, as before; they are deprecated.
@@ -153,6 +156,7 @@ class UnumWorkflow(
         monitoring: Monitoring | None = None,
         own_functions: OwnFunctions | None = None,
         upgrades: Upgrades | None = None,
+        control_plane: UnumControlPlane | None = None,
         **others: Unpack[OtherKeywords],
     ) -> None:
         super().__init__(scope, construct_id)
@@ -185,6 +189,7 @@ class UnumWorkflow(
             compatibility=compatibility,
             sweep=sweep,
             encryption_key=encryption_key,
+            control_plane=control_plane,
         )
         self.workflow_name = options.name
 
@@ -202,18 +207,19 @@ class UnumWorkflow(
 
         # 4. Permissions and environments of all functions, and then the aliases, which make the workflow reachable.
         assembly = Assembly.of(self, options, wired, shared)
-        planning = new_planning_functions(self, assembly, shared)
+        planning = new_planning_functions(self, assembly, shared, control_plane)
         self.control, self.failure_handler = planning
         self.failure_alarm = self.failure_handler.alarm
         add_guard(self, assembly, shared, planning, self.own_partitions)
         failures = Failures(handler=self.failure_handler, limits=options.limits)
         self.start_alias = new_start_alias(self, assembly, failures, planning)
         start_intake = self.failure_handler.open(self.start_alias, self)
-        self.control.open(self.start_alias, self._workflow, sweeps=shared.sweep is not None, exported=exported)
+        sweeps = shared.sweep is not None and control_plane is None
+        self.control.open(self.start_alias, self._workflow, sweeps=sweeps, exported=exported)
         self._open_permanently = partial(self.control.open_for_starts, failures, start_intake)
         self.aliases = new_aliases(self, self.control.version, failures, start_intake)
         self.run_alias, self.describe_alias, self.response_alias = self.aliases
-        self.sweep = new_sweep(self, shared, self.control, self.own_partitions)
+        self.sweep = new_sweep(self, shared, self.control, self.own_partitions, control_plane)
 
         # 5. Acknowledgments, messages, outputs and tags.
         assembly.acknowledge(self, self.failure_handler, self.control)

@@ -10,7 +10,7 @@ import pytest
 from tests.architecture.house import DISTRIBUTIONS, ROOT, modules
 
 MOST_IN_A_ROOM = 25
-MOST_PUBLIC_CONSTRUCT_MODULES = 12
+MOST_PUBLIC_CONSTRUCT_MODULES = 13
 MOST_SHARED_NAMES = 8  # names that documentation shows, handler paths, and one part each of runtime and constructs
 MANY_LINES = 700
 

@@ -25,6 +25,7 @@ from unum_runtime.errors import (
     ValidationException,
 )
 from unum_runtime.functions.operations import control_entry
+from unum_runtime.functions.operations.served_workflow import WorkflowContext
 from unum_runtime.model.checkpoint import Began, Failure, Success, read_start_record
 from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.control import describe, operator_requests, pausing
@@ -132,7 +133,7 @@ def enter(world: World, alias: str, event: Json) -> Json:
             )
             body = json.loads(answer["body"])
             return {"error": body["__type"], "message": body["message"]} if answer["statusCode"] == 400 else body
-    return control_entry._refusal(event, f"{alias}-w") or _operate(rt, event)
+    return control_entry._refusal(event, alias, WorkflowContext(None, "w")) or _operate(rt, event)
 
 
 def _operate(rt: Runtime, event: Json) -> Json:

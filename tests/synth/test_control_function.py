@@ -84,12 +84,13 @@ def test_nobody_else_in_the_workflow_may_invoke_it(deployed: Deployment) -> None
 def test_it_finds_the_start_alias_by_its_own_alias(deployed: Deployment) -> None:
     variables = deployed.properties(FUNCTION)["Environment"]["Variables"]
     assert (variables["UNUM_DIRECTORY"], deployed.properties(FUNCTION)["Handler"]) == (
-        "nudge-Flow",
+        "nudge",
         "unum_runtime.control.handle",
     )
     assert flat(deployed.properties("Flow/ControlFunction/Nudge")["Description"]) == deployed.logical_id("Flow/Start")
     handler = deployed.properties("Flow/OnFailure/Handler")["Environment"]["Variables"]
-    assert (handler["UNUM_DIRECTORY"], flat(handler["UNUM_CONTROL"])) == ("start-intake-Flow", arn(deployed, FUNCTION))
+    assert "UNUM_DIRECTORY" not in handler
+    assert flat(handler["UNUM_CONTROL"]) == arn(deployed, FUNCTION)
     assert flat(deployed.properties("Flow/StartIntake")["Description"]) == deployed.logical_id("Flow/Start")
 
 

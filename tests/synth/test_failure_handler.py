@@ -176,7 +176,7 @@ def test_workflows_that_share_a_function_hand_on_what_is_not_theirs() -> None:
     assert destination(deployment, "Shared/CurrentVersion") == deployment.version("One/OnFailure/Handler")
     assert destination(deployment, "Own/CurrentVersion") == deployment.version("Two/OnFailure/Handler")
     variables: dict[str, Any] = deployment.properties("One/OnFailure/Handler")["Environment"]["Variables"]
-    assert json.loads(flat(variables["UNUM_OTHERS"])) == {"Two": deployment.version("Two/OnFailure/Handler")}
+    assert json.loads(flat(variables["UNUM_OTHERS"])) == {"One": {"Two": deployment.version("Two/OnFailure/Handler")}}
     handler = arns(deployment, "Two/OnFailure/Handler", suffix=":*")
     assert deployment.statements("One/OnFailure/Two") == [(INVOKE, handler)]
     (arn,) = arns(deployment, "Two/OnFailure/Handler")

@@ -40,6 +40,7 @@ def test_public_names() -> None:
         "Payload",
         "Store",
         "Sweep",
+        "UnumControlPlane",
         "UnumFunction",
         "UnumScheduleTarget",
         "UnumSignalTarget",

@@ -23,7 +23,7 @@ from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import a_map, chain, machine, task
-from unum_constructs import Collection, ExecutionData, Monitoring, OwnFunctions, Store, UnumWorkflow
+from unum_constructs import Collection, ExecutionData, Monitoring, OwnFunctions, Store, UnumControlPlane, UnumWorkflow
 from unum_constructs.cdk import nag
 from unum_constructs.cdk.storage import TableStorage
 from unum_constructs.resources import failure_handling, permissions, response_resources, schedule_group, timer_queue
@@ -153,6 +153,7 @@ def groups(stack: Stack) -> list[ec2.ISecurityGroup]:
                 encryption_key=key(stack), point_in_time_recovery=True, list_executions=True, deletion_protection=True
             )
         },
+        {"control_plane": lambda stack: UnumControlPlane(stack, "Plane")},
     ],
     ids="-".join,
 )

@@ -21,6 +21,7 @@ from unum_constructs.cdk.argument_checks import (
     checked_range,
     whole_seconds,
 )
+from unum_constructs.control_plane import UnumControlPlane
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import DeliveryLimits
@@ -102,6 +103,7 @@ class WorkflowOptions:
         runtime: options of the runtime in all functions.
         provision: arguments of functions that the workflow makes.
         limits: limits of Lambda's retries.
+        control_plane: control plane that other workflows share; None for one of the workflow's own.
         decision: decision about deployments that remove what executions need; None for the default.
         kept: parts for executions of earlier definitions.
     """
@@ -120,6 +122,7 @@ class WorkflowOptions:
     runtime: RuntimeOptions
     provision: Provision
     limits: DeliveryLimits
+    control_plane: UnumControlPlane | None
     decision: OnRemoved | None
     kept: Keep
 
@@ -143,6 +146,7 @@ class WorkflowOptions:
         compatibility: str,
         sweep: Sweep | None,
         encryption_key: kms.IKey | None,
+        control_plane: UnumControlPlane | None,
     ) -> "WorkflowOptions":
         """Check the options that need no compiled definition, in arguments of `UnumWorkflow`.
 
@@ -164,6 +168,9 @@ class WorkflowOptions:
         check_mappings(workflow, {**mappings, "definition_substitutions": definition_substitutions})
         check_types(workflow, bool, {"exported": exported})
         check_types(workflow, Sweep, {"sweep": sweep})
+        check_types(workflow, UnumControlPlane, {"control_plane": control_plane})
+        if control_plane is not None:
+            control_plane.check_member(workflow, sweep=sweep, encryption_key=words.encryption_key)
         groups.execution_data.check(workflow)
         made = checked_definition(workflow, definition, definition_body, definition_substitutions, words.of_chain)
         made, timeout = with_deployed_timeout(workflow, with_compatibility(workflow, made, compatibility), timeout)
@@ -182,6 +189,7 @@ class WorkflowOptions:
             runtime=replace(runtime, log_level=words.log_level or runtime.log_level),
             provision=words.provision(groups.own_functions.provision(workflow, words.encryption_key, words.tracing)),
             limits=groups.delivery.limits(workflow),
+            control_plane=control_plane,
             decision=groups.upgrades.decision(workflow),
             kept=groups.upgrades.kept(workflow),
         )

@@ -13,7 +13,7 @@ Source: AWS CloudFormation Template Reference, "Fn::GetStackOutput"; AWS CDK, "R
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from aws_cdk import Aws, Fn, ReferenceStrength, Stack, Token
 from aws_cdk import aws_dynamodb as dynamodb
@@ -53,6 +53,10 @@ class CrossStackHandler(Construct):
         self.function = lambda_.Function.from_function_arn(
             self, "Function", _weak_reference(self, handler.function, arn)
         )
+
+    def addresses(self, *, reports_starts: bool) -> Sequence[str]:  # noqa: ARG002 - a handler of one workflow
+        """Return no aliases."""
+        return ()
 
 
 def handler_known_to(workflow: Construct, handler: FailureDestination) -> "FailureDestination | CrossStackHandler":

@@ -29,10 +29,11 @@ from unum_constructs.cdk.lookup import arn_of, properties_of, queue_url_of, role
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.environment import TOKEN
-from unum_constructs.hosting.host import Caller, Failures, Host
+from unum_constructs.hosting.host import Caller, FailureDestination, Failures, Host
 from unum_constructs.resources import permissions
-from unum_constructs.resources.control_function import ControlFunction
+from unum_constructs.resources.control_function import ControlAliases, ControlFunction
 from unum_constructs.resources.failure_handling import FailureHandler
+from unum_constructs.resources.plane_members import WorkflowControl, WorkflowIntake
 from unum_runtime.features.memo.memo_keys import memo_partition_prefix
 from unum_runtime.functions.configuration import ENTRY as IN_ENTRY
 from unum_runtime.functions.configuration import INLINE, SERVICE_CALLS, STORE
@@ -200,7 +201,9 @@ class Assembly(FunctionPermissions):
             service.pop("values", None)
         return service
 
-    def allow_handler(self, handler: FailureHandler, control: ControlFunction) -> None:
+    def allow_handler(
+        self, handler: FailureHandler | WorkflowIntake, control: ControlFunction | WorkflowControl
+    ) -> None:
         """Let `handler` and `control` act in place of any function."""
         # All operations: executions of older definitions may need those that no function has any more.
         statements = [*self._state_statements(frozenset(Operation)), *permissions.send_statements(self._queues)]
@@ -229,13 +232,18 @@ class Assembly(FunctionPermissions):
             for host, key in {each: key for key, each in self.hosts.items()}.items():
                 host.add_caller(Caller(self.timer.policy, role, arn_of(known[key].function)))
 
+    @property
+    def has_one_role(self) -> bool:
+        """Return True if all functions have the role of the function in which executions start."""
+        return all(map(self._has_start_role, self.hosts))
+
     @cached_property
-    def first_handlers(self) -> list[permissions.HasFunction]:
+    def first_handlers(self) -> list[permissions.Intake]:
         """Failure handlers of the functions' first workflows, imported from other stacks; after `connect_all`."""
         found = dict.fromkeys(host.failures.handler for host in self.hosts.values() if host.failures)
         return [cross_stack.handler_known_to(self.layers.scope, each) for each in found]
 
-    def acknowledge(self, workflow: Construct, handler: FailureHandler, control: ControlFunction) -> None:
+    def acknowledge(self, workflow: Construct, handler: FailureDestination, control: ControlAliases) -> None:
         """Record cdk-nag reasons for the wildcards in the workflow's policies."""
         functions = [known.function for known in dict.fromkeys(self.wired.known.values())]
         others = [each.function for each in self.first_handlers]
@@ -273,7 +281,7 @@ class Assembly(FunctionPermissions):
         for layers in (self.layers, *self.distant_layers.values()):
             layers.report_slow_starts()
 
-    def connect_all(self, workflow: Construct, failures: Failures, control: ControlFunction) -> list[AnyPolicy]:
+    def connect_all(self, workflow: Construct, failures: Failures, control: ControlAliases) -> list[AnyPolicy]:
         """Connect all functions to the workflow: permissions, failure handling, environment, layer.
 
         Returns:
@@ -372,7 +380,7 @@ class Assembly(FunctionPermissions):
         left = {text for text in self.wired.program.started if is_only_started(self.workflow, text)}
         return {name: value for name, value in self.wired.program.bound.values.items() if f"${{{name}}}" not in left}
 
-    def _service_of(self, key: str, control: ControlFunction) -> Mapping[str, Any]:
+    def _service_of(self, key: str, control: ControlAliases) -> Mapping[str, Any]:
         """Return the fields of `unum_runtime.functions.configuration.Service` for the function `key`."""
         service = self._settings_of(key)
         if key == self.wiring.start:

@@ -130,7 +130,7 @@ def new_shared_resources(workflow: Construct, options: WorkflowOptions, wired: W
         name=cross_stack.fixed_name(workflow, options.store.purpose, hosts),
         encryption_key=key,
     )
-    swept = options.sweep and options.sweep.checked(workflow, storage, hosts)
+    plane, swept = options.control_plane, _checked_sweep(workflow, options, storage, hosts)
     sweep, events = checked_events(workflow, options.runtime.events, swept, hosts)
     traces = trace_user_code(workflow, options.groups.monitoring.opentelemetry, hosts)
     in_vpc = options.groups.own_functions.vpc is not None
@@ -143,7 +143,7 @@ def new_shared_resources(workflow: Construct, options: WorkflowOptions, wired: W
         keeps_timer=options.kept.timer or options.kept.schedules,
     )
     layers = WorkflowLayers(workflow, facts=facts, python=wired.provision.python)
-    failure_queue = new_dead_letter_queue(workflow, "Failures", key)
+    failure_queue = new_dead_letter_queue(workflow, "Failures", key) if plane is None else plane.failure_queue
     return SharedResources(
         layers=layers,
         failure_queue=failure_queue,
@@ -153,6 +153,18 @@ def new_shared_resources(workflow: Construct, options: WorkflowOptions, wired: W
         sweep=sweep,
         is_guarded=guarded,
     )
+
+
+def _checked_sweep(
+    workflow: Construct, options: WorkflowOptions, storage: Storage, hosts: Iterable[Host]
+) -> Sweep | None:
+    """Return the search for stalled executions, of the workflow's own or of its control plane."""
+    if options.control_plane is None:
+        return options.sweep and options.sweep.checked(workflow, storage, hosts)
+    swept = options.control_plane.swept
+    if swept is not None:
+        swept.check_workflow(workflow, storage, hosts)
+    return swept
 
 
 def _new_timer(

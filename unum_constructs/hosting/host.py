@@ -1,6 +1,6 @@
 """Lambda functions as hosts of workflow nodes."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -63,6 +63,9 @@ class FailureDestination(Protocol):
     @property
     def version_arn(self) -> str:
         """Token of the qualified ARN of its version."""
+
+    def addresses(self, *, reports_starts: bool) -> Sequence[str]:
+        """Return the ARNs of a workflow's aliases; see `unum_constructs.resources.permissions.Intake`."""
 
     def forward_failures(self, workflow_name: str, other: "FailureDestination") -> None:
         """Forward failures of another workflow to `other`."""

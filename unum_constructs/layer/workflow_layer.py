@@ -7,7 +7,7 @@ runtime for each Python. It has the modules that they need together, and grows w
 
 import binascii
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -157,7 +157,58 @@ def write_definition(scope: Construct, workflow: Workflow) -> tuple[Path, str]:
     return write_files(scope, content, named), named
 
 
-class WorkflowLayers:
+class OwnCode:
+    """Code of functions without user code.
+
+    Args:
+        scope: construct in whose assembly the code is, and which tells what is wrong.
+        unused: folders of the runtime that no such function loads.
+        python: runtime of the functions.
+    """
+
+    def __init__(self, scope: Construct, unused: Collection[str], python: str) -> None:
+        self.scope, self._python = scope, python
+        self._unused_by_own = unused
+        self._archives: dict[str, RuntimeArchive] = {}
+        self._own_functions: list[lambda_.Function] = []
+        self._functions: dict[lambda_.Function, RuntimeLayer | RuntimeArchive] = {}
+
+    def code_of(self, handler: str) -> lambda_.Code:
+        """Return the code of a function with `handler`, which needs no layer with the runtime."""
+        archive = self._archive_of(handler)
+        return lambda_.Code.from_asset(str(archive.file), asset_hash=archive.digest)
+
+    def watch(self, function: lambda_.Function, handler: str) -> None:
+        """Check the Python of `function`, which has the code of `handler`, at the end of synthesis."""
+        self._functions[function] = self._archive_of(handler)
+        if not self._own_functions:
+            self.scope.node.add_validation(RuntimeUnchanged(self._python, self._own_functions))
+        self._own_functions.append(function)
+
+    def report_slow_starts(self) -> None:
+        """Report the functions whose Python has no bytecode, unless the user wants none."""
+        if are_declined():
+            return
+        slow: dict[tuple[str, str], list[lambda_.Function]] = {}
+        for function, code in self._functions.items():
+            if code.missing_bytecode:
+                slow.setdefault((code.python, code.missing_bytecode), []).append(function)
+        for (python, missing_bytecode), functions in slow.items():
+            Annotations.of(self.scope).add_info_v2(
+                SLOWER_STARTS,
+                f"{_first_paths(functions)}: cold starts take longer without bytecode for their runtime {python}: "
+                f"this app is synthesized by {name_of_this_python()}, and {missing_bytecode}; synthesize with "
+                f"{python}, set {FOLDERS} to the folder of one, or set the functions' `runtime` to this Python",
+            )
+
+    def _archive_of(self, handler: str) -> RuntimeArchive:
+        if handler not in self._archives:
+            made = write_runtime(self.scope, self._unused_by_own, (handler,), self._python, IN_CODE)
+            self._archives[handler] = made
+        return self._archives[handler]
+
+
+class WorkflowLayers(OwnCode):
     """Layers and code for functions of one workflow in one stack.
 
     Args:
@@ -171,12 +222,9 @@ class WorkflowLayers:
     """
 
     def __init__(self, scope: Construct, *, facts: LayerFacts, python: str) -> None:
-        self.scope, self.facts = scope, facts
-        self._workflow, self._python = facts.workflow, python
+        super().__init__(scope, unused_by_own_functions(facts), python)
+        self.facts, self._workflow = facts, facts.workflow
         self._unused = unused_folders(facts)
-        self._archives: dict[str, RuntimeArchive] = {}
-        self._own_functions: list[lambda_.Function] = []
-        self._functions: dict[lambda_.Function, RuntimeLayer | RuntimeArchive] = {}
         # The command line reads the definitions of an assembly from such files, also of those in environments.
         write_definition(scope, facts.workflow)
 
@@ -205,41 +253,6 @@ class WorkflowLayers:
         layer = self._runtime_for(str(runtime_of(function)))
         layer.add_to(function, is_watched=is_watched)
         self._functions[function] = layer
-
-    def code_of(self, handler: str) -> lambda_.Code:
-        """Return the code of a function with `handler`, which needs no layer with the runtime."""
-        archive = self._archive_of(handler)
-        return lambda_.Code.from_asset(str(archive.file), asset_hash=archive.digest)
-
-    def watch(self, function: lambda_.Function, handler: str) -> None:
-        """Check the Python of `function`, which has the code of `handler`, at the end of synthesis."""
-        self._functions[function] = self._archive_of(handler)
-        if not self._own_functions:
-            self.scope.node.add_validation(RuntimeUnchanged(self._python, self._own_functions))
-        self._own_functions.append(function)
-
-    def report_slow_starts(self) -> None:
-        """Report the workflow's functions whose Python has no bytecode, unless the user wants none."""
-        if are_declined():
-            return
-        slow: dict[tuple[str, str], list[lambda_.Function]] = {}
-        for function, code in self._functions.items():
-            if code.missing_bytecode:
-                slow.setdefault((code.python, code.missing_bytecode), []).append(function)
-        for (python, missing_bytecode), functions in slow.items():
-            Annotations.of(self.scope).add_info_v2(
-                SLOWER_STARTS,
-                f"{_first_paths(functions)}: cold starts take longer without bytecode for their runtime {python}: "
-                f"this app is synthesized by {name_of_this_python()}, and {missing_bytecode}; synthesize with "
-                f"{python}, set {FOLDERS} to the folder of one, or set the functions' `runtime` to this Python",
-            )
-
-    def _archive_of(self, handler: str) -> RuntimeArchive:
-        if handler not in self._archives:
-            unused = unused_by_own_functions(self.facts)
-            made = write_runtime(self.scope, unused, (handler,), self._python, IN_CODE)
-            self._archives[handler] = made
-        return self._archives[handler]
 
     def _runtime_for(self, python: str) -> RuntimeLayer:
         return RuntimeLayer.of(stack_of(self.scope), python, self._unused)

@@ -23,6 +23,7 @@ from unum_constructs.hosting.host import Host
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.resources.control_function import ControlFunction
 from unum_constructs.resources.failure_handling import FailureHandler
+from unum_constructs.resources.plane_members import WorkflowControl, WorkflowIntake
 from unum_constructs.resources.timer_queue import WorkflowTimer
 from unum_constructs.sweep import WorkflowSweep
 from unum_runtime.model.metrics import Metrics, NodeMetric
@@ -323,8 +324,8 @@ class MonitoredWorkflow(MeteredWorkflow):
     storage: Storage
     timer: WorkflowTimer | None
     sweep: WorkflowSweep | None
-    failure_handler: FailureHandler
-    control: ControlFunction
+    failure_handler: FailureHandler | WorkflowIntake
+    control: ControlFunction | WorkflowControl
     failure_queue: sqs.Queue
     failure_alarm: cloudwatch.Alarm
     _hosts: dict[str, Host]

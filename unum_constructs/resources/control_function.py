@@ -7,17 +7,19 @@ callers of its aliases may invoke this one.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.cdk.queues import KEPT_DAYS
 from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
+from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import Failures, async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.planning_function import PlanningFunction
@@ -29,10 +31,6 @@ from unum_runtime.protocol.control.control_aliases import SIGNAL_EVENTS, SYNC, C
 
 DIRECTORY = ControlAlias.NUDGE
 """Kind of the alias that tells the start alias, in its description."""
-
-
-ALWAYS = frozenset({DIRECTORY, ControlAlias.OPERATE, ControlAlias.SWEEP})
-"""Kinds of aliases that exist without a grant: for the failure handler, which nudges, administrators, and sweeps."""
 
 
 class AliasesOnDemand(Mapping[str, lambda_.Alias]):
@@ -75,43 +73,29 @@ class PermanentAliases(NamedTuple):
     run: lambda_.Alias
 
 
-class ControlFunction(PlanningFunction):
-    """Function that carries out what operators ask of executions.
+class ControlAliases:
+    """Aliases of a control function for one workflow, of a construct below which they are made.
 
     Attributes:
-        aliases: its aliases by kind of requests: ``operate`` for all, ``stop``, ``redrive``, ``fork``, ``nudge``,
+        workflow_name: name of the workflow.
+        function: the control function.
+        version: its version of this deployment.
+        policy: what the function may do for the workflow.
+        aliases: aliases by kind of requests: ``operate`` for all, ``stop``, ``redrive``, ``fork``, ``nudge``,
             ``delete``, ``pause``, ``memo``, one for each Task that can be called, ``signal`` if a Task waits for one,
-            and ``sweep`` if the workflow has a sweep. Most are made when somebody asks for them.
-        handler: failure handler, at which sweeps try records of failures again; set before `allow`.
+            and ``sweep`` if the workflow has a sweep of its own. Most are made when somebody asks for them.
     """
 
-    HANDLER = "unum_runtime.control.handle"
-    ID = "Function"
-    DESCRIPTION = "Stops, redrives, forks, nudges and deletes executions of a workflow"
+    ALWAYS: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of aliases that exist without a grant."""
 
+    workflow_name: str
+    function: UnumFunction
+    version: lambda_.Version
+    policy: iam.Policy | iam.ManagedPolicy
     aliases: Mapping[str, lambda_.Alias]
-    handler: permissions.HasFunction
+    _dead_letters: sqs.Queue
     _signal_events: lambda_.Alias | None = None
-
-    @property
-    def doors(self) -> Mapping[str, lambda_.Alias]:
-        """Former name of `aliases`."""
-        warnings.warn("ControlFunction.doors is deprecated; write `aliases`", DeprecationWarning, stacklevel=2)
-        return self.aliases
-
-    def trust(self, senders: Mapping[str, Any]) -> None:
-        """Let a sweep deliver dead letters of trusted `senders` as they are."""
-        self.function.add_environment("UNUM_SENDERS", self.function.stack.to_json_string(senders))
-
-    def tell_kept(self, storage: Storage) -> None:
-        """Tell the function how many days logs, backups of `storage` and queues keep data of deleted executions."""
-        kept = {"queues": KEPT_DAYS, "logs": _days_of_logs(self.function), **storage.backup_days}
-        self.function.add_environment("UNUM_KEPT", self.function.stack.to_json_string(kept))
-
-    def retry_letters_of(self, remote_intake: str) -> None:
-        """Let sweeps resend failed events of the function with ARN `remote_intake`."""
-        self.policy.add_statements(permissions.invoke_exactly_statement([remote_intake]))
-        self.function.add_environment("UNUM_REMOTE_INTAKE", remote_intake)
 
     def open(self, start_alias: lambda_.Alias, workflow: Workflow, *, sweeps: bool, exported: bool) -> None:
         """Make the aliases that every workflow has; for an exported one all, because importers may ask for any."""
@@ -123,7 +107,7 @@ class ControlFunction(PlanningFunction):
         # The function reads the start alias in the description of `DIRECTORY` (GetAlias): as a variable, it would be a
         # circular reference. By this reference the aliases depend on all that the start alias depends on.
         self.aliases = AliasesOnDemand(kinds, partial(self._new_alias, start_alias=start_alias))
-        for each in kinds if exported else [each for each in kinds if each in ALWAYS]:
+        for each in kinds if exported else [each for each in kinds if each in self.ALWAYS]:
             self.aliases[each]
 
     def open_for_events(self, workflow: Construct) -> lambda_.Alias:
@@ -169,7 +153,7 @@ class ControlFunction(PlanningFunction):
 
     def _new_alias(self, kind: str, start_alias: lambda_.Alias) -> lambda_.Alias:
         return lambda_.Alias(
-            self,
+            cast("Construct", self),
             kind.capitalize(),
             alias_name=control_alias_name(kind, self.workflow_name),
             version=self.version,
@@ -186,6 +170,43 @@ class ControlFunction(PlanningFunction):
             raise ConstructError(workflow, "signal: expected a definition with a Task that waits for one, got none")
         return self.aliases[kind]
 
+
+class ControlFunction(ControlAliases, PlanningFunction):
+    """Function that carries out what operators ask of executions.
+
+    Attributes:
+        handler: failure handler, at which sweeps try records of failures again; set before `allow`.
+    """
+
+    HANDLER = "unum_runtime.control.handle"
+    ID = "Function"
+    DESCRIPTION = "Stops, redrives, forks, nudges and deletes executions of a workflow"
+    ALWAYS = frozenset({DIRECTORY, ControlAlias.OPERATE, ControlAlias.SWEEP})
+    """For the failure handler, which nudges, administrators, and sweeps."""
+
+    handler: permissions.HasFunction
+
+    @property
+    def doors(self) -> Mapping[str, lambda_.Alias]:
+        """Former name of `aliases`."""
+        warnings.warn("ControlFunction.doors is deprecated; write `aliases`", DeprecationWarning, stacklevel=2)
+        return self.aliases
+
+    def trust(self, senders: Mapping[str, Any]) -> None:
+        """Let a sweep deliver dead letters of trusted `senders` as they are."""
+        self.function.add_environment("UNUM_SENDERS", self.function.stack.to_json_string(senders))
+
+    def tell_kept(self, storage: Storage) -> None:
+        """Tell the function how many days logs, backups of `storage` and queues keep data of deleted executions."""
+        kept = {"queues": KEPT_DAYS, "logs": days_of_logs(self.function), **storage.backup_days}
+        self.function.add_environment("UNUM_KEPT", self.function.stack.to_json_string({self.workflow_name: kept}))
+
+    def retry_letters_of(self, remote_intake: str) -> None:
+        """Let sweeps resend failed events of the function with ARN `remote_intake`."""
+        self.policy.add_statements(permissions.invoke_exactly_statement([remote_intake]))
+        intakes = {self.workflow_name: remote_intake}
+        self.function.add_environment("UNUM_REMOTE_INTAKE", self.function.stack.to_json_string(intakes))
+
     def _own_statements(self) -> Iterator[iam.PolicyStatement]:
         # The rest of long work goes to this version, and that of a long sweep to its alias. Dead letters go to the
         # failure handler.
@@ -193,7 +214,7 @@ class ControlFunction(PlanningFunction):
         yield permissions.read_aliases_statement(self)
 
 
-def _days_of_logs(function: lambda_.Function) -> float | None:
+def days_of_logs(function: lambda_.Function) -> float | None:
     """Return the retention of a function's logs, in days; None for no end."""
     group = function.log_group.node.default_child
     return group.retention_in_days if isinstance(group, logs.CfnLogGroup) else None

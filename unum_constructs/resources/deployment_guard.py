@@ -7,6 +7,7 @@ intake continues on them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from aws_cdk import Annotations, Aws, CustomResource, Duration
 from aws_cdk import aws_iam as iam
@@ -14,9 +15,8 @@ from constructs import Construct
 
 from unum_constructs.cdk.storage import Storage
 from unum_constructs.errors import ConstructError
-from unum_constructs.resources.control_function import ControlFunction
+from unum_constructs.resources.control_function import ControlAliases
 from unum_constructs.resources.upgrades import OnRemoved
-from unum_runtime.protocol.control.deletions.removal import PARTS
 
 RESOURCE_TYPE = "Custom::UnumDeploymentGuard"
 
@@ -62,7 +62,7 @@ class DeploymentGuard(Construct):
         scope: the workflow.
         construct_id: id below `scope`.
         control: control function, which answers.
-        parts: places of the workflow's parts by name, see `unum_runtime.protocol.control.deletions.removal`.
+        properties: places of the workflow's parts, see `unum_runtime.protocol.control.deletions.removal`.
         listing: permission to list executions; empty if the function has it anyway. A role's inline policies have
             10,240 characters for all statements.
 
@@ -75,8 +75,8 @@ class DeploymentGuard(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        control: ControlFunction,
-        parts: Mapping[str, str],
+        control: ControlAliases,
+        properties: Mapping[str, Any],
         listing: Sequence[iam.PolicyStatement],
     ) -> None:
         super().__init__(scope, construct_id)
@@ -88,7 +88,7 @@ class DeploymentGuard(Construct):
             service_token=control.function.function_arn,
             service_timeout=Duration.seconds(SERVICE_TIMEOUT_S),
             resource_type=RESOURCE_TYPE,
-            properties={PARTS: parts},
+            properties=properties,
         )
         # To recognize a rollback, which must not be refused.
         status = iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[Aws.STACK_ID])

@@ -6,7 +6,7 @@ and it refers to no function, so no workflow makes the references circular.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_cdk import Aws, Duration, Stack
@@ -143,10 +143,7 @@ class FailureHandler(PlanningFunction):
             layers=layers,
             provision=provision,
             dead_letters=dead_letters,
-            environment={
-                "UNUM_CONTROL": control.function.function_arn,
-                "UNUM_DIRECTORY": start_intake_alias(workflow_name),
-            },
+            environment={"UNUM_CONTROL": control.function.function_arn},
         )
         self._others: dict[str, str] = {}
         self._forwarding: list[iam.PolicyStatement] = []
@@ -164,6 +161,10 @@ class FailureHandler(PlanningFunction):
             permissions.invoke_exactly_statement([nudge]),
         ]
         self.policy.add_statements(*own)
+
+    def addresses(self, *, reports_starts: bool) -> Sequence[str]:  # noqa: ARG002 - of a handler with several workflows
+        """Return no aliases: functions invoke versions, to which their executions stay."""
+        return ()
 
     @property
     def ready(self) -> tuple[IDependable, ...]:
@@ -219,7 +220,8 @@ class FailureHandler(PlanningFunction):
         if workflow_name not in self._others:
             self._others[workflow_name] = other.address_for(self)
             self._check_environment()
-            self.function.add_environment(OTHERS, self.function.stack.to_json_string(self._others))
+            others = {self.workflow_name: self._others}
+            self.function.add_environment(OTHERS, self.function.stack.to_json_string(others))
             self._allow_other(workflow_name, other)
 
     def _allow_other(self, workflow_name: str, other: FailureDestination) -> None:
@@ -228,6 +230,9 @@ class FailureHandler(PlanningFunction):
             self._allow_elsewhere(other.address_for(self))
             return
         statements = [*permissions.invoke_statements((), [other])]
+        if other.addresses(reports_starts=False):
+            self.policy.add_statements(*statements)
+            return
         if not self._forwarding:
             self._forwarding = statements
             permissions.attach(self, workflow_name, self.function, statements)
@@ -244,7 +249,7 @@ class FailureHandler(PlanningFunction):
 
     def _check_environment(self) -> None:
         # ARNs are tokens at synth: assume the longest, so that the deployment cannot fail.
-        longest = to_ascii(dict.fromkeys(self._others, "x" * environment.MAX_ARN_BYTES))
+        longest = to_ascii({self.workflow_name: dict.fromkeys(self._others, "x" * environment.MAX_ARN_BYTES)})
         size = environment.min_bytes({OTHERS: longest})
         if size > environment.MAX_BYTES:
             raise ConstructError(

@@ -19,7 +19,7 @@ from unum_constructs.cdk.nag import FAILURES_HANDLED, SAME_RUNTIME, TRACES, ackn
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction, python_runtime
 from unum_constructs.hosting.host import HANDLER, Host
-from unum_constructs.layer.workflow_layer import WorkflowLayers
+from unum_constructs.layer.workflow_layer import OwnCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class Provision:
         construct_id: str,
         *,
         handler: str,
-        layers: WorkflowLayers,
+        layers: OwnCode,
         **options: Any,
     ) -> UnumFunction:
         """Make a function with a `handler` of the runtime; `options` are arguments of `UnumFunction`.

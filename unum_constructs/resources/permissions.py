@@ -67,6 +67,17 @@ class HasEnvironment(HasFunction, Protocol):
         """Customer managed key ARN of the environment, if any."""
 
 
+class Intake(HasFunction, Protocol):
+    """Destination of failed events: a failure handler, or a workflow's aliases of a shared one."""
+
+    def addresses(self, *, reports_starts: bool) -> Sequence[str]:
+        """Return the ARNs of the aliases for a function of the workflow; none for a handler of the workflow's own.
+
+        Args:
+            reports_starts: True for the function in which executions start.
+        """
+
+
 def attach(
     scope: Construct,
     construct_id: str,
@@ -85,18 +96,23 @@ def attach(
 
 
 def invoke_statements(
-    hosts: Iterable[HasFunction], handlers: Iterable[HasFunction] = (), *, reports_starts: bool = False
+    hosts: Iterable[HasFunction], handlers: Iterable[Intake] = (), *, reports_starts: bool = False
 ) -> Iterator[iam.PolicyStatement]:
     """Yield permission to invoke all versions of functions: executions stay on the versions that they started with.
 
     Args:
         hosts: functions.
-        handlers: failure handlers, whose aliases are denied.
+        handlers: destinations of failed events; of failure handlers, aliases are denied.
         reports_starts: True for the function in which executions start: its failed starts go to an alias.
     """
     versions = {arn_of(host.function): [UNPUBLISHED] for host in hosts}
     denied = [UNPUBLISHED] if reports_starts else [UNPUBLISHED, _ALIASES]
-    yield from _invoke_statements(versions | {arn_of(each.function): denied for each in handlers})
+    aliases = {each: each.addresses(reports_starts=reports_starts) for each in handlers}
+    yield from _invoke_statements(
+        versions | {arn_of(each.function): denied for each, found in aliases.items() if not found}
+    )
+    if arns := [arn for found in aliases.values() for arn in found]:
+        yield invoke_exactly_statement(arns)
 
 
 def invoke_any_statement(hosts: Iterable[HasFunction]) -> iam.PolicyStatement:
@@ -133,12 +149,17 @@ def attach_for_all(
     unpublished versions, and managed policies allow the remaining functions.
     """
     first, rest = hosts[:_MOST_INLINE], hosts[_MOST_INLINE:]
-    # One wildcard instead of a deny for each function, which would double the policy's length.
-    allowed = [_on_versions(actions, first), _not_invoking([_ANY_UNPUBLISHED])]
+    allowed = act_statements(actions, first)
     for start in range(0, len(rest), _MOST_MANAGED):
         more = _on_versions(actions, rest[start : start + _MOST_MANAGED])
         iam.ManagedPolicy(scope, f"{construct_id}From{start + _FIRST_ID}", statements=[more], roles=[role_of(function)])
     return attach(scope, construct_id, function, [*allowed, *statements])
+
+
+def act_statements(actions: Sequence[str], hosts: Iterable[HasFunction]) -> list[iam.PolicyStatement]:
+    """Return permission for `actions` on versions of `hosts` that are published."""
+    # One wildcard instead of a deny for each function, which would double the policy's length.
+    return [_on_versions(actions, hosts), _not_invoking([_ANY_UNPUBLISHED])]
 
 
 def _on_versions(actions: Sequence[str], hosts: Iterable[HasFunction]) -> iam.PolicyStatement:

@@ -43,7 +43,7 @@ class PlanningFunction(Construct):
     """Id of the function below the construct."""
     DESCRIPTION: ClassVar[str]
 
-    policy: iam.Policy
+    policy: iam.Policy | iam.ManagedPolicy
     failures: lambda_.CfnEventInvokeConfig
 
     def __init__(  # noqa: PLR0913 - one keyword for each part

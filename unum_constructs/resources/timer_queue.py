@@ -180,7 +180,7 @@ class WorkflowTimer(Construct):
         for name, value in variables.items():
             self.forwarder.add_environment(name, value)
 
-    def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
+    def report_failures(self, handlers: Iterable[permissions.Intake]) -> None:
         """Let the forwarder send undeliverable events to `handlers`: the workflow's own, and those of its targets."""
         self.policy.add_statements(*permissions.invoke_statements((), handlers))
 

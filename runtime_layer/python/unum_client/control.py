@@ -36,7 +36,7 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.naming import control_alias_name
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import control_aliases, operator_requests, pausing
-from unum_runtime.protocol.control.control_aliases import CALL, ControlAlias, alias_for, call_alias
+from unum_runtime.protocol.control.control_aliases import CALL, WORKFLOW, ControlAlias, alias_for, call_alias
 from unum_runtime.protocol.control.operator_requests import THROTTLED_MS, On, ValidationException, VersionGone
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.delivery.pause import Pause
@@ -405,18 +405,19 @@ class Control(SignalSender):
         return self._send_to(alias, request)
 
     def _send_to(self, alias: str, request: dict[str, Json]) -> Json:
-        try:
-            return self._send_at(alias, request)
-        except RouteGone as gone:
-            # Aliases of one kind exist for those who were granted that kind; this one is for administrators.
+        # Aliases of one kind exist for those who were granted that kind; the others are for administrators, of this
+        # workflow or of all workflows that share the control function.
+        names = (control_alias_name(each, self.workflow) for each in (alias, ControlAlias.OPERATE))
+        named = {**request, WORKFLOW: self.workflow}
+        ways = [*((name, request) for name in names), (ControlAlias.OPERATE.value, named)]
+        refused: RouteGone | None = None
+        for name, content in ways:
             try:
-                return self._send_at(ControlAlias.OPERATE, request)
-            except RouteGone:
-                raise gone from None
-
-    def _send_at(self, alias: str, request: dict[str, Json]) -> Json:
-        address = f"{self.control_alias}:{control_alias_name(alias, self.workflow)}"
-        return send_request(self.caller, address, request, *_ERRORS)
+                return send_request(self.caller, f"{self.control_alias}:{name}", content, *_ERRORS)
+            except RouteGone as gone:
+                refused = refused or gone
+        assert refused is not None  # noqa: S101 - every way failed
+        raise refused
 
 
 def checked_on(on: On | str | None) -> On | None:

@@ -40,7 +40,7 @@ from unum_runtime.protocol.delivery.deliver import step
 
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
 CONTROL = f"{ACCOUNT}:control"
-DIRECTORIES = {"control": "nudge-Flow", "on-failure": "start-intake-Flow"}
+DIRECTORIES = {"control": "nudge", "on-failure": "start-intake"}
 """What `UNUM_DIRECTORY` says in the environment of each function."""
 
 CACHES = [
@@ -112,7 +112,8 @@ class Lambda:
 
     def get_alias(self, **parameters: Any) -> Any:
         function = parameters["FunctionName"].rpartition(":")[2]
-        assert parameters["Name"] == DIRECTORIES[function] == os.environ["UNUM_DIRECTORY"]
+        assert parameters["Name"] == f"{DIRECTORIES[function]}-Flow"
+        assert os.environ["UNUM_DIRECTORY"] == DIRECTORIES[function]
         return {"Description": self.start_alias or at("A", "start-Flow")}
 
     def get_function_event_invoke_config(self, **parameters: Any) -> Any:

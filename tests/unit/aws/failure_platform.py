@@ -162,7 +162,7 @@ def intake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
             {at("A"): {"Flow": first}, at("A", "start-Flow"): {"Flow": first}, at("A", "run-Flow"): {"Flow": first}}
         )
         monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": {**service, "definition": ENTRY}}))
-        monkeypatch.setenv("UNUM_OTHERS", json.dumps({"Other": at("other-handler")}))
+        monkeypatch.setenv("UNUM_OTHERS", json.dumps({"Flow": {"Other": at("other-handler")}}))
         forget()
         monkeypatch.setattr(function_versions, "lambda_client", lambda: functions)
         monkeypatch.setattr(runtime_factory, "invoker", lambda: LambdaInvoker(functions))

@@ -3,7 +3,7 @@
 import io
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,15 @@ from unum_runtime.functions import configuration, runtime_factory
 from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.operations import dead_letters, failure_function, remote_intake, runtime_in_place
 from unum_runtime.functions.operations.caller import LambdaCaller
-from unum_runtime.functions.operations.dead_letters import DAY_MS, HOUR_MS, DeadLetter, FailureQueue, Postman, is_due
+from unum_runtime.functions.operations.dead_letters import (
+    DAY_MS,
+    HOUR_MS,
+    DeadLetter,
+    FailureQueue,
+    Postman,
+    is_due,
+    try_all,
+)
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.take_over_request import TakeOver
 from unum_runtime.protocol.control import pausing
@@ -54,6 +62,7 @@ class Letters:
     logged: list[tuple[str, Any]] = field(default_factory=list)
     asked: list[tuple[str, TakeOver]] = field(default_factory=list)
     senders: dict[str, str] = field(default_factory=dict)
+    is_own: Callable[[str], bool] = bool
 
     def invoke(self, **parameters: Any) -> Any:
         """As Lambda does for who waits: an error of the function is an answer."""
@@ -87,7 +96,8 @@ class Letters:
         vars(queue)["receive"] = self.receive
         senders = Senders(workflow="Flow", trusted=frozenset({MACHINERY}), edges={})
         parts = LambdaCaller(self).call, lambda _: RETENTION_S, senders
-        Postman(rt, index, queue, *parts, self.ask, f"{ACCOUNT}:remote").try_all()
+        postman = Postman(rt, index, *parts, self.ask, f"{ACCOUNT}:remote", is_own=self.is_own)
+        try_all({"Flow": postman}, queue)
         return [message for message, _ in self.logged]
 
     def runtime(self) -> Runtime:
@@ -402,3 +412,15 @@ def test_a_refused_message_stays_with_its_reason(letters: Letters) -> None:
     assert letters.round() == ["dead letter"]
     assert "no JSON" in letters.logged[0][1]["reason"]
     assert letters.visible == 1
+
+
+def test_letter_of_another_workflows_function_stays_untried(letters: Letters) -> None:
+    """Workflows may share the queue; a function of one sends to its timer queue, and SQS moves what nobody takes."""
+    letters.is_own = lambda sender: sender == f"{ROLE}:B"
+    event = event_for_b(letters)
+    letters.put({"address": at("B", 1), "due_ms": 1, "event": event}, sender=f"{ROLE}:Stranger")
+    letters.put({"address": at("A", 1), "due_ms": 1, "event": event}, sender=f"{ROLE}:B")
+    letters.round()
+    assert [address for address, _ in letters.asked] == [at("A", 1)]
+    assert letters.visible == 1
+    assert f"{ROLE}:Stranger has sent it" in str(letters.logged)

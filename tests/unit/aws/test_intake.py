@@ -77,7 +77,7 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
         each.cache_clear()
     monkeypatch.setattr(function_versions, "lambda_client", lambda: found)
     monkeypatch.setattr(own_intake, "lambda_client", lambda: found)
-    monkeypatch.setenv("UNUM_DIRECTORY", "start-intake-w")
+    monkeypatch.setenv("UNUM_DIRECTORY", "start-intake")
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"w": {**service, "hosts": [], "routes": {}, "definition": ENTRY}}))
     yield found
     for each in caches:

@@ -59,6 +59,7 @@ class Service:
         describe_alias: ARN of the describe alias, where executions start; None elsewhere.
         stores_first: starts wait until the definition is stored, because other functions take it from there alone.
         events: ARN of the bus for status events; None for no events.
+        takes_starts: the intake of this workflow takes failed starts, too, because all its functions have one role.
         loads: query languages, and `SERVICE_CALLS`, that a function loads before its first event names a definition.
     """
 
@@ -81,6 +82,7 @@ class Service:
     describe_alias: str | None = None
     stores_first: bool = False
     events: str | None = None
+    takes_starts: bool = False
     loads: tuple[str, ...] = (Language.JSONPATH,)
 
 

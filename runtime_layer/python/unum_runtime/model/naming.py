@@ -430,19 +430,27 @@ def lease_key(key: Key) -> Key:
     return Key(f"{key.partition}/lease", key.sort)
 
 
+DESCRIBE, INTAKE, START_INTAKE = "describe", "intake", "start-intake"
+START, RUN, RESPOND = "start", "run", "respond"
+"""Fronts of the names of aliases."""
+
+PERMANENT = START, RUN
+"""Those that the control function and the function where executions start both have."""
+
+
 def start_alias(workflow: str) -> str:
     """Return the name of the start alias of `workflow`."""
-    return f"start-{workflow}"
+    return f"{START}-{workflow}"
 
 
 def run_alias(workflow: str) -> str:
     """Return the name of the run alias of `workflow`, which starts executions by name."""
-    return f"run-{workflow}"
+    return f"{RUN}-{workflow}"
 
 
 def describe_alias(workflow: str) -> str:
     """Return the name of the describe alias of `workflow`."""
-    return f"describe-{workflow}"
+    return f"{DESCRIBE}-{workflow}"
 
 
 def control_alias_name(kind: str, workflow: str) -> str:
@@ -452,12 +460,17 @@ def control_alias_name(kind: str, workflow: str) -> str:
 
 def start_intake_alias(workflow: str) -> str:
     """Return the name of the intake's alias that receives failed start events of `workflow`."""
-    return f"start-intake-{workflow}"
+    return f"{START_INTAKE}-{workflow}"
+
+
+def intake_alias(workflow: str) -> str:
+    """Return the name of the alias that is the intake of `workflow`, in a control plane of several workflows."""
+    return f"{INTAKE}-{workflow}"
 
 
 def response_alias(workflow: str) -> str:
     """Return the name of the response alias of `workflow`, which takes answers with a task token."""
-    return f"respond-{workflow}"
+    return f"{RESPOND}-{workflow}"
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from unum_runtime.features.memo import calling, remembered
 from unum_runtime.features.signals import signal
 from unum_runtime.model.envelope import MARK
 from unum_runtime.model.naming import control_alias_name
-from unum_runtime.protocol.control.control_aliases import ControlAlias, alias_for, alias_named
+from unum_runtime.protocol.control.control_aliases import ControlAlias, alias_for, find_alias, has_ambiguous_aliases
 
 KINDS: dict[Any, list[Any]] = {
     signal: [signal.request("e", "s", 1, id="i"), signal.request("e", "s", 1, id="i", key="k")],
@@ -50,9 +50,18 @@ TAKEN = {
 @pytest.mark.parametrize(("alias", "control"), [(alias, each) for alias, taken in TAKEN.items() for each in taken])
 def test_each_alias_takes_its_own_requests(alias: ControlAlias, control: str) -> None:
     assert alias_for(control) is alias
-    assert alias_named(control_alias_name(alias, "w"), "w") is alias
+    assert find_alias(control_alias_name(alias, "w"), ["v", "w"]) == (alias, "w")
 
 
 def test_no_alias_takes_calls_and_unknown_requests() -> None:
     assert {*TAKEN} == {*ControlAlias} - {ControlAlias.OPERATE}, "which takes all"
-    assert alias_for("call") is alias_for("x") is alias_for(None) is alias_named("x", "w") is None
+    assert alias_for("call") is alias_for("x") is alias_for(None) is None
+    assert find_alias("x-w", ["w"]) is None
+
+
+@pytest.mark.parametrize(
+    ("workflow", "other", "are_ambiguous"),
+    [("x", "events-x", True), ("events-x", "x", True), ("intake-x", "x", True), ("a-x", "x", False), ("x", "y", False)],
+)
+def test_names_that_make_aliases_ambiguous_are_found(workflow: str, other: str, *, are_ambiguous: bool) -> None:
+    assert has_ambiguous_aliases(workflow, ["z", other]) is are_ambiguous

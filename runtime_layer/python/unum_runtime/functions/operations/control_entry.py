@@ -13,13 +13,9 @@ from unum_runtime.functions.configuration import services
 from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.operations import control_requests
 from unum_runtime.functions.operations.function_versions import function_of
+from unum_runtime.functions.operations.served_workflow import WorkflowContext, workflow_of
 from unum_runtime.functions.runtime_factory import links, runtime_here
-from unum_runtime.model.naming import (
-    control_alias_name,
-    describe_alias,
-    run_alias,
-    start_alias,
-)
+from unum_runtime.model.naming import DESCRIBE, PERMANENT, control_alias_name
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control import describe
 from unum_runtime.protocol.control.control_aliases import (
@@ -27,26 +23,14 @@ from unum_runtime.protocol.control.control_aliases import (
     SIGNAL_EVENTS,
     SYNC,
     TAKEN,
+    WORKFLOW,
     ControlAlias,
     alias_for,
-    alias_named,
     call_alias,
+    find_alias,
 )
 from unum_runtime.protocol.control.operator_requests import ValidationException, is_request
 from unum_runtime.protocol.requests.answers import refusal
-
-# Requests at the describe alias of the control function: descriptions of executions of any version.
-
-
-def is_asked(context: Any) -> bool:
-    """Return True if this delivery came through a describe alias."""
-    return context.invoked_function_arn.rpartition(":")[2] in map(describe_alias, services())
-
-
-def answer(event: Json, context: Any) -> Json:
-    """Answer the request in `event`; see `unum_runtime.protocol.control.describe.answer`."""
-    ((workflow, service),) = services().items()
-    return describe.answer(runtime_here(workflow, context, NO_DEFINITION), event, links(service))
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -67,26 +51,45 @@ def handle(event: Json, context: Any) -> Json:
 
         deployment_answers.answer(event, context)
         return None
-    if is_asked(context):
-        return answer(event, context)
     *_, qualifier = context.invoked_function_arn.split(":")
-    if qualifier in _permanent_aliases():
+    if qualifier.isdecimal():
+        return at_version(event, context)
+    found = find_alias(qualifier, services())
+    if found is None:
+        return refusal(ValidationException.__name__, f"{qualifier}: expected an alias of the control function")
+    kind, workflow = found
+    return _at_alias(kind, event, WorkflowContext(context, workflow))
+
+
+def _at_alias(kind: str, event: Json, context: Any) -> Json:
+    """Answer `event` at a workflow's alias of this `kind`."""
+    if kind in PERMANENT:
         from unum_runtime.functions.operations import permanent_address  # noqa: PLC0415 - few workflows have one
 
         return permanent_address.send_on(event, context)
-    if qualifier in [control_alias_name(SYNC, workflow) for workflow in services()]:
+    if kind == SYNC:
         from unum_runtime.functions.operations import sync_start  # noqa: PLC0415 - few workflows answer with results
 
         return sync_start.answer(event, context)
-    if not qualifier.isdecimal() and qualifier == control_alias_name(SIGNAL_EVENTS, *services()):
+    if kind == DESCRIBE:
+        return _describe(event, context)
+    if kind == SIGNAL_EVENTS:
         return _hear(event, context)
-    refused = None if qualifier.isdecimal() else _refusal(event, qualifier)
-    return control_requests.answer(event, context) if refused is None else refused
+    return _refusal(event, kind, context) or control_requests.answer(event, context)
 
 
-def _permanent_aliases() -> list[str]:
-    """Return the names of the aliases that send on starts."""
-    return [alias(workflow) for workflow in services() for alias in (start_alias, run_alias)]
+def at_version(event: Json, context: Any) -> Json:
+    """Go on with `event`, which this function has sent."""
+    if isinstance(event, Mapping) and WORKFLOW in event:
+        context = WorkflowContext(context, str(event[WORKFLOW]))
+        event = {name: value for name, value in event.items() if name != WORKFLOW}
+    return control_requests.answer(event, context)
+
+
+def _describe(event: Json, context: Any) -> Json:
+    """Answer the request in `event`; see `unum_runtime.protocol.control.describe.answer`."""
+    workflow = workflow_of(context)
+    return describe.answer(runtime_here(workflow, context, NO_DEFINITION), event, links(services()[workflow]))
 
 
 def _hear(event: Json, context: Any) -> Json:
@@ -98,10 +101,7 @@ def _hear(event: Json, context: Any) -> Json:
     """
     if isinstance(event, dict) and type(event.get("key")) is int:
         event = {**event, "key": str(event["key"])}
-    (workflow,) = services()
-    found = _refusal(event, control_alias_name(ControlAlias.SIGNAL, workflow)) or control_requests.answer(
-        event, context
-    )
+    found = _refusal(event, ControlAlias.SIGNAL, context) or control_requests.answer(event, context)
     if "error" in found:
         raise SignalRefused(f"{found['error']}: {found['message']}")
     return found
@@ -113,25 +113,29 @@ def _is_of_cloudformation(event: Json, context: Any) -> bool:
     return is_request and function_of(context.invoked_function_arn) == context.invoked_function_arn
 
 
-def _refusal(event: Json, name: str) -> Json:
-    """Return why the alias `name` does not take `event`; None if it does."""
-    (workflow,) = services()
-    if name == control_alias_name(ControlAlias.OPERATE, workflow):
+def _refusal(event: Json, kind: str, context: Any) -> Json:
+    """Return why the alias of this `kind` does not take `event`; None if it does."""
+    if kind == ControlAlias.OPERATE:
         return None
     if is_request(event) and event["control"] == CALL:
-        own = control_alias_name(call_alias(str(event.get("state"))), workflow)
-        message = f"state: the alias {name!r} takes no calls of {event.get('state')!r}: invoke {own!r}"
-        return None if name == own else refusal(ValidationException.__name__, message)
-    alias = alias_named(name, workflow)
-    if alias is None:
-        return refusal(ValidationException.__name__, f"{name}: expected an alias of the control function")
+        own = call_alias(str(event.get("state")))
+        message = f"state: the alias {_named(kind, context)} takes no calls of {event.get('state')!r}: invoke "
+        return None if kind == own else refusal(ValidationException.__name__, message + _named(own, context))
+    if kind not in TAKEN:
+        expected = f"{_named(kind, context)}: expected a call of the Task, got another request"
+        return refusal(ValidationException.__name__, expected)
     control = event["control"] if is_request(event) else None
     other = alias_for(control)
     # What is no request at all is refused by its parser, which names the fields.
-    if control is None or control in TAKEN[alias] or other is None:
+    if control is None or control in TAKEN[ControlAlias(kind)] or other is None:
         return None
-    takes = " and ".join(TAKEN[alias])
+    takes = " and ".join(TAKEN[ControlAlias(kind)])
     return refusal(
         ValidationException.__name__,
-        f"control: the alias {name!r} takes {takes}, got {control!r}: invoke {control_alias_name(other, workflow)!r}",
+        f"control: the alias {_named(kind, context)} takes {takes}, got {control!r}: invoke {_named(other, context)}",
     )
+
+
+def _named(kind: str, context: Any) -> str:
+    """Return the name of the alias of this `kind`, quoted."""
+    return repr(control_alias_name(kind, workflow_of(context)))

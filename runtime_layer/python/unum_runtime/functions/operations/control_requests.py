@@ -5,7 +5,7 @@ of another IR is planned by the definition that the store keeps.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,11 @@ from unum_runtime.aws.senders import parse_senders
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionNotRedrivable
 from unum_runtime.functions import own_intake
+from unum_runtime.functions.configuration import services
 from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.operations import function_versions
 from unum_runtime.functions.operations.caller import LambdaCaller
-from unum_runtime.functions.operations.dead_letters import DAY_MS, FailureQueue, Postman
+from unum_runtime.functions.operations.dead_letters import DAY_MS, FailureQueue, Postman, try_all
 from unum_runtime.functions.operations.execution_versions import (
     deployed_runtime,
     newest_versions,
@@ -25,9 +26,10 @@ from unum_runtime.functions.operations.execution_versions import (
     recent_versions,
     runtime_on,
 )
-from unum_runtime.functions.operations.function_versions import function_of
-from unum_runtime.functions.runtime_factory import index_of
-from unum_runtime.json_text import parse_json, to_text
+from unum_runtime.functions.operations.runtime_in_place import deployed_places
+from unum_runtime.functions.operations.served_workflow import WorkflowContext, to_own_version, workflow_of
+from unum_runtime.functions.runtime_factory import index_of, invoker
+from unum_runtime.json_text import parse_json
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.model.states import Json
@@ -46,14 +48,14 @@ from unum_runtime.protocol.requests.definition_records import read_definition
 from unum_runtime.protocol.runtime import Runtime
 
 REMOTE = "UNUM_REMOTE_INTAKE"
-"""Environment variable with the ARN of the remote intake, in workflows with functions of other stacks' workflows."""
+"""Environment variable with the ARNs of remote intakes by workflow, of those with functions of other stacks."""
 
 _KEPT = {
     "queues": "its failed or delayed events in queues, with their inputs",
     "logs": "log lines of the workflow's own functions; those of others as long as their log groups keep them",
     "backups": "its items in backups of the table",
 }
-"""What remains elsewhere, by the names in the environment variable `UNUM_KEPT`."""
+"""What remains elsewhere, by the names that the environment variable `UNUM_KEPT` has for each workflow."""
 
 
 def answer(event: Json, context: Any) -> Json:
@@ -114,9 +116,7 @@ def _answer_signal(event: Json, context: Any) -> Json:
     found = signal_by_key.send(replace(here, concurrently=_at_once), event)
     if found.rest is not None:
         here.log("left to another delivery", control=SIGNAL, signal=event["signal"], key=event["key"])
-        # At this version, which reports failures, and where only this function's role may send requests.
-        own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
-        here.invoker.invoke([(own, to_text(found.rest).encode())])
+        here.invoker.invoke([to_own_version(found.rest, context)])
     return found.to_json()
 
 
@@ -154,7 +154,9 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
     found = sweep(here, index, asked, partial(answer, context=context), retention_s)
     here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
     if found.rest is not None:
-        here.invoker.invoke([(context.invoked_function_arn, to_text(found.rest.to_json()).encode())])
+        # To where this request came: the alias of sweeps has its own destination for failures.
+        payload = to_own_version(found.rest.to_json(), context)[1]
+        here.invoker.invoke([(context.invoked_function_arn, payload)])
         return _as_json(found)
     if here.statuses is not None:
         from unum_runtime.features.status_events.announcements import (  # noqa: PLC0415 - only workflows with events have it
@@ -164,17 +166,55 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
         announce_noted(here, here.statuses)
     if asked.letters:
         # After the executions, so that a dead letter that takes too long keeps no execution from being found.
-        Postman(
-            here,
-            index,
-            FailureQueue(function_versions.queue_client(), asked.letters),
-            LambdaCaller(function_versions.dead_letter_client()).call,
-            retention_s,
-            parse_senders(os.environ["UNUM_SENDERS"]),
-            own_intake.send,
-            os.environ.get(REMOTE, ""),
-        ).try_all()
+        _try_letters(asked.letters, [context])
     return _as_json(found)
+
+
+def sweep_all(event: Mapping[str, Json], context: Any) -> Json:
+    """Send the sweep `event` for each workflow to another delivery, and try the dead letters of all again.
+
+    Returns:
+        The number of workflows as ``workflows``; or ``error`` and ``message``.
+
+    Raises:
+        UnumError: some workflows may not be swept, or dead letters not tried; the next sweep does it.
+    """
+    try:
+        asked = Sweep.from_json(event)
+    except ClientError as error:
+        return refusal(type(error).__name__, str(error))
+    contexts = [WorkflowContext(context, workflow) for workflow in services()]
+    for_each = replace(asked, letters="").to_json()
+    invoker().invoke([to_own_version(for_each, each) for each in contexts])
+    if asked.letters:
+        _try_letters(asked.letters, contexts)
+    return {"workflows": len(contexts)}
+
+
+def _try_letters(queue_url: str, contexts: Sequence[Any]) -> None:
+    """Try the dead letters of the workflows of `contexts`, which are in one queue, again."""
+    postmen = {workflow_of(each): _postman(each) for each in contexts}
+    try_all(postmen, FailureQueue(function_versions.queue_client(), queue_url))
+
+
+def _postman(context: Any) -> Postman:
+    here = own_runtime(context)
+    return Postman(
+        here,
+        index_of(here.workflow.name),
+        LambdaCaller(function_versions.dead_letter_client()).call,
+        partial(_retention_s, here),
+        parse_senders(os.environ["UNUM_SENDERS"]),
+        own_intake.send,
+        parse_json(os.environ.get(REMOTE, "{}")).get(here.workflow.name, ""),
+        bool if len(services()) == 1 else partial(_is_own, context),
+    )
+
+
+def _is_own(context: Any, sender: str) -> bool:
+    """Return True if `sender`, a role with a function's name, is a deployed function of the workflow."""
+    places = deployed_places(workflow_of(context), context.invoked_function_arn)
+    return sender.partition(":")[2] in {place.rpartition(":")[2] for place in places}
 
 
 def _as_json(found: Swept) -> Json:
@@ -316,14 +356,12 @@ def _leave_rest(rt: Runtime, found: Json, event: Mapping[str, Json], context: An
     """Send the rest of a request to another delivery, if the answer `found` says that a part is left."""
     if found.get(operator_requests.IS_DONE) is False:
         rt.log("left to another delivery", control=event["control"], execution=event["execution"])
-        # At this version, which reports failures, and where only this function's role may send requests.
-        own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
-        rt.invoker.invoke([(own, to_text(event).encode())])
+        rt.invoker.invoke([to_own_version(event, context)])
 
 
 def _kept_elsewhere(here: Runtime) -> list[Json]:
     """Return where AWS keeps data of executions that no deletion reaches, as the deployment knows it."""
-    kept: Mapping[str, int | None] = parse_json(os.environ.get("UNUM_KEPT", "{}"))
+    kept: Mapping[str, int | None] = parse_json(os.environ.get("UNUM_KEPT", "{}")).get(here.workflow.name, {})
     now_ms = here.clock.now_ms()
     ends = {place: None if days is None else now_ms + days * DAY_MS for place, days in kept.items()}
     return [{"what": _KEPT[place], "until_ms": end_ms} for place, end_ms in ends.items() if place in _KEPT]

@@ -10,7 +10,7 @@ is delivered as it is only if one of the workflow's own roles has sent it. Of an
 the invocation goes to the intake, which plans from what is committed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from unum_runtime.aws.senders import Senders
@@ -19,10 +19,17 @@ from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent,
 from unum_runtime.functions.operations.function_versions import function_of
 from unum_runtime.json_text import parse_json, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.naming import Execution, Key, control_alias_name, letters_partition, start_intake_alias
+from unum_runtime.model.naming import (
+    Execution,
+    Key,
+    control_alias_name,
+    intake_alias,
+    letters_partition,
+    start_intake_alias,
+)
 from unum_runtime.model.states import Json
 from unum_runtime.model.take_over_request import TakeOver
-from unum_runtime.protocol.control.control_aliases import SIGNAL_EVENTS
+from unum_runtime.protocol.control.control_aliases import SIGNAL_EVENTS, WORKFLOW, find_alias
 from unum_runtime.protocol.control.pausing import resumed_ms
 from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
 from unum_runtime.protocol.history.start_records import end_of, start_record
@@ -182,55 +189,36 @@ class Postman:
     Attributes:
         rt: a runtime of the control function.
         index: the index of the workflow's executions.
-        queue: the failure queue.
         call: calls the intake or the control function; IAM allows no other.
         retention_s: returns the retention of an execution's own version.
         senders: senders whose dead letters are delivered as they are.
         hand_over: sends a request to the intake of a function version.
         remote: ARN of the remote intake; empty without one.
+        is_own: returns True if a sender is a function of the workflow; others may send to the queue of several.
     """
 
     rt: Runtime
     index: Index
-    queue: FailureQueue
     call: Call
     retention_s: Retention
     senders: Senders
     hand_over: Callable[[str, TakeOver], None]
     remote: str = ""
+    is_own: Callable[[str], bool] = bool
 
-    def try_all(self) -> None:
-        """Delete settled dead letters, retry due dead letters, and make the remaining dead letters visible again.
-
-        Raises:
-            UnumError: a service did not answer; the next sweep goes on.
-        """
-        since_ms, now_ms = self._last_round_ms(), self.rt.clock.now_ms()
+    def last_round_ms(self) -> int:
+        """Return when dead letters were tried last; 0 for never, and if the workflow was paused in between."""
+        rounds = self.rt.store.query(letters_partition(self.rt.workflow.name), newest=1)
+        last_ms = max((int(item["at"]) for item in rounds.values()), default=0)
         # Starts of a paused workflow are dead letters, possibly for days: the first round after its end tries all.
-        if resumed_ms(self.rt.store, self.rt.workflow.name) > since_ms:
-            since_ms = 0
-        kept: list[DeadLetter] = []
-        try:
-            for batch in self.queue.receive():
-                kept += batch
-                for dead_letter in batch:
-                    if self._is_done(dead_letter, since_ms, now_ms):
-                        self.queue.delete(dead_letter)
-                        kept.remove(dead_letter)
-                    # A round that leaves dead letters out does not count: they would wait for their next hour or day.
-                    if self.rt.remaining_ms() < RESERVE_MS:
-                        return
-        finally:
-            for dead_letter in kept:
-                self.queue.show(dead_letter)
+        return 0 if resumed_ms(self.rt.store, self.rt.workflow.name) > last_ms else last_ms
+
+    def note_round(self, now_ms: int) -> None:
+        """Store when all dead letters were tried."""
         key = Key(letters_partition(self.rt.workflow.name), f"{now_ms:013d}")
         self.rt.store.create(key, {"at": now_ms}, expires_at_s=self.rt.expires_at_s())
 
-    def _last_round_ms(self) -> int:
-        rounds = self.rt.store.query(letters_partition(self.rt.workflow.name), newest=1)
-        return max((int(item["at"]) for item in rounds.values()), default=0)
-
-    def _is_done(self, dead_letter: DeadLetter, before_ms: int, now_ms: int) -> bool:
+    def is_done(self, dead_letter: DeadLetter, before_ms: int, now_ms: int) -> bool:
         """Return True for a dead letter without further use: its execution has ended, or it was delivered."""
         try:
             sending = self._parse(dead_letter)
@@ -262,6 +250,8 @@ class Postman:
         """
         sending = parse(dead_letter.body)
         sending = sending._replace(origin=self.senders.origin(dead_letter.sender, sending.origin))
+        if sending.origin and not self.is_own(sending.origin):
+            raise NotOurEvent(f"{sending.origin} has sent it; expected a function of {self.rt.workflow.name!r}")
         if sending.is_record and sending.origin:
             raise NotOurEvent(f"{dead_letter.sender} has sent a failure record; expected one of the failure handler")
         return sending
@@ -295,8 +285,54 @@ class Postman:
 
     def _takes_records(self, qualifier: str) -> bool:
         name = self.rt.workflow.name
-        aliases = start_intake_alias(name), control_alias_name(SIGNAL_EVENTS, name)
+        aliases = intake_alias(name), start_intake_alias(name), control_alias_name(SIGNAL_EVENTS, name)
         return qualifier.isdecimal() or qualifier in aliases
+
+
+def try_all(postmen: Mapping[str, Postman], queue: FailureQueue) -> None:
+    """Delete settled dead letters, retry due dead letters, and make the remaining dead letters visible again.
+
+    Args:
+        postmen: who tries the dead letters of each workflow.
+        queue: the failure queue of all of them.
+
+    Raises:
+        UnumError: a service did not answer; the next sweep goes on.
+    """
+    first = next(iter(postmen.values()))
+    since_ms, now_ms = {name: each.last_round_ms() for name, each in postmen.items()}, first.rt.clock.now_ms()
+    kept: list[DeadLetter] = []
+    try:
+        for batch in queue.receive():
+            kept += batch
+            for dead_letter in batch:
+                workflow = _workflow_of(dead_letter, postmen)
+                if postmen[workflow].is_done(dead_letter, since_ms[workflow], now_ms):
+                    queue.delete(dead_letter)
+                    kept.remove(dead_letter)
+                # A round that leaves dead letters out does not count: they would wait for their next hour or day.
+                if first.rt.remaining_ms() < RESERVE_MS:
+                    return
+    finally:
+        for dead_letter in kept:
+            queue.show(dead_letter)
+    for each in postmen.values():
+        each.note_round(now_ms)
+
+
+def _workflow_of(dead_letter: DeadLetter, postmen: Mapping[str, Postman]) -> str:
+    """Return the workflow whose alias got the event, or else that of the event; the first one if nothing says it."""
+    first = next(iter(postmen))
+    if len(postmen) == 1:
+        return first
+    try:
+        sending = parse(dead_letter.body)
+        alias = find_alias(sending.address.rpartition(":")[2], postmen)
+        inner = sending.inner
+        found = alias[1] if alias else inner.get(WORKFLOW) if isinstance(inner, dict) else None
+    except _UNREADABLE:
+        return first
+    return found if isinstance(found, str) and found in postmen else first
 
 
 def parse(body: str) -> Sending:

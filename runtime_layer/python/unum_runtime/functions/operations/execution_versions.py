@@ -19,10 +19,10 @@ from unum_runtime.functions.operations.function_versions import (
     configured,
     directory_of,
     entry_at,
-    function_of,
     start_alias,
 )
 from unum_runtime.functions.operations.runtime_in_place import runtime_of
+from unum_runtime.functions.operations.served_workflow import own_version, workflow_of
 from unum_runtime.functions.runtime_factory import status_events
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.protocol.control.versions import senders
@@ -31,28 +31,29 @@ from unum_runtime.protocol.runtime import Runtime
 
 def newest_versions(context: Any) -> Began:
     """Return the deployed versions, through the description of this function's own alias."""
-    (workflow,) = services()
-    return begun_at(workflow, start_alias(directory_of(context.invoked_function_arn)))
+    workflow = workflow_of(context)
+    return begun_at(workflow, start_alias(directory_of(context.invoked_function_arn, workflow)))
 
 
 def recent_versions(context: Any) -> Began:
     """Return the versions that were deployed at most `RECENT_S` ago: Lambda allows 15 such questions a second."""
-    began: Began = _recently("began", lambda: newest_versions(context))
+    began: Began = _recently("began", context, lambda: newest_versions(context))
     return began
 
 
-def _recently(what: str, look_up: Callable[[], Any]) -> Any:
-    """Return the answer of `look_up`, or its answer of the last `RECENT_S` seconds."""
-    until_s, found = _recent.get(what, (0.0, None))
+def _recently(what: str, context: Any, look_up: Callable[[], Any]) -> Any:
+    """Return the answer of `look_up`, or its answer of the last `RECENT_S` seconds for the same workflow."""
+    key = what, workflow_of(context)
+    until_s, found = _recent.get(key, (0.0, None))
     if time.monotonic() >= until_s:
         found = look_up()
-        _recent[what] = time.monotonic() + RECENT_S, found
+        _recent[key] = time.monotonic() + RECENT_S, found
     return found
 
 
 RECENT_S = 10
 
-_recent: dict[str, tuple[float, Any]] = {}
+_recent: dict[tuple[str, str], tuple[float, Any]] = {}
 """Versions and settings that this sandbox has looked up, with the time until which they are recent."""
 
 
@@ -63,8 +64,8 @@ def own_runtime(context: Any, digest: str = NO_DEFINITION) -> Runtime:
         DefinitionNotStored: the store has no such definition.
         InconsistentHistory: the stored definition has another digest.
     """
-    ((workflow, service),) = services().items()
-    return _runtime(workflow, service, context, digest)
+    workflow = workflow_of(context)
+    return _runtime(workflow, services()[workflow], context, digest)
 
 
 def deployed_runtime(context: Any, *, recently: bool = False) -> Runtime:
@@ -77,17 +78,18 @@ def deployed_runtime(context: Any, *, recently: bool = False) -> Runtime:
     Raises:
         InvokeError: Lambda did not answer.
     """
-    ((workflow, service),) = services().items()
+    workflow = workflow_of(context)
+    service = services()[workflow]
     if service.definition == ENTRY:
-        entry = _recently("entry", lambda: _entry(context)) if recently else _entry(context)
+        entry = _recently("entry", context, lambda: _entry(context)) if recently else _entry(context)
         service = replace(service, definition=entry.definition, values=entry.values)
     return _runtime(workflow, service, context)
 
 
 def _entry(context: Any) -> Service:
     """Return the settings of the function in which executions start now."""
-    (workflow,) = services()
-    return entry_at(workflow, start_alias(directory_of(context.invoked_function_arn)))[1]
+    workflow = workflow_of(context)
+    return entry_at(workflow, start_alias(directory_of(context.invoked_function_arn, workflow)))[1]
 
 
 def runtime_on(digest: str | None, began: Began, context: Any) -> Runtime:
@@ -103,7 +105,7 @@ def runtime_on(digest: str | None, began: Began, context: Any) -> Runtime:
         InconsistentHistory: the stored definition has another digest.
         InvokeError: Lambda did not answer.
     """
-    (workflow,) = services()
+    workflow = workflow_of(context)
     routes = {**began.routes, **addresses(workflow, began)}
     service = replace(_service_at(workflow, began), routes=routes, carried=tuple(began.routes))
     rt = _runtime(workflow, service, context, digest)
@@ -113,8 +115,7 @@ def runtime_on(digest: str | None, began: Began, context: Any) -> Runtime:
 
 
 def _runtime(workflow: str, service: Service, context: Any, digest: str | None = None) -> Runtime:
-    own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
-    rt = replace(runtime_of(workflow, service, own, context, digest), hosts=frozenset(), fuses=None)
+    rt = replace(runtime_of(workflow, service, own_version(context), context, digest), hosts=frozenset(), fuses=None)
     bus = services()[workflow].events
     return rt if bus is None else replace(rt, statuses=status_events(bus, notes_first=True))
 

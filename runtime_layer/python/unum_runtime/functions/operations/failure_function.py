@@ -3,8 +3,8 @@
 A version of it is the on-failure destination of the functions' versions. It acts in place of the function that failed,
 with the routes in that function's configuration, and plans by the definition of the event, which the store keeps. A
 failed start has the definition in the configuration of its function. Its environment has
-`UNUM_WORKFLOWS`, as every function of the workflow; `UNUM_CONTROL`, the control function; and `UNUM_OTHERS`, the
-failure handlers of other workflows that share functions with this one.
+`UNUM_WORKFLOWS`, as every function of the workflow; `UNUM_CONTROL`, the control function, unless it is that itself; and
+`UNUM_OTHERS`, for each of its workflows the failure handlers of others that share functions with it, empty for itself.
 
 Any function of the workflow may invoke its versions, and may forge what it sends. So a version reads names in a record
 or a request, never content: it can make an invocation that exists fail, or send it again. Failed starts of executions
@@ -38,6 +38,7 @@ from unum_runtime.functions.operations.caller import LambdaCaller
 from unum_runtime.functions.operations.dead_letters import DEAD_SINCE, REDELIVERED
 from unum_runtime.functions.operations.function_versions import configured, lambda_client
 from unum_runtime.functions.operations.runtime_in_place import runtime_of
+from unum_runtime.functions.operations.served_workflow import workflow_of
 from unum_runtime.functions.operations.throttled_events import is_throttled, send_again
 from unum_runtime.json_text import parse_json, to_ascii, to_text
 from unum_runtime.model.checkpoint import Checkpoint, Failure
@@ -49,13 +50,14 @@ from unum_runtime.model.naming import (
     Name,
     checkpoint_key,
     control_alias_name,
+    intake_alias,
     run_alias,
     start_intake_alias,
 )
 from unum_runtime.model.states import Json, Task
 from unum_runtime.model.take_over_request import TakeOver, is_take_over
 from unum_runtime.protocol.control import versions
-from unum_runtime.protocol.control.control_aliases import ControlAlias
+from unum_runtime.protocol.control.control_aliases import WORKFLOW, ControlAlias
 from unum_runtime.protocol.control.operator_requests import Control, request
 from unum_runtime.protocol.control.platform_failure import fail_invocation
 from unum_runtime.protocol.control.take_over import planned_event, take_over
@@ -106,8 +108,12 @@ def _runs_on(rt: Runtime, execution: Execution) -> str | None:
 
 def _ask_nudge(workflow: str, execution: str) -> Json:
     """Ask the control function to nudge `execution`, and return the answer."""
-    address = f"{os.environ[CONTROL]}:{control_alias_name(ControlAlias.NUDGE, workflow)}"
-    return LambdaCaller(lambda_client()).call(address, to_text(request(Control.NUDGE, execution)).encode())
+    asked, control = request(Control.NUDGE, execution), os.environ.get(CONTROL)
+    if control is None:  # this function is the control function, of several workflows
+        names = os.environ["AWS_LAMBDA_FUNCTION_NAME"], os.environ["AWS_LAMBDA_FUNCTION_VERSION"]
+        return LambdaCaller(lambda_client()).call(":".join(names), to_text({**asked, WORKFLOW: workflow}).encode())
+    address = f"{control}:{control_alias_name(ControlAlias.NUDGE, workflow)}"
+    return LambdaCaller(lambda_client()).call(address, to_text(asked).encode())
 
 
 # Intake: the version of the failure handler that continues invocations in place of functions whose role may not.
@@ -250,10 +256,10 @@ def handle(event: Json, context: Any) -> None:
         InconsistentHistory: stored items contradict the event.
         UnumError: a service did not answer; Lambda calls again.
     """
-    *_, qualifier = context.invoked_function_arn.split(":")
+    *_, alias = context.invoked_function_arn.split(":")
     try:
-        if not qualifier.isdecimal():
-            _start_again(qualifier, event, context)
+        if _is_start_here(event, alias, context):
+            _start_again(event, context)
         elif is_take_over(event):
             _take_over(event, context)
         else:
@@ -264,18 +270,36 @@ def handle(event: Json, context: Any) -> None:
         print(to_ascii({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
 
 
-def _start_again(alias: str, record: Json, context: Any) -> None:
+def _is_start_here(event: Json, alias: str, context: Any) -> bool:
+    """Return True if `event` can only be a failed start at `alias`, a version or an alias.
+
+    Raises:
+        NotOurEvent: the alias takes no failed events.
+    """
+    workflow = workflow_of(context)
+    if alias.isdecimal():
+        return False
+    if alias != intake_alias(workflow):
+        if alias != start_intake_alias(workflow):
+            raise NotOurEvent(f"{alias}: expected a record of a failed start at {start_intake_alias(workflow)!r}")
+        return True
+    # One alias takes both if all functions have one role, so none could be denied the other.
+    return services()[workflow].takes_starts and not is_take_over(event) and GivenUp.from_record(event).is_start
+
+
+def _start_again(record: Json, context: Any) -> None:
     """Start what a failed event should have started.
 
     Raises:
-        NotOurEvent: `alias` is not the one for failed starts, or `record` is of another event.
+        NotOurEvent: `record` is of another event.
     """
-    (workflow,) = services()
+    workflow = workflow_of(context)
     given_up = GivenUp.from_record(record)
-    if given_up.function == os.environ.get(CONTROL):  # its permanent address, which sends starts on
-        found = function_versions.start_alias(function_versions.directory_of(context.invoked_function_arn))
+    own = os.environ.get(CONTROL) or function_versions.function_of(context.invoked_function_arn)
+    if given_up.function == own:  # its permanent address, which sends starts on
+        found = function_versions.start_alias(function_versions.directory_of(context.invoked_function_arn, workflow))
         given_up = replace(given_up, function=function_versions.function_of(found))
-    if alias != start_intake_alias(workflow) or not given_up.is_start:
+    if not given_up.is_start:
         raise NotOurEvent(
             f"{given_up.address}: expected a record of a failed start at {start_intake_alias(workflow)!r}"
         )
@@ -287,14 +311,14 @@ def _start_again(alias: str, record: Json, context: Any) -> None:
 
 def _take_over(event: Mapping[str, Json], context: Any) -> None:
     request = TakeOver.from_json(event)
-    if request.workflow in services():
+    if request.workflow == workflow_of(context):
         answer(request, context)
     else:
-        _forward(request.workflow, event)
+        _forward(request.workflow, event, context)
 
 
 def _recover(record: Json, context: Any) -> None:
-    (workflow,) = services()
+    workflow = workflow_of(context)
     given_up = GivenUp.from_record(record)
     if given_up.is_start:
         raise NotOurEvent(
@@ -304,7 +328,7 @@ def _recover(record: Json, context: Any) -> None:
     if not is_envelope(given_up.event):
         raise NotOurEvent(f"{given_up.address}: expected an event of a workflow, got another; check its callers")
     if given_up.event["workflow"] != workflow:
-        _forward(given_up.event["workflow"], record)
+        _forward(given_up.event["workflow"], record, context)
         return
     rt = _runtime_in_place(workflow, given_up, context)
     _check_host(rt, given_up)
@@ -401,12 +425,14 @@ def _dead_since(event: Json) -> dict[str, int]:
     return {DEAD_SINCE: int(event[DEAD_SINCE])} if DEAD_SINCE in event else {}
 
 
-def _forward(workflow: str, record: Json) -> None:
+def _forward(workflow: str, record: Json, context: Any) -> None:
     """Forward `record`, or a request to the intake, to the failure handler of `workflow`."""
-    others = parse_json(os.environ.get("UNUM_OTHERS", "{}"))
+    own = workflow_of(context)
+    others = parse_json(os.environ.get("UNUM_OTHERS", "{}")).get(own, {})
     if workflow not in others:
-        raise NotOurEvent(f"event.workflow: expected one of {sorted({*services(), *others})}, got {workflow!r}")
-    LambdaInvoker(function_versions.lambda_client()).invoke([(others[workflow], to_text(record).encode())])
+        raise NotOurEvent(f"event.workflow: expected one of {sorted({own, *others})}, got {workflow!r}")
+    here = f"{function_versions.function_of(context.invoked_function_arn)}:{intake_alias(workflow)}"
+    LambdaInvoker(function_versions.lambda_client()).invoke([(others[workflow] or here, to_text(record).encode())])
 
 
 def _runtime_in_place(workflow: str, given_up: GivenUp, context: Any) -> Runtime:

@@ -11,10 +11,13 @@ from unum_runtime.functions.configuration import Service, services_in
 from unum_runtime.functions.operations.caller import LONGEST_CALL_S
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.envelope import START
+from unum_runtime.model.naming import START_INTAKE
 from unum_runtime.wire.call_errors import call_errors, invoke_error
 
 DIRECTORY = "UNUM_DIRECTORY"
-"""Environment variable with the name of the alias of this function whose description is the start alias."""
+"""Environment variable with the kind of this function's aliases whose descriptions are the start aliases of workflows.
+
+Unset for those that take failed starts."""
 
 
 def look_up(address: str) -> tuple[str, Mapping[str, Service]]:
@@ -38,9 +41,9 @@ configured = cache(look_up)
 """`look_up` with a cache, for versions, which never change."""
 
 
-def directory_of(function_arn: str) -> str:
-    """Return the ARN of the alias of the workflow's own function `function_arn` that tells the start alias."""
-    return f"{function_of(function_arn)}:{os.environ[DIRECTORY]}"
+def directory_of(function_arn: str, workflow: str) -> str:
+    """Return the ARN of the alias of the own function `function_arn` that tells the start alias of `workflow`."""
+    return f"{function_of(function_arn)}:{os.environ.get(DIRECTORY) or START_INTAKE}-{workflow}"
 
 
 def start_alias(directory: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.errors import RouteGone
-from unum_runtime.functions.configuration import services
 from unum_runtime.functions.operations import function_versions
 from unum_runtime.functions.operations.caller import LambdaCaller
+from unum_runtime.functions.operations.served_workflow import workflow_of
 from unum_runtime.json_text import to_text
 from unum_runtime.model.envelope import is_answered, named_start, start_event, with_alias
 from unum_runtime.model.identity import event_name
@@ -37,8 +37,7 @@ def send_on(event: Json, context: Any) -> Json:
     Raises:
         InvokeError: nobody knows whether it has arrived; Lambda, or who waits, sends it again.
     """
-    alias = context.invoked_function_arn.rpartition(":")[2]
-    workflow = next(each for each in services() if alias in (start_alias(each), run_alias(each)))
+    alias, workflow = context.invoked_function_arn.rpartition(":")[2], workflow_of(context)
     is_start = alias == start_alias(workflow)
     # A mapping of a queue waits for the answer, which says the messages that come again.
     if _has_messages(event) if is_start else is_answered(event):
@@ -60,8 +59,7 @@ def ask_run_alias(request: Json, context: Any) -> Json:
     Raises:
         InvokeError: nobody knows whether it has arrived.
     """
-    (workflow,) = services()
-    return _send(run_alias(workflow), to_text(request).encode(), context, waits=True)
+    return _send(run_alias(workflow_of(context)), to_text(request).encode(), context, waits=True)
 
 
 def _has_messages(event: Json) -> bool:
@@ -76,7 +74,7 @@ def _has_messages(event: Json) -> bool:
 
 def _send(alias: str, payload: bytes, context: Any, *, waits: bool) -> Json:
     """Invoke `alias` of the function in which executions start; look for another function if it is gone."""
-    directory = function_versions.directory_of(context.invoked_function_arn)
+    directory = function_versions.directory_of(context.invoked_function_arn, workflow_of(context))
     if directory in _known:
         try:
             return _invoke(with_alias(_known[directory], alias), payload, waits=waits)

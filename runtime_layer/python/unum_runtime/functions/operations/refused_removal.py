@@ -14,6 +14,7 @@ from unum_runtime.functions.configuration import services
 from unum_runtime.functions.definitions import NO_DEFINITION
 from unum_runtime.functions.operations.function_versions import addresses, configured, function_of
 from unum_runtime.functions.operations.runtime_in_place import runtime_of
+from unum_runtime.functions.operations.served_workflow import WorkflowContext, workflow_of
 from unum_runtime.functions.runtime_factory import index_of
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.delays import LONGEST_IN_QUEUE_S
@@ -23,6 +24,7 @@ from unum_runtime.protocol.control.deletions.removal import (
     PARTS,
     SCHEDULES,
     TIMER,
+    WORKFLOWS,
     Removed,
     Stranded,
     Version,
@@ -37,10 +39,26 @@ def refusal(event: Mapping[str, Json], context: Any) -> str | None:
     Raises:
         Exception: nobody knows whether it is a rollback.
     """
-    old, new = (event[each].get(PARTS, {}) for each in ("OldResourceProperties", "ResourceProperties"))
-    removed = removed_parts(old, new, schedules_s=LONGEST_IN_QUEUE_S)
-    if not removed.names or _rolls_back(event["StackId"]):
+    removals = {workflow: removed for workflow, removed in _removals(event).items() if removed.names}
+    if not removals or _rolls_back(event["StackId"]):
         return None
+    reasons = (_refused(removed, WorkflowContext(context, workflow)) for workflow, removed in removals.items())
+    return next(filter(None, reasons), None)
+
+
+def _removals(event: Mapping[str, Json]) -> dict[str, Removed]:
+    """Return what the update removes, by workflow; a workflow that leaves the stack needs nothing of it."""
+    old, new = (event[each] for each in ("OldResourceProperties", "ResourceProperties"))
+    if WORKFLOWS in new:
+        before = old.get(WORKFLOWS, {})
+        pairs = {name: (before.get(name, {}), parts) for name, parts in new[WORKFLOWS].items()}
+    else:
+        (workflow,) = services()
+        pairs = {workflow: (old.get(PARTS, {}), new.get(PARTS, {}))}
+    return {name: removed_parts(*parts, schedules_s=LONGEST_IN_QUEUE_S) for name, parts in pairs.items()}
+
+
+def _refused(removed: Removed, context: Any) -> str | None:
     try:
         return _reason(_find(removed, context), removed)
     except Exception as error:  # noqa: BLE001 - what cannot be read may be needed
@@ -59,7 +77,7 @@ def _find(removed: Removed, context: Any) -> Stranded:
     Raises:
         UnumError: a service did not answer, or the table does not list executions.
     """
-    (workflow,) = services()
+    workflow = workflow_of(context)
     own_arn = f"{function_of(context.invoked_function_arn)}:$LATEST"
     rt = runtime_of(workflow, services()[workflow], own_arn, context, NO_DEFINITION)
     versions = partial(_version, workflow, rt.retention_s)

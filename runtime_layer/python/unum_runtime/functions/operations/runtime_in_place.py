@@ -34,14 +34,14 @@ def gone_failure(workflow: str, handler_arn: str, denied: RouteGone) -> Failure 
     """
     is_function = denied.place.startswith("arn:")
     place = function_of(denied.place) if is_function else denied.place
-    if not denied.is_deleted and place in _deployed_places(workflow, handler_arn):
+    if not denied.is_deleted and place in deployed_places(workflow, handler_arn):
         return None
     return Failure(FUNCTION_GONE if is_function else TIMER_GONE, f"{denied}; {_REMEDY}")
 
 
-def _deployed_places(workflow: str, handler_arn: str) -> set[str]:
+def deployed_places(workflow: str, handler_arn: str) -> set[str]:
     """Return the functions of the newest version, without qualifiers, and its timer queues."""
-    newest = begun_at(workflow, start_alias(directory_of(handler_arn)))
+    newest = begun_at(workflow, start_alias(directory_of(handler_arn, workflow)))
     found = {newest.address, *addresses(workflow, newest).values()}
     timers = {configured(each)[1][workflow].timer for each in found}
     return {timer for timer in timers if timer is not None} | {function_of(each) for each in found}

@@ -5,12 +5,12 @@ somebody was granted that kind alone. The request for the deployed definition is
 the deployed version, which knows its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
-from unum_runtime.model.naming import control_alias_name
+from unum_runtime.model.naming import DESCRIBE, INTAKE, PERMANENT, START_INTAKE
 from unum_runtime.model.states import Json
 from unum_runtime.protocol.control.operator_requests import Control, is_request
 from unum_runtime.protocol.control.pausing import PAUSE, RESUME
@@ -73,6 +73,13 @@ class ControlAlias(StrEnum):
     OPERATE = "operate"
 
 
+WORKFLOW = "workflow"
+"""Field with the name of a request's workflow, where the address does not say it: at versions and `SHARED_ALIASES`."""
+
+SHARED_ALIASES = frozenset({ControlAlias.SWEEP, ControlAlias.OPERATE})
+"""Aliases of a control function for several workflows that have no workflow in their names."""
+
+
 TAKEN: Mapping[ControlAlias, tuple[str, ...]] = {
     ControlAlias.STOP: (Control.STOP,),
     ControlAlias.REDRIVE: (Control.REDRIVE,),
@@ -90,7 +97,7 @@ Questions share the alias of nudges, whose answer is the same: what an execution
 
 def call_alias(state: str) -> str:
     """Return the prefix of the alias name for calls of the Task `state`; each Task has its own alias."""
-    return f"call-{short_digest(state.encode())}"
+    return f"{CALL}-{short_digest(state.encode())}"
 
 
 def alias_for(control: object) -> ControlAlias | None:
@@ -98,6 +105,25 @@ def alias_for(control: object) -> ControlAlias | None:
     return next((alias for alias, taken in TAKEN.items() if control in taken), None)
 
 
-def alias_named(name: str, workflow: str) -> ControlAlias | None:
-    """Return the control function's alias `name`, if it exists."""
-    return next((alias for alias in ControlAlias if control_alias_name(alias, workflow) == name), None)
+KINDS = frozenset({*ControlAlias, SIGNAL_EVENTS, SYNC, DESCRIBE, INTAKE, START_INTAKE, *PERMANENT})
+"""Fronts of the names of a control function's aliases, beside those of calls."""
+
+
+def find_alias(name: str, workflows: Iterable[str]) -> tuple[str, str] | None:
+    """Return kind and workflow of the alias `name` of a control function of `workflows`; None if none has it."""
+    for workflow in workflows:
+        kind = name.removesuffix(f"-{workflow}")
+        if kind != name and (kind in KINDS or kind.startswith(f"{CALL}-")):
+            return kind, workflow
+    return None
+
+
+def has_ambiguous_aliases(workflow: str, others: Iterable[str]) -> bool:
+    """Return True if an alias of `workflow` could be one of `others`, as those of ``x`` and ``events-x``."""
+    names = {other: [workflow, other] for other in others}
+    return any(
+        find_alias(f"{kind}-{owner}", [name for name in pair if name != owner])
+        for pair in names.values()
+        for owner in pair
+        for kind in KINDS
+    )

@@ -104,6 +104,9 @@ FUNCTION, ACTIVITY, TIMER, SCHEDULES = "function ", "activity ", "timer", "sched
 PARTS = "Parts"
 """Property of the custom resource: the places of a deployment's parts by name."""
 
+WORKFLOWS = "Workflows"
+"""Property of the custom resource of a shared control function, in place of `PARTS`: the parts by workflow name."""
+
 
 class Removed(NamedTuple):
     """What a deployment removes.
