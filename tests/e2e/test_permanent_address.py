@@ -1,7 +1,10 @@
 """A workflow whose beginning changes, and outside consumers that know the address of its first deployment."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
 from typing import Any
 
 import boto3
@@ -48,6 +51,31 @@ def send_all(session: boto3.Session, outputs: Mapping[str, str], number: str) ->
     return [json.load(answer["Payload"])["execution"], started["executionArn"].rpartition(":")[2], submitted]
 
 
+@contextmanager
+def sending(address: str | None) -> Iterator[list[str]]:
+    """Start executions all the time, and yield their names; none without an `address`."""
+    names: list[str] = []
+    is_over = Event()
+
+    def send(client: Client) -> None:
+        while not is_over.wait(0.2):
+            name = f"meanwhile-{len(names)}"
+            client.submit({"by": "sender"}, name=name)
+            names.append(name)
+
+    if address is None:
+        yield names
+        return
+    client = Client.connect(workflow=address.rpartition(":start-")[2], start_alias=address, session=boto3.Session())
+    with ThreadPoolExecutor(1) as sender:
+        sent = sender.submit(send, client)
+        try:
+            yield names
+        finally:
+            is_over.set()
+        sent.result()
+
+
 SENT = 7
 """Executions that `send_all` starts."""
 
@@ -55,8 +83,11 @@ SENT = 7
 def test_address_outlives_changes_of_the_definition(deploy: Callable[[str], Deployment]) -> None:
     first: dict[str, str] = {}
     fast: list[str] = []
+    meanwhile: list[str] = []
     for count, (number, expected) in enumerate(EXPECTED.items(), start=1):
-        deployment = deploy(number)
+        with sending(first.get("Permanent") if number == "2" else None) as names:
+            deployment = deploy(number)
+        meanwhile += names
         first = first or dict(deployment.outputs["Moving"])
         fast.append(deployment.outputs["Moving"]["Fast"])
         assert deployment.outputs["Moving"]["Permanent"] == first["Permanent"]
@@ -64,11 +95,14 @@ def test_address_outlives_changes_of_the_definition(deploy: Callable[[str], Depl
         client = deployment.client("Moving")
 
         def listed(client: Client = client) -> dict[str, ListedExecution]:
-            return {each.name: each for each in client.list().executions}
+            return {each.name: each for each in client.list(limit=1_000).executions}
 
-        until(lambda count=count, listed=listed: len(listed()) == SENT * count and running(listed()) == 0)  # type: ignore[misc]
+        expected_count = SENT * count + len(meanwhile)
+        until(lambda most=expected_count, of=listed: len(of()) == most and running(of()) == 0)  # type: ignore[misc]
         assert {each.status for each in listed().values()} == {Status.SUCCEEDED}
         assert {client.describe(name).output for name in names} == {expected}
+    assert {*meanwhile} <= listed().keys()
+    assert len(meanwhile) > 0
     assert len({*fast}) == len(EXPECTED), "the fast address is another after each of these changes"
 
 
