@@ -36,6 +36,7 @@ def test_public_names() -> None:
         "NodeMetric",
         "OnRemoved",
         "OpenTelemetry",
+        "Outputs",
         "OwnFunctions",
         "Payload",
         "Store",
