@@ -73,6 +73,20 @@ def test_an_administrator_operates_each_by_the_shared_alias(clients: Mapping[str
     assert client.stop(name) == client.describe(name).stopped_at, "which keeps an earlier end"
 
 
+def test_synchronous_start_is_answered_by_its_own_workflow(deployment: Deployment) -> None:
+    answer = deployment.invoke(deployment.outputs[STACK]["Sync"], {"input": {"n": 1}, "name": "in-sync"})
+    assert (answer["status"], json.loads(answer["output"])) == ("SUCCEEDED", {"n": 1, "attempt": 0})
+    assert deployment.client(STACK, "One").describe("in-sync").status is Status.SUCCEEDED
+
+
+def test_permanent_address_starts_its_own_workflow(deployment: Deployment) -> None:
+    answer = deployment.invoke(deployment.outputs[STACK]["Permanent"], {"n": 1})
+    assert answer["workflow"] == deployment.outputs[STACK]["TwoWorkflow"]
+    client = deployment.client(STACK, "Two")
+    until(lambda: has_ended(client, answer["execution"]))
+    assert client.describe(answer["execution"]).status is Status.SUCCEEDED
+
+
 def test_one_sweep_is_sent_on_for_each_workflow(deployment: Deployment) -> None:
     outputs = deployment.outputs[STACK]
     request = {MARK: 1, "control": "sweep", "silent_ms": 10**9, "nudge": True, "letters": outputs["DeadLetters"]}

@@ -40,6 +40,8 @@ class Together(Stack):
         self.two = UnumWorkflow(
             self, "Two", definition=Definition.from_asl(chain("Only", "Last")), functions=both, control_plane=plane
         )
+        CfnOutput(self, "Sync", value=self.one.sync_start_alias.function_arn)
+        CfnOutput(self, "Permanent", value=self.two.permanent_start_alias.function_arn)
         CfnOutput(self, "Control", value=plane.function.function_arn)
         CfnOutput(self, "DeadLetters", value=plane.failure_queue.queue_url)
         for key, function in {"First": first, "Second": second, "Both": both}.items():
