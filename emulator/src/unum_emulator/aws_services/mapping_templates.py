@@ -272,7 +272,7 @@ def _refuse_methods() -> None:
 
     def update_method(physical_id: str, old: Mapping[str, Any], new: Mapping[str, Any], *others: str) -> Any:
         _check(new.get("Integration") or {})
-        return update(physical_id, old, new, *others)  # type: ignore[misc]  # only installed beside one
+        return update(physical_id, old, new, *others)
 
     handlers["create"] = create_method
     if update is not None:

@@ -88,14 +88,14 @@ class SdkCalls:
 
     def _send(self, config: Mapping[str, Any], call: Mapping[str, Any], region: str, physical_id: str) -> Any:
         credentials = role_credentials(config)
-        keys = {
+        keys: dict[str, Any] = {
             "aws_access_key_id": credentials["AWS_ACCESS_KEY_ID"],
             "aws_secret_access_key": credentials["AWS_SECRET_ACCESS_KEY"],
             "aws_session_token": credentials.get("AWS_SESSION_TOKEN"),
         }
         session = botocore.session.get_session()
         if role := call.get("assumedRoleArn"):
-            sts = session.create_client("sts", endpoint_url=self._endpoint, region_name=region, **keys)
+            sts: Any = session.create_client("sts", endpoint_url=self._endpoint, region_name=region, **keys)
             others = {"ExternalId": call["externalId"]} if "externalId" in call else {}
             assumed = sts.assume_role(RoleArn=role, RoleSessionName="AwsCustomResource", **others)["Credentials"]
             keys = {
@@ -104,7 +104,7 @@ class SdkCalls:
                 "aws_session_token": assumed["SessionToken"],
             }
         service = _service(session, call["service"])
-        client = session.create_client(service, endpoint_url=self._endpoint, region_name=region, **keys)
+        client: Any = session.create_client(service, endpoint_url=self._endpoint, region_name=region, **keys)
         model = client.meta.service_model.operation_model(_operation(client, call["action"]))
         given = _with_physical_id(call.get("parameters") or {}, physical_id)
         return client._make_api_call(model.name, _coerced(given, _input_of(model)))
