@@ -54,6 +54,19 @@ def test_function_that_fails_once_is_invoked_again(cloud: Any) -> None:
     assert _deploy(cloud, "retried", cloud.function(ANSWER + source))[0] == "CREATE_COMPLETE"
 
 
+def test_update_to_another_function_fails(cloud: Any) -> None:
+    source = "def handler(event, _): answer(event)"
+    first, second = cloud.function(ANSWER + source), cloud.function(ANSWER + source)
+    assert _deploy(cloud, "moved", first)[0] == "CREATE_COMPLETE"
+    stacks = cloud.client("cloudformation")
+    token = f"arn:aws:lambda:us-east-1:000000000000:function:{second}"
+    resource = {"Type": "Custom::Thing", "Properties": {"ServiceToken": token}}
+    stacks.update_stack(StackName="moved", TemplateBody=json.dumps({"Resources": {"Thing": resource}}))
+    assert cloud.until(lambda: _ended(stacks, "moved")) == "UPDATE_ROLLBACK_COMPLETE"
+    events = stacks.describe_stack_events(StackName="moved")["StackEvents"]
+    assert "Modifying service token is not allowed." in str([event.get("ResourceStatusReason") for event in events])
+
+
 def test_function_without_a_runtime_here_fails_its_stack(cloud: Any) -> None:
     function = cloud.function("", Runtime="ruby3.4")
     status, reason, duration_s = _deploy(cloud, "foreign", function)

@@ -3,7 +3,7 @@
 CloudFormation sends the request as an event and waits for the answer at its ResponseURL until ServiceTimeout, an hour
 by default. ministack calls the function once, drops its error and waits for the whole time. Here a deployment fails
 once the function has failed in all attempts, or has returned and nothing runs that could still answer for it. The
-waiter of CDK's provider framework, a state machine, may take its time.
+waiter of CDK's provider framework, a state machine, may take its time. An update to another function fails, as on AWS.
 https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-cloudformation-customresource.html
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from ministack.services import lambda_svc, stepfunctions
-from ministack.services.cloudformation import custom_resource
+from ministack.services.cloudformation import _stacks, custom_resource
 
 from unum_emulator.aws_lambda.destinations import Condition
 from unum_emulator.aws_services import bucket_cleanup, sdk_calls
@@ -45,6 +45,11 @@ def install(endpoint: str) -> None:
     def request_and_wait(
         request_type: str, logical_id: str, props: Mapping[str, Any], *others: Any, **named: Any
     ) -> Any:
+        old, (stack_name, *_) = named.get("old_props") or props, others
+        # A rollback restores the properties of the resource, whose update was refused here.
+        is_rollback = "ROLLBACK" in _stacks.get(stack_name, {}).get("StackStatus", "")
+        if old.get("ServiceToken") != props.get("ServiceToken") and not is_rollback:
+            raise ValueError("Modifying service token is not allowed.")
         token = _is_requesting.set(True)
         try:
             return request(request_type, logical_id, props, *others, **named)
