@@ -76,9 +76,13 @@ def add_guard(
         return
     # The sweep has the same permission.
     listing = shared.state.storage.list_statements(partitions) if shared.sweep is None else ()
-    control, shares = planning.control, isinstance(planning.control, WorkflowControl)
-    properties = {WORKFLOWS: {assembly.workflow.name: assembly.parts}} if shares else {PARTS: assembly.parts}
-    guard = DeploymentGuard(workflow, "Guard", control=control, properties=properties, listing=listing)
+    control, name = planning.control, assembly.workflow.name
+    # CloudFormation allows no other function for a custom resource later, so one of each function has its own id.
+    construct_id = "Guard"
+    properties: dict[str, Any] = {PARTS: assembly.parts}
+    if isinstance(control, WorkflowControl):
+        construct_id, properties = f"Guard{control.function.node.addr[-8:]}", {WORKFLOWS: {name: assembly.parts}}
+    guard = DeploymentGuard(workflow, construct_id, control=control, properties=properties, listing=listing)
     guard.precede(policies_of(planning.control, planning.failure_handler))
 
 
