@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Duration, Stack
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
 
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.machines import a_map, chain, machine, task
@@ -263,6 +266,44 @@ def test_the_page_says_how_many_resources_there_are() -> None:
     # All have the layer in common.
     own = " | ".join(str(number * (one - 1) + 1) for number in numbers)
     assert f"| a control plane for each | {own} |" in page
+
+
+def guard_of(control_plane: str | None) -> str:
+    """Return the logical id of the guard of a workflow with this control plane, or its own."""
+    deployment = Deployment.new()
+    planes = {name: UnumControlPlane(deployment.stack, name) for name in ("Plane", "Other")}
+    plane = None if control_plane is None else planes[control_plane]
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, control_plane=plane)
+    resources = deployment.template["Resources"]
+    (found,) = [name for name, each in resources.items() if each["Type"] == "Custom::UnumDeploymentGuard"]
+    return str(found)
+
+
+def test_guard_of_another_function_is_another_resource() -> None:
+    """CloudFormation allows no other service token in an update."""
+    assert len({guard_of(None), guard_of("Plane"), guard_of("Other")}) == 3
+
+
+def test_control_plane_takes_a_role_of_another_team() -> None:
+    deployment = Deployment.new()
+    iam.Role.customize_roles(deployment.stack, use_precreated_roles={"Stack/Plane/Control/FunctionRole": "theirs"})
+    UnumControlPlane(deployment.stack, "Plane")
+    variables = deployment.properties(FUNCTION)["Environment"]["Variables"]
+    assert json.loads(flat(variables["UNUM_SENDERS"])) == {"workflow": "", "trusted": []}
+
+
+def test_action_of_two_workflows_is_added_to_the_shared_alarm_once() -> None:
+    deployment = several(2)
+    action = actions.SnsAction(sns.Topic(deployment.stack, "Topic"))
+    for name in ("W0", "W1"):
+        workflow: Any = deployment.stack.node.find_child(name)
+        workflow.add_alarms(actions=[action])
+    assert deployment.properties("Plane/Control/Alarm")["AlarmActions"] == [{"Ref": deployment.logical_id("Topic")}]
+
+
+def test_more_workflows_than_the_environment_has_room_for_are_refused() -> None:
+    with pytest.raises(ConstructError, match=r"Stack/Plane/Control: control_plane: expected an environment of at most"):
+        several(20)
 
 
 def test_timers_hand_failed_events_to_the_intake() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from aws_cdk import Duration, Tokenization
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -45,6 +46,10 @@ Row: TypeAlias = list[cloudwatch.IWidget]
 Functions: TypeAlias = Mapping[str, lambda_.Function]
 
 
+_ACTIONS: WeakKeyDictionary[cloudwatch.Alarm, list[cloudwatch.IAlarmAction]] = WeakKeyDictionary()
+"""Actions that workflows have added to alarms."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarms:
     """Alarms of a workflow; None without threshold or metric.
@@ -78,7 +83,11 @@ class Alarms:
     def act(self, actions: Sequence[cloudwatch.IAlarmAction]) -> None:
         """Add `actions` to all alarms."""
         for each in self._all:
-            each.add_alarm_action(*actions)
+            # Workflows of a control plane share an alarm, and may add the same action.
+            known = _ACTIONS.setdefault(each, [])
+            new = [action for action in actions if action not in known]
+            known += new
+            each.add_alarm_action(*new)
 
     @property
     def _all(self) -> list[cloudwatch.Alarm]:

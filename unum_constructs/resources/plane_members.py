@@ -7,6 +7,7 @@ another workflow, so workflows may start each other.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -46,6 +47,9 @@ LATER_BYTES = 600
 _ARN = "x" * 110
 """Stands for a token in a policy."""
 
+_NAMES = defaultdict(lambda: environment.TOKEN, UNUM_SENDERS="x" * 24)
+"""Text as long as a token can become, by environment variable: an id of a role, or an ARN."""
+
 _TOKEN = re.compile(r"\$\{Token\[[^]]*\]\}")
 
 
@@ -73,6 +77,7 @@ class SharedFunction(Construct):
         self._by_workflow: dict[str, dict[str, Any]] = {}
         self._trusted: dict[str, None] = {}
         self._inline_left, self._managed = INLINE_BYTES, 0
+        self._measured: dict[str, str] = {}
         # Every folder of the runtime: with one workflow more, the function stays the same.
         self.function = provision.new_function(
             self,
@@ -88,14 +93,14 @@ class SharedFunction(Construct):
         self.policy = permissions.attach(self, "Permissions", self.function, self._statements())
         self.failures = self._failures()
         self.alarm = self._alarm()
-        self.function.add_environment("UNUM_DIRECTORY", INTAKE)
+        self._set("UNUM_DIRECTORY", INTAKE)
         self.trust([session_of(self.function)])
 
     def join(self, workflow: Construct, name: str, service: Mapping[str, Any], layers: WorkflowLayers) -> None:
         """Let the function serve the workflow `name`.
 
         Raises:
-            ConstructError: another workflow has the name, or the environment or the function's layers are full.
+            ConstructError: another workflow has the name, or aliases of one name; or the environment is full.
         """
         if name in self._services:
             raise ConstructError(
@@ -108,27 +113,14 @@ class SharedFunction(Construct):
                 "its end is one of them; choose another name",
             )
         self._services[name] = service
-        size = environment.min_bytes({environment.WORKFLOWS: to_ascii(self._longest(), is_compact=True)})
-        if size + environment.RESERVED_BYTES > environment.MAX_BYTES:
-            raise ConstructError(
-                workflow,
-                f"control_plane: {path_of(self)} has no room for more than {len(self._services) - 1} workflows: Lambda "
-                f"allows an environment of {environment.MAX_BYTES} bytes; make a second `UnumControlPlane`",
-            )
         if "definition" not in service:
             layers.definition.add_to(self.function)
-        services = environment.json_of(stack_of(self), self._services)
-        self.function.add_environment(environment.WORKFLOWS, services)
-
-    def _longest(self) -> Mapping[str, Any]:
-        return {
-            name: {key: environment.TOKEN if "${Token[" in str(value) else value for key, value in service.items()}
-            for name, service in self._services.items()
-        }
+        self._set(environment.WORKFLOWS, environment.json_of(stack_of(self), self._services))
 
     def trust(self, senders: Iterable[str]) -> None:
         """Let sweeps deliver dead letters of the roles `senders` as they are."""
-        self._trusted |= dict.fromkeys(senders)
+        # The name of this function would be circular here: without it, its dead letters are planned again.
+        self._trusted |= dict.fromkeys(each for each in senders if not each.startswith(":"))
         self._set_json("UNUM_SENDERS", {"workflow": "", "trusted": [*self._trusted]})
 
     def tell(self, variable: str, workflow: str, value: Any) -> None:
@@ -159,7 +151,23 @@ class SharedFunction(Construct):
         return iam.ManagedPolicy(scope, construct_id, statements=[*statements], roles=[role_of(self.function)])
 
     def _set_json(self, variable: str, value: Any) -> None:
-        self.function.add_environment(variable, Stack.of(self).to_json_string(value))
+        self._set(variable, Stack.of(self).to_json_string(value), measured=to_ascii(value, is_compact=True))
+
+    def _set(self, variable: str, text: str, *, measured: str | None = None) -> None:
+        """Set an environment variable to `text`, or to tokens for the text `measured`.
+
+        Raises:
+            ConstructError: the environment could be too large.
+        """
+        self._measured[variable] = _TOKEN.sub(_NAMES[variable], text if measured is None else measured)
+        size = environment.min_bytes(self._measured)
+        if size > environment.MAX_BYTES:
+            raise ConstructError(
+                self,
+                f"control_plane: expected an environment of at most {environment.MAX_BYTES} bytes, got {size} for "
+                f"{len(self._services)} workflows; make a second `UnumControlPlane`",
+            )
+        self.function.add_environment(variable, text)
 
     def _statements(self) -> Iterable[iam.PolicyStatement]:
         # The rest of long work goes to this version, and dead letters to the aliases that they came from.

@@ -133,6 +133,13 @@ def test_sweep_is_sent_on_for_each_workflow(monkeypatch: pytest.MonkeyPatch) -> 
     assert [json.loads(payload) for _, payload in sent] == [{**asked.to_json(), "workflow": name} for name in NAMES]
 
 
+def test_sweep_of_a_control_plane_without_workflows_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNUM_WORKFLOWS", "{}")
+    monkeypatch.setattr(control_requests, "invoker", lambda: Sender([]))
+    asked = Sweep(silent_ms=1, nudges=True, letters="https://queue")
+    assert shared_entry.handle(asked.to_json(), context("sweep")) == {"workflows": 0}
+
+
 class Sender:
     """Keeps what is sent."""
 

@@ -114,7 +114,7 @@ def _is_of_cloudformation(event: Json, context: Any) -> bool:
 
 
 def _refusal(event: Json, kind: str, context: Any) -> Json:
-    """Return why the alias of this `kind` does not take `event`; None if it does."""
+    """Refuse `event` at an alias of another `kind`; return None at one that takes it."""
     if kind == ControlAlias.OPERATE:
         return None
     if is_request(event) and event["control"] == CALL:

@@ -186,7 +186,7 @@ def sweep_all(event: Mapping[str, Json], context: Any) -> Json:
     contexts = [WorkflowContext(context, workflow) for workflow in services()]
     for_each = replace(asked, letters="").to_json()
     invoker().invoke([to_own_version(for_each, each) for each in contexts])
-    if asked.letters:
+    if asked.letters and contexts:
         _try_letters(asked.letters, contexts)
     return {"workflows": len(contexts)}
 

@@ -1,4 +1,4 @@
-"""The workflow that a delivery to an own function is for, in a function that several workflows share.
+"""Find the workflow of a delivery, in a function that several workflows share.
 
 Each workflow has aliases of its own, and IAM lets its functions and its operators invoke no others. So the alias of a
 delivery says which workflow it is for, and no content does. At a version, where only the function's own role may send
@@ -30,7 +30,7 @@ class WorkflowContext:
 
 
 def workflow_of(context: Any) -> str:
-    """Return the name of the workflow that a delivery is for."""
+    """Return the workflow name of a delivery."""
     found: str | None = getattr(context, WORKFLOW, None)
     if found is None:
         (found,) = services()  # a function of one workflow
@@ -38,7 +38,7 @@ def workflow_of(context: Any) -> str:
 
 
 def own_version(context: Any) -> str:
-    """Return the ARN of this version, which reports failures, and where only this function's role may send requests."""
+    """Return this version's ARN. It reports failures, and takes requests of this function's role alone."""
     return f"{function_of(context.invoked_function_arn)}:{context.function_version}"
 
 
